@@ -1,0 +1,156 @@
+"""What a policy and an environment are, and how their parameters are checked.
+
+A policy is a `NamedTuple` of parameters with three plain methods. Being a tuple of numbers, it has a text (its `repr`), can be
+compared, stored and sent; its type is all the compiler needs to find the methods. `checked` adds what a bare `NamedTuple` lacks: every
+parameter is brought to its annotated type and tested against its domain when the policy is made."""
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, get_args, get_origin, get_type_hints, runtime_checkable
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """What to play. `t` counts the rewards learnt so far; `rng` holds the random numbers of this round (`driftbandit.draws`).
+
+    `init` returns a `NamedTuple` of one-dimensional NumPy arrays. `choose` may write only scratch into it, so that asking twice changes nothing;
+    every lasting change is made by `learn`."""
+
+    def init(self, n_arms: int) -> Any:
+        """The state before the first round."""
+        ...
+
+    def choose(self, state: Any, t: int, rng: Any) -> Any:
+        """The arm to play in round t."""
+        ...
+
+    def learn(self, state: Any, t: int, arm: Any, reward: Any) -> None:
+        """Write into the state what the reward of `arm` taught in round t."""
+        ...
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """What the world does: mean rewards over time and the law rewards are drawn from."""
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms."""
+        ...
+
+    @property
+    def horizon(self) -> int:
+        """The number of rounds."""
+        ...
+
+    def realise(self, key: int) -> Any:
+        """The world of one run, with every random choice made from the stream `key`; itself if nothing is random."""
+        ...
+
+
+class Domain(NamedTuple):
+    """The values a parameter may take, written as people write it: "(0, 1]", ">= 1", "any"."""
+
+    text: str
+    advice: str = ""
+
+    def holds(self, value: float) -> bool:
+        """Is the value finite and inside?"""
+        if math.isnan(value):
+            return False
+        text = self.text
+        if text == "any":
+            return math.isfinite(value)
+        if text[0] in "([":
+            low, high = (float(part) for part in text[1:-1].split(","))
+            above = value > low if text[0] == "(" else value >= low
+            below = value < high if text[-1] == ")" else value <= high
+            return above and below
+        sign, bound = text.split()
+        return math.isfinite(value) and (value > float(bound) if sign == ">" else value >= float(bound))
+
+
+def within(text: str, advice: str = "") -> Domain:
+    """A parameter's domain, for use in `Annotated[float, within("(0, 1]")]`."""
+    return Domain(text, advice)
+
+
+class Parameter(NamedTuple):
+    """One parameter of a policy or environment, as its class declares it."""
+
+    name: str
+    kind: type
+    domain: Domain | None
+    default: Any
+
+
+def parameters(cls: type) -> list[Parameter]:
+    """The parameters of a policy or environment class, in order."""
+    hints = get_type_hints(cls, include_extras=True)
+    defaults = getattr(cls, "_field_defaults", {})
+    out = []
+    for name in cls._fields:  # type: ignore[attr-defined]
+        hint, domain = hints[name], None
+        if get_origin(hint) is Annotated:
+            hint, *extras = get_args(hint)
+            domain = next((extra for extra in extras if isinstance(extra, Domain)), None)
+        out.append(Parameter(name, hint, domain, defaults.get(name)))
+    return out
+
+
+def checked(cls: type[T]) -> type[T]:
+    """Class decorator for policies and environments: coerce each parameter to its annotated type and refuse values outside its domain.
+
+    Coercion matters beyond tidiness: `DiscountedTS(gamma=1)` would otherwise be another type to the compiler than `gamma=1.0`, and be compiled again.
+    A class may define `validate(self)` for conditions between parameters; it raises ValueError."""
+    declared = parameters(cls)
+    make: Callable[..., Any] = cls.__new__
+
+    def __new__(klass: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            made = make(klass, *args, **kwargs)
+        except TypeError as error:
+            names = ", ".join(p.name for p in declared)
+            raise TypeError(f"{cls.__name__} takes the parameters ({names}): {str(error).split('() ')[-1]}.") from None
+        values = [_coerced(cls, p, value) for p, value in zip(declared, made, strict=True)]
+        made = tuple.__new__(klass, values)
+        validate = getattr(made, "validate", None)
+        if validate is not None:
+            validate()
+        return made
+
+    cls.__new__ = __new__  # type: ignore[method-assign, assignment]
+    return cls
+
+
+def _coerced(cls: type, parameter: Parameter, value: Any) -> Any:
+    """The value as its declared type, or a ValueError that names what is wrong, what is right and what to do."""
+    kind, name = parameter.kind, parameter.name
+    if kind not in (float, int, bool, str):
+        return value
+    domain = parameter.domain
+    if kind is str:
+        if not isinstance(value, str):
+            raise ValueError(f"{cls.__name__} needs {name} to be a text; got {value!r}.")
+        return value
+    if kind is bool:
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+        raise ValueError(f"{cls.__name__} needs {name} to be True or False; got {value!r}.")
+    right = "a number" if kind is float else "a whole number"
+    if domain is not None and domain.text != "any":
+        right = f"{name} {'in ' if domain.text[0] in '([' else ''}{domain.text}" + (", a whole number" if kind is int else "")
+    else:
+        right = f"{name} to be {right}"
+    advice = f" {domain.advice}" if domain is not None and domain.advice else ""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not is_number or (kind is int and (not math.isfinite(value) or value != int(value))):
+        raise ValueError(f"{cls.__name__} needs {right}; got {value!r}.{advice}")
+    number = kind(value)
+    if domain is not None and not domain.holds(number):
+        raise ValueError(f"{cls.__name__} needs {right}; got {value!r}.{advice}")
+    return number

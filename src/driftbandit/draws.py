@@ -1,0 +1,335 @@
+"""Random numbers that depend on nothing but (stream, round, slot).
+
+A usual generator has a position: whoever draws first shifts everybody else. Here every number is a hash of where it belongs. That
+is what lets one policy run interpreted, compiled, alone, or sixteen runs side by side, on any number of workers, with the same bits:
+
+* the numbers of round t do not depend on what was drawn before, so rounds and runs can be computed in any order, many at a time;
+* drawing more, or less, in one place changes nothing anywhere else, so all policies meet the same luck;
+* a stream is one 64-bit key, hence a live agent's snapshot holds a key and a counter, not the inside of a generator.
+
+The hash is the output function of SplitMix64 (Steele, Lea and Flood 2014) applied twice: key and round give the round's key, round's key
+and slot give 64 bits. Normals come from those by the Box-Muller transform, Beta draws by Marsaglia and Tsang's gamma method (2000).
+
+Everything from `mix` to `normal_pair` is written element by element, so the same lines run on NumPy arrays (one entry a round, interpreted),
+on numbers (compiled) and on rows of SIMD lanes (compiled, one lane a run). Only +, -, *, /, sqrt and integer operations
+occur, all of them exact to the last bit by IEEE 754, and no multiply-add is fused: that is why the results agree everywhere."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.numerics import as_float, as_int, as_uint, compilable, stride, where
+
+U64 = np.uint64
+_M1, _M2 = U64(0xBF58476D1CE4E5B9), U64(0x94D049BB133111EB)
+_S30, _S27, _S31 = U64(30), U64(27), U64(31)
+_S12, _S62, _S63 = U64(12), U64(62), U64(63)
+_ONE = U64(0x3FF0000000000000)  # the bits of 1.0: with 52 random bits below it, a number in [1, 2)
+_SIGN = U64(1 << 63)
+_SWAP, _ZERO = U64(4), U64(0)
+
+# Slots of one round, a range for each kind of number so that none is used twice.
+NORMALS, BETAS, RETRIES, SINGLES = 1 << 40, 1 << 41, 1 << 42, 1 << 43
+
+# Chebyshev fits on the intervals used below, with errors under 1e-16 (sine, cosine) and 5e-14 of a small correction (logarithm).
+_SIN = (
+    0.7853981633974483,
+    -0.08074551218828054,
+    0.0024903945701888475,
+    -3.657620415893934e-05,
+    3.1336162260314437e-07,
+    -1.7571501346118312e-09,
+    6.877382283776327e-12,
+)
+_COS = (
+    1.0,
+    -0.30842513753403783,
+    0.015854344243741558,
+    -0.0003259918864835905,
+    3.590859179950622e-06,
+    -2.4609507185981378e-08,
+    1.1365472347161524e-10,
+)
+_LOG = (
+    0.6666666666666208,
+    0.400000000112122,
+    0.2857142413651654,
+    0.22222862476843064,
+    0.18140185202383088,
+    0.16621947095593598,
+)
+_SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
+_S52 = np.int64(52)
+_MAGIC = np.int64(0x4338000000000000)  # adding it to a small integer gives the bits of 1.5 * 2**52 + that integer
+_MAGIC_FLOAT = 6755399441055744.0
+_LN2 = 0.6931471805599453
+
+
+@compilable
+def mix(z: Any) -> Any:
+    """64 bits in, 64 well-mixed bits out: one-to-one, and every input bit moves every output bit."""
+    z = (z ^ (z >> _S30)) * _M1
+    z = (z ^ (z >> _S27)) * _M2
+    return z ^ (z >> _S31)
+
+
+@compilable
+def round_key(key: Any, t: int) -> Any:
+    """The key of round t of the stream `key`."""
+    return mix(key + stride(t + 1))
+
+
+@compilable
+def bits(key: Any, slot: int) -> Any:
+    """The 64 random bits of one slot of one round."""
+    return mix(key + stride(slot + 1))
+
+
+@compilable
+def unit(word: Any) -> Any:
+    """A number in [0, 1) from the upper 52 of 64 bits."""
+    return as_float((word >> _S12) | _ONE) - 1.0
+
+
+@compilable
+def unit_above_zero(word: Any) -> Any:
+    """A number in (0, 1], safe under a logarithm."""
+    return 2.0 - as_float((word >> _S12) | _ONE)
+
+
+@compilable
+def log_of_unit(x: Any) -> Any:
+    """Natural logarithm of a positive normal number, without a branch and without a library, so that it is the same bits everywhere."""
+    raw = as_int(x)
+    k = (raw - _SQRT_HALF_BITS) >> _S52
+    f = as_float(raw - (k << _S52)) - 1.0  # x = 2**k * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2)
+    s = f / (2.0 + f)
+    z = s * s
+    p = _LOG[4] + z * _LOG[5]
+    p = _LOG[3] + z * p
+    p = _LOG[2] + z * p
+    p = _LOG[1] + z * p
+    p = _LOG[0] + z * p
+    return (as_float(k + _MAGIC) - _MAGIC_FLOAT) * _LN2 + (2.0 * s + s * (z * p))
+
+
+@compilable
+def normal_pair(first: Any, second: Any) -> Any:
+    """Two independent standard normals from twice 64 bits (Box and Muller 1958).
+
+    The first word gives the radius. The second gives a point on a quarter of the circle, mirrored and swapped by three of its spare bits."""
+    radius = np.sqrt(-2.0 * log_of_unit(unit_above_zero(first)))
+    a = as_float((second >> _S12) | _ONE) * 2.0 - 3.0
+    z = a * a
+    s = _SIN[5] + z * _SIN[6]
+    s = _SIN[4] + z * s
+    s = _SIN[3] + z * s
+    s = _SIN[2] + z * s
+    s = _SIN[1] + z * s
+    s = (_SIN[0] + z * s) * a
+    c = _COS[5] + z * _COS[6]
+    c = _COS[4] + z * c
+    c = _COS[3] + z * c
+    c = _COS[2] + z * c
+    c = _COS[1] + z * c
+    c = _COS[0] + z * c
+    swap = (second & _SWAP) != _ZERO
+    x = where(swap, s, c)
+    y = where(swap, c, s)
+    x = as_float(as_uint(x) ^ ((second << _S63) & _SIGN))
+    y = as_float(as_uint(y) ^ ((second << _S62) & _SIGN))
+    return radius * x, radius * y
+
+
+@compilable
+def gamma_attempt(d: float, z: float, u: float) -> float:
+    """One attempt of Marsaglia and Tsang at Gamma(d + 1/3), d >= 2/3, from a normal and a uniform in (0, 1]; -1 if it is refused."""
+    v = 1.0 + z / math.sqrt(9.0 * d)
+    if v <= 0.0:
+        return -1.0
+    cube = v * v * v
+    square = z * z
+    if u < 1.0 - 0.0331 * square * square or math.log(u) < 0.5 * square + d * (1.0 - cube + math.log(cube)):
+        return d * cube
+    return -1.0
+
+
+class Draws(NamedTuple):
+    """All numbers of one round of one stream. `key` is the round's key: a number, or one for each lane or round.
+
+    The vector methods of this class are the definition; `Stream` and the compiled loop call them for many rounds at a time."""
+
+    key: Any
+
+    def uniform(self, slot: int) -> Any:
+        """The number of this slot, uniform on [0, 1)."""
+        return unit(bits(self.key, slot))
+
+    def normal(self, slot: int) -> Any:
+        """The standard normal of this slot."""
+        return normal_pair(bits(self.key, SINGLES + 2 * slot), bits(self.key, SINGLES + 2 * slot + 1))[0]
+
+    def normals(self, out: Any) -> None:
+        """Fill `out` with independent standard normals, entry i being arm i's."""
+        n = len(out)
+        for i in range(0, n - 1, 2):
+            x, y = normal_pair(bits(self.key, NORMALS + i), bits(self.key, NORMALS + i + 1))
+            out[i] = x
+            out[i + 1] = y
+        if n % 2 == 1:
+            x, y = normal_pair(bits(self.key, NORMALS + n - 1), bits(self.key, NORMALS + n))
+            out[n - 1] = x
+
+    def beta_material(self, arm: int) -> Any:
+        """Two normals and two uniforms: what the first attempt at arm's Beta draw needs, whatever its parameters."""
+        x, y = normal_pair(bits(self.key, BETAS + 4 * arm), bits(self.key, BETAS + 4 * arm + 1))
+        u = unit_above_zero(bits(self.key, BETAS + 4 * arm + 2))
+        v = unit_above_zero(bits(self.key, BETAS + 4 * arm + 3))
+        return x, y, u, v
+
+    def beta(self, a: float, b: float, slot: int) -> float:
+        """A Beta(a, b) draw of this slot."""
+        x, y, u, v = self.beta_material(slot)
+        return beta_from(self, a, b, slot, x, y, u, v)
+
+    def betas(self, a: Any, b: Any, out: Any) -> None:
+        """Fill `out` with independent Beta(a[i], b[i]) draws, entry i being arm i's."""
+        for arm in range(len(out)):
+            out[arm] = self.beta(a[arm], b[arm], arm)
+
+    def spare(self, attempt: int) -> Any:
+        """A normal and a uniform in (0, 1] for one more attempt of a rejection method."""
+        z, other = normal_pair(bits(self.key, RETRIES + 4 * attempt), bits(self.key, RETRIES + 4 * attempt + 1))
+        return z, unit_above_zero(bits(self.key, RETRIES + 4 * attempt + 2))
+
+
+@compilable
+def gamma_retry(rng: Any, d: float, which: int) -> float:
+    """Further attempts, each from slots of its own, until one is accepted (the first is, 95 times in 100 or more)."""
+    for attempt in range(1000):
+        z, u = rng.spare(which * 1000 + attempt)
+        value = gamma_attempt(d, z, u)
+        if value > 0.0:
+            return value
+    return d
+
+
+@compilable
+def beta_from(rng: Any, a: float, b: float, arm: int, x: float, y: float, u: float, v: float) -> float:
+    """A Beta(a, b) draw as G(a) / (G(a) + G(b)), starting from ready material and retrying where refused.
+
+    Below 1 a shape is raised by 1 and the gamma is multiplied by U**(1/shape), which for tiny shapes underflows; the
+    ratio is then taken between logarithms, so that it never becomes 0/0."""
+    shape_a = a if a >= 1.0 else a + 1.0
+    shape_b = b if b >= 1.0 else b + 1.0
+    ga = gamma_attempt(shape_a - 1.0 / 3.0, x, u)
+    if ga <= 0.0:
+        ga = gamma_retry(rng, shape_a - 1.0 / 3.0, 2 * arm)
+    gb = gamma_attempt(shape_b - 1.0 / 3.0, y, v)
+    if gb <= 0.0:
+        gb = gamma_retry(rng, shape_b - 1.0 / 3.0, 2 * arm + 1)
+    if a >= 1.0 and b >= 1.0:
+        return ga / (ga + gb)
+    log_a = math.log(ga)
+    log_b = math.log(gb)
+    if a < 1.0:
+        log_a += math.log(1.0 - rng.uniform(BETAS - 2 * arm - 2)) / a
+    if b < 1.0:
+        log_b += math.log(1.0 - rng.uniform(BETAS - 2 * arm - 1)) / b
+    if log_b - log_a > 700.0:
+        return 0.0
+    return 1.0 / (1.0 + math.exp(log_b - log_a))
+
+
+class Stream:
+    """A stream for interpreted use: `stream.at(t)` gives the numbers of round t, one Python number at a time.
+
+    NumPy computes a block of rounds at once and plain lists hand them out, which makes a normal cost about as little as `random.gauss`. The
+    block grows while rounds come one after the other, so that an agent asked once does not pay for 256 rounds."""
+
+    SMALLEST, LARGEST = 8, 256
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+        self._first = -1
+        self._column = 0
+        self._size = self.SMALLEST // 2
+        self._block = Draws(np.zeros(0, np.uint64))
+        self._uniforms: dict[int, list[float]] = {}
+        self._normals: dict[int, list[list[float]]] = {}
+        self._materials: dict[int, list[list[tuple[float, float, float, float]]]] = {}
+        self._singles: dict[int, list[float]] = {}
+
+    def at(self, t: int) -> "Stream":
+        """Move to round t and return the stream itself, ready for a policy or an environment."""
+        column = t - self._first
+        if self._first < 0 or not 0 <= column < self._size:
+            self._size = min(2 * self._size, self.LARGEST) if column == self._size else self.SMALLEST
+            self._first, column = t, 0
+            rounds = np.array([stride(s + 1) for s in range(t, t + self._size)], np.uint64)
+            self._block = Draws(mix(np.uint64(self.key) + rounds))
+            self._uniforms.clear()
+            self._normals.clear()
+            self._materials.clear()
+            self._singles.clear()
+        self._column = column
+        return self
+
+    def uniform(self, slot: int) -> float:
+        """The number of this slot, uniform on [0, 1)."""
+        values = self._uniforms.get(slot)
+        if values is None:
+            values = self._uniforms[slot] = self._block.uniform(slot).tolist()
+        return values[self._column]
+
+    def normal(self, slot: int) -> float:
+        """The standard normal of this slot."""
+        values = self._singles.get(slot)
+        if values is None:
+            values = self._singles[slot] = self._block.normal(slot).tolist()
+        return values[self._column]
+
+    def normals(self, out: Any) -> None:
+        """Fill `out` with independent standard normals."""
+        n = len(out)
+        rounds = self._normals.get(n)
+        if rounds is None:
+            columns: list[Any] = [None] * n
+            self._block.normals(columns)
+            rounds = self._normals[n] = np.array(columns).T.tolist()
+        values = rounds[self._column]
+        for i in range(n):
+            out[i] = values[i]
+
+    def betas(self, a: Any, b: Any, out: Any) -> None:
+        """Fill `out` with independent Beta(a[i], b[i]) draws."""
+        n = len(out)
+        rounds = self._materials.get(n)
+        if rounds is None:
+            columns = np.array([self._block.beta_material(arm) for arm in range(n)])  # arm, kind, round
+            rounds = self._materials[n] = columns.transpose(2, 0, 1).tolist()
+        material = rounds[self._column]
+        for arm in range(n):
+            x, y, u, v = material[arm]
+            out[arm] = beta_from(self, a[arm], b[arm], arm, x, y, u, v)
+
+    def beta(self, a: float, b: float, slot: int) -> float:
+        """A Beta(a, b) draw of this slot."""
+        x, y, u, v = (float(value[self._column]) for value in self._block.beta_material(slot))
+        return float(beta_from(self, a, b, slot, x, y, u, v))
+
+    def spare(self, attempt: int) -> tuple[float, float]:
+        """A normal and a uniform in (0, 1] for one more attempt of a rejection method."""
+        z, u = Draws(self._block.key[self._column : self._column + 1]).spare(attempt)
+        return float(z[0]), float(u[0])
+
+
+# Which of a run's streams feeds what. Environment and reward streams do not depend on the policy: all policies meet the same luck.
+WORLD, REWARD, POLICY = 0, 1, 2
+
+
+def stream_key(seed: int, run: int, stream: int) -> int:
+    """The key of one of a run's streams: from (seed, run, stream) alone, never from a worker or an order."""
+    words = np.random.SeedSequence(seed, spawn_key=(run, stream)).generate_state(1, np.uint64)
+    return int(words[0])

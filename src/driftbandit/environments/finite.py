@@ -1,0 +1,97 @@
+"""Arbitrary bounded rewards: each arm pays one of a few amounts (the paper's "arbitrarily generated" rewards, section 5.1)."""
+
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import checked, within
+from driftbandit.environments.abrupt import _starts, _validate, world_seed
+from driftbandit.environments.phased import Phased, phased
+from driftbandit.environments.rewards import Constant
+
+
+class FinitePhased(NamedTuple):
+    """A piecewise-constant world whose rewards come from a finite support, ready to play."""
+
+    n_arms: int
+    horizon: int
+    base: Phased
+    points: int
+    support: Any  # amount d of arm i in phase p at (p * n_arms + i) * points + d
+    cumulative: Any  # probability of amounts 0..d, laid out alike
+
+    def mean(self, t: int, arm: Any) -> Any:
+        """The mean of an arm in round t."""
+        return self.base.mean(t, arm)
+
+    def best(self, t: int) -> Any:
+        """The largest mean in round t."""
+        return self.base.best(t)
+
+    def best_arm(self, t: int) -> int:
+        """The first arm with the largest mean in round t."""
+        return self.base.best_arm(t)
+
+    def change(self, t: int) -> bool:
+        """Does a phase begin in round t (the first one not counted)?"""
+        return self.base.change(t)
+
+    def pull(self, t: int, arm: int, rng: Any) -> float:
+        """The reward of an arm in round t."""
+        first = (self.base.phase(t) * self.n_arms + arm) * self.points
+        u = rng.uniform(0)
+        d = 0
+        while d < self.points - 1 and u >= self.cumulative[first + d]:
+            d += 1
+        return self.support[first + d] + 0.0
+
+    @property
+    def breakpoints(self) -> np.ndarray:
+        """First rounds of the phases, beginning with 0."""
+        return self.base.breakpoints
+
+    def means(self, start: int, stop: int) -> np.ndarray:
+        """Rows start..stop-1 of the mean table, one column an arm."""
+        return self.base.means(start, stop)
+
+    def realise(self, key: int) -> "FinitePhased":
+        """Nothing is left to chance: the same world for every run."""
+        return self
+
+
+@checked
+class AbruptFinite(NamedTuple):
+    """Each arm pays one of `points` amounts drawn from [0, 1], with probabilities drawn anew in each phase.
+
+    The authors' code draws one probability vector a phase for all arms (`shared_probabilities=True`) and never reports a result with it. Amounts
+    stay the same over all phases. There is no "authors" world: which draws their generator made is not recorded."""
+
+    n_arms: Annotated[int, within(">= 1")] = 5
+    horizon: Annotated[int, within(">= 1")] = 100_000
+    phases: Annotated[int, within(">= 1")] = 10
+    points: Annotated[int, within(">= 1")] = 5
+    shared_probabilities: bool = True
+    world: str = "fresh"
+
+    def validate(self) -> None:
+        """Refuse more phases than rounds and an unknown `world`."""
+        _validate(self)
+        if self.world == "authors":
+            raise ValueError('AbruptFinite has no world "authors": take "fresh" or a number in quotes such as "0".')
+
+    def realise(self, key: int) -> FinitePhased:
+        """The world of one run."""
+        return _finite(self, world_seed(self.world, key))
+
+
+@lru_cache(maxsize=256)
+def _finite(spec: AbruptFinite, seed: int | None) -> FinitePhased:
+    rng = np.random.default_rng(seed)
+    shape = (spec.phases, spec.n_arms, spec.points)
+    support = np.broadcast_to(rng.uniform(0, 1, shape[1:]), shape)
+    weights = rng.uniform(1, 10, (spec.phases, 1 if spec.shared_probabilities else spec.n_arms, spec.points))
+    probabilities = np.broadcast_to(weights / weights.sum(axis=2, keepdims=True), shape)
+    base = phased((support * probabilities).sum(axis=2), _starts(spec.horizon, spec.phases), spec.horizon, Constant())
+    cumulative = probabilities.cumsum(axis=2)
+    return FinitePhased(spec.n_arms, spec.horizon, base, spec.points, support.ravel().copy(), cumulative.ravel().copy())

@@ -1,0 +1,83 @@
+"""Reward laws: how a reward is drawn once the mean is known. Every law has exactly the mean it is given."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+from driftbandit.core import checked, within
+from driftbandit.numerics import where
+
+
+@checked
+class Bernoulli(NamedTuple):
+    """1 with probability `mean`, else 0."""
+
+    lockstep = True  # the methods also work on rows of lanes
+
+    def draw(self, mean: Any, rng: Any) -> Any:
+        """A reward with this mean."""
+        return where(rng.uniform(0) < mean, 1.0, 0.0)
+
+
+@checked
+class Constant(NamedTuple):
+    """The mean itself: no noise, which makes tests and explanations exact."""
+
+    lockstep = True  # the methods also work on rows of lanes
+
+    def draw(self, mean: Any, rng: Any) -> Any:
+        """A reward with this mean."""
+        return mean + 0.0
+
+
+@checked
+class Gaussian(NamedTuple):
+    """Normal around the mean. Rewards leave [0, 1]: only policies that allow it should play here."""
+
+    lockstep = True  # the methods also work on rows of lanes
+
+    sd: Annotated[float, within("> 0")] = 0.1  # standard deviation
+
+    def draw(self, mean: Any, rng: Any) -> Any:
+        """A reward with this mean."""
+        return mean + self.sd * rng.normal(0)
+
+
+@checked
+class BetaLaw(NamedTuple):
+    """Beta distributed with the given mean; `concentration` is the sum of its two parameters, so larger means less noise."""
+
+    concentration: Annotated[float, within("> 0")] = 10.0
+
+    def draw(self, mean: Any, rng: Any) -> Any:
+        """A reward with this mean; at 0 and 1 the law is a point."""
+        if mean <= 0.0:
+            return 0.0
+        if mean >= 1.0:
+            return 1.0
+        return rng.beta(self.concentration * mean, self.concentration * (1.0 - mean), 0)
+
+
+@checked
+class TruncatedGaussian(NamedTuple):
+    """Normal around the mean, kept inside the widest interval around the mean that fits into [0, 1].
+
+    Cutting on both sides alike is what keeps the mean exactly where it was; cutting at 0 and 1 would move it."""
+
+    sd: Annotated[float, within("> 0")] = 0.1  # standard deviation before cutting
+
+    def draw(self, mean: Any, rng: Any) -> Any:
+        """A reward with this mean, by rejection: from the normal if the interval is wide, from the uniform law if it is narrow."""
+        half = min(mean, 1.0 - mean)
+        if half <= 0.0:
+            return mean + 0.0
+        for attempt in range(1000):
+            z, u = rng.spare(attempt)
+            if half > self.sd:
+                x = self.sd * z
+                if abs(x) <= half:
+                    return mean + x
+            else:
+                x = half * (2.0 * u - 1.0)
+                if rng.uniform(attempt) < math.exp(-0.5 * (x / self.sd) * (x / self.sd)):
+                    return mean + x
+        return mean + 0.0

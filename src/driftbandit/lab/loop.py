@@ -1,0 +1,62 @@
+"""The one loop of the simulator, interpreted or compiled, for one run or for one run a lane."""
+
+from typing import Any, NamedTuple
+
+
+class Trace(NamedTuple):
+    """Room for every arm and reward of a run."""
+
+    arms: Any
+    rewards: Any
+
+
+def tally(counts: Any, arm: Any) -> None:
+    """Count a pull, if anybody asked for counts."""
+    if counts is not None:
+        counts[arm] += 1
+
+
+def note(trace: Any, t: int, arm: Any, reward: Any) -> None:
+    """Write down the round, if anybody asked for whole trajectories."""
+    if trace is not None:
+        trace.arms[t] = arm
+        trace.rewards[t] = reward
+
+
+def store_lanes(out: Any, column: int, value: Any) -> None:
+    """Write a number, or one number a lane, into a column of `out` (lanes × columns)."""
+    out[0, column] = value
+
+
+def advance(
+    policy: Any,
+    state: Any,
+    environment: Any,
+    draws: Any,
+    luck: Any,
+    start: int,
+    stop: int,
+    carry: Any,
+    marks: Any,
+    cursor: Any,
+    out: Any,
+    counts: Any,
+    trace: Any,
+) -> None:
+    """Play rounds start..stop-1 of one run, or of one run a lane: the one loop of the simulator, interpreted or compiled.
+
+    `carry[0]` holds the regret so far, `cursor[0]` the next of the checkpoints `marks` at which it is written to `out`."""
+    regret = carry[0]
+    mark = cursor[0]
+    for t in range(start, stop):
+        arm = policy.choose(state, t, draws.at(t))
+        reward = environment.pull(t, arm, luck.at(t))
+        policy.learn(state, t, arm, reward)
+        regret = regret + (environment.best(t) - environment.mean(t, arm))
+        tally(counts, arm)
+        note(trace, t, arm, reward)
+        if t + 1 == marks[mark]:
+            store_lanes(out, mark, regret)
+            mark += 1
+    carry[0] = regret
+    cursor[0] = mark

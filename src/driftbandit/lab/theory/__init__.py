@@ -1,0 +1,59 @@
+"""The paper's analysis, computable: bounds with their conditions, tuning rules, and what a world looks like to them.
+
+Start with `diagnose(world)`, give its numbers to `theorem1` or `theorem2`, and read `Bound.vacuous` first."""
+
+from driftbandit.lab.theory.bound import Bound, Condition
+from driftbandit.lab.theory.diagnosis import (
+    Diagnosis,
+    MeanSource,
+    breakpoints,
+    close_rounds,
+    diagnose,
+    pseudo_stationary,
+    separations,
+    smallest_constant,
+)
+from driftbandit.lab.theory.lower import lower_bound
+from driftbandit.lab.theory.peers import Order, d_ucb, sw_ucb, table1
+from driftbandit.lab.theory.theorem import first_useful_horizon, tau_max_condition, theorem1, theorem2
+from driftbandit.lab.theory.tuning import (
+    BetaInterval,
+    Tuning,
+    beta_interval,
+    corollary1,
+    corollary2,
+    longest_horizon,
+    smallest_tau_max,
+)
+from driftbandit.lab.theory.verdict import bounds_for, in_words
+
+__all__ = [
+    "BetaInterval",
+    "Bound",
+    "Condition",
+    "Diagnosis",
+    "MeanSource",
+    "Order",
+    "Tuning",
+    "beta_interval",
+    "bounds_for",
+    "breakpoints",
+    "close_rounds",
+    "corollary1",
+    "corollary2",
+    "d_ucb",
+    "diagnose",
+    "first_useful_horizon",
+    "in_words",
+    "longest_horizon",
+    "lower_bound",
+    "pseudo_stationary",
+    "separations",
+    "smallest_constant",
+    "smallest_tau_max",
+    "sw_ucb",
+    "table1",
+    "tau_max_condition",
+    "theorem1",
+    "theorem2",
+]

@@ -1,0 +1,119 @@
+"""What a theorem promises: a number, the conditions it rests on, and whether the number says anything.
+
+A bound is kept as a logarithm. At the paper's own settings it is 1e21 and with a small tau_max it has thousands of
+digits, so a float would be infinite just where a reader wants to know how far off the promise is."""
+
+import math
+from typing import Any, NamedTuple
+
+LOG10_E = math.log10(math.e)
+
+
+class Condition(NamedTuple):
+    """One hypothesis of a statement, whether it holds, and what was found."""
+
+    text: str
+    holds: bool
+    found: str = ""
+
+    def __str__(self) -> str:
+        return f"{'holds' if self.holds else 'FAILS'}: {self.text}" + (f" ({self.found})" if self.found else "")
+
+
+class Bound(NamedTuple):
+    """A bound on plays of sub-optimal arms (or on regret) with the conditions under which it was proved.
+
+    `log10` is None when some input leaves the formula without meaning (a tied best arm, gamma outside (0, 1)); the
+    failing condition then says why. A bound whose conditions fail may still have a number: it is what the formula
+    gives, and nobody proved it. `scope` is "one arm", "all arms" or "regret"."""
+
+    name: str
+    log10: float | None
+    log10_horizon: float | None
+    scope: str
+    conditions: tuple[Condition, ...]
+    lower: bool = False  # a floor that no policy beats, instead of a ceiling
+
+    @property
+    def value(self) -> float | None:
+        """The number itself, or None when it is undefined or too large for a float (then see `log10`)."""
+        return None if self.log10 is None or self.log10 > 308.0 else 10.0**self.log10
+
+    @property
+    def holds(self) -> bool:
+        """Do all conditions hold?"""
+        return all(condition.holds for condition in self.conditions)
+
+    @property
+    def failed(self) -> tuple[Condition, ...]:
+        """The conditions that fail, in the order of the statement."""
+        return tuple(condition for condition in self.conditions if not condition.holds)
+
+    @property
+    def vacuous(self) -> bool:
+        """True when nothing is promised: an upper bound of T or more (playing wrong every round costs no more than
+        T), a lower bound without a positive value, or a formula without meaning."""
+        if self.log10 is None:
+            return True
+        return not self.lower and (self.log10_horizon is None or self.log10 >= self.log10_horizon)
+
+    @property
+    def promises(self) -> bool:
+        """True when the conditions hold and the number is not vacuous."""
+        return self.holds and not self.vacuous
+
+    def __str__(self) -> str:
+        number = (
+            "undefined"
+            if self.log10 is None
+            else (f"10^{self.log10:.2f}" if abs(self.log10) >= 6.0 else f"{10.0**self.log10:.6g}")
+        )
+        verdict = "vacuous" if self.vacuous else ("says something" if self.holds else "conditions fail")
+        reasons = "; ".join(condition.text for condition in self.failed)
+        sign = ">=" if self.lower else "<="
+        return f"{self.name}, {self.scope}: {sign} {number} ({verdict})" + (f"; fails: {reasons}" if reasons else "")
+
+
+def log10_or_none(log: float | None) -> float | None:
+    """A natural logarithm as a decimal one. Minus infinity (the number 0) and None both become None."""
+    return None if log is None or not math.isfinite(log) else log * LOG10_E
+
+
+def safe_log(value: Any) -> float | None:
+    """ln(value) for a positive finite number of any size, integers beyond floats included; else None."""
+    try:
+        return math.log(value) if value > 0 and value != math.inf else None
+    except (TypeError, ValueError):
+        return None
+
+
+def show(value: Any) -> str:
+    """A number for a sentence; huge integers as a power of ten."""
+    log = safe_log(value)
+    return f"10^{log * LOG10_E:.1f}" if log is not None and log > 50.0 else f"{value:.6g}"
+
+
+def horizon_condition(horizon: Any) -> Condition:
+    """The horizon must be a finite number of rounds."""
+    log = safe_log(horizon)
+    return Condition("the horizon T is at least 1", log is not None and log >= 0.0, f"T = {show(horizon)}")
+
+
+def gamma_condition(eps: float) -> Condition:
+    """The analysis covers gamma in (1 - 1/e, 1) only."""
+    return Condition("gamma lies in (1 - 1/e, 1)", 0.0 < eps < math.exp(-1.0), f"1 - gamma = {eps:.6g}")
+
+
+def gap_condition(gap: float) -> Condition:
+    """A tie for the best arm in a single round makes every gap-dependent bound infinite."""
+    return Condition("the smallest gap is in (0, 1]: the best arm is never tied", 0.0 < gap <= 1.0, f"gap = {gap:.6g}")
+
+
+def means_condition(mu_max: float) -> Condition:
+    """Rewards are in [0, 1], so the largest mean is too, and it must not be 0."""
+    return Condition("the largest mean mu_max is in (0, 1]", 0.0 < mu_max <= 1.0, f"mu_max = {mu_max:.6g}")
+
+
+def drift_condition(drift: float) -> Condition:
+    """The Lipschitz constant sigma of the means."""
+    return Condition("the drift sigma is in [0, 1]", 0.0 <= drift <= 1.0, f"sigma = {drift:.6g}")

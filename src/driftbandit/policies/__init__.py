@@ -1,0 +1,3 @@
+"""What to play."""
+
+from driftbandit.policies.discounted_ts import DiscountedTS

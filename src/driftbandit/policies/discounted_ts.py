@@ -1,0 +1,110 @@
+"""DS-TS: the paper's policy, discounted Thompson sampling with a Gaussian posterior."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import checked, within
+from driftbandit.forgetting import DISCOUNT, Forgetting
+from driftbandit.numerics import argmax, where
+
+_TINY = 1e-300  # stands in for a count of 0 under a square root; any spread it gives is above every tau_max
+
+
+class DiscountedTSState(NamedTuple):
+    """What DS-TS knows of each arm."""
+
+    pulls: Any  # discounted number of pulls, N in Algorithm 1
+    mean: Any  # discounted average reward
+    scores: Any  # scratch: the samples of the last choice
+
+
+@checked
+class DiscountedTS(NamedTuple):
+    """Thompson sampling that forgets: each round multiplies past evidence by `gamma`.
+
+    Every arm is judged by a normal sample around its discounted average, with standard deviation N**(-1/2) but at most `tau_max`, where N
+    is its discounted number of pulls. An arm left alone keeps its average and becomes uncertain again, up to `tau_max`.
+
+    Suited to rewards in [0, 1] that change without warning, abruptly or slowly, when something is known about how often. With B phases in T
+    rounds the analysis asks for gamma = 1 - sqrt(B/T), which `tuned` computes; its regret is then of order sqrt(TB) log(T)**2 by the
+    paper's Theorem 1 (the constant is astronomical: `driftbandit.lab.theory`). `tau_max` between 1/5 and 1/3 of the largest mean reward is the
+    authors' rule of thumb; the analysis needs 1/(12 sqrt 2) = 0.059 or more.
+
+    Where 1/(1 - gamma) <= 1/tau_max**2 the standard deviation is `tau_max` throughout: that is so in nearly every experiment of the paper.
+
+    >>> from driftbandit import Agent
+    >>> agent = Agent(DiscountedTS(gamma=0.99), arms=["small", "large"], seed=1)
+    >>> arm = agent.choose()
+    >>> agent.learn(arm, reward=1.0)
+
+    Reference: Qi, Wang and Zhu 2023, Algorithm 1. We differ from its letter in one point: an arm never played has mean 0, where line 11 divides 0 by 0."""
+
+    short = "ds-ts"
+    forgets = "discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max"
+    knows = "how often the world changes, to set gamma; the largest mean, to set tau_max"
+    cost = "O(K)"
+    reference = "Qi, Wang, Zhu 2023"
+    lockstep = True
+
+    gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
+    tau_max: Annotated[float, within("> 0")] = 0.2  # largest standard deviation of a sample
+    forget_below: Annotated[float, within(">= 0")] = 0.0  # below this N the mean reads as 0; authors' code: 1e-8
+    weight: Annotated[float, within("> 0")] = 1.0  # kappa of the authors' code: the spread is (weight * N)**(-1/2)
+
+    def init(self, n_arms: int) -> DiscountedTSState:
+        """Nothing known: no pulls, means 0."""
+        return DiscountedTSState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+
+    def choose(self, state: DiscountedTSState, t: int, rng: Any) -> Any:
+        """Sample every arm once and play the largest sample.
+
+        Below `forget_below` the authors' code reads the discounted sum N * mean, which is next to 0, in place of the mean."""
+        scores = state.scores
+        rng.normals(scores)
+        for arm in range(len(scores)):
+            pulls, mean = state.pulls[arm], state.mean[arm]
+            if self.forget_below > 0.0:
+                mean = where(pulls < self.forget_below, pulls * mean, mean)
+            spread = min(self.tau_max, 1.0 / math.sqrt(max(self.weight * pulls, _TINY)))
+            scores[arm] = mean + spread * scores[arm]
+        return argmax(scores)
+
+    def learn(self, state: DiscountedTSState, t: int, arm: Any, reward: Any) -> None:
+        """Discount everything, then add the reward.
+
+        We keep the mean, not the sum of rewards: after a long silence sum and count both underflow and their ratio is
+        0/0, while a mean left alone stays what it was to the last bit."""
+        pulls, mean = state.pulls, state.mean
+        for i in range(len(pulls)):
+            pulls[i] *= self.gamma
+        pulls[arm] += 1.0
+        mean[arm] += (reward - mean[arm]) / pulls[arm]
+
+    @classmethod
+    def half_life(cls, rounds: float, tau_max: float = 0.2) -> "DiscountedTS":
+        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
+        return cls(Forgetting.half_life(rounds).gamma, tau_max)
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0, tau_max: float = 0.2) -> "DiscountedTS":
+        """Corollary 1, for abrupt changes: gamma = 1 - sqrt(phases / horizon)."""
+        return cls(Forgetting.tuned(horizon, phases).gamma, tau_max)
+
+    @classmethod
+    def tuned_smooth(cls, horizon: int, beta: float, tau_max: float = 0.2) -> "DiscountedTS":
+        """Corollary 2, for drift: gamma = 1 - horizon**(beta - 1)."""
+        return cls(Forgetting.tuned_smooth(horizon, beta).gamma, tau_max)
+
+    @classmethod
+    def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False, tau_max: float = 0.2) -> "DiscountedTS":
+        """The parameters the paper prints: Corollary 1 in abrupt worlds, gamma = 1 - 10 / sqrt(horizon) in smooth ones."""
+        rule = Forgetting.text_smooth(horizon) if smooth else Forgetting.tuned(horizon, phases)
+        return cls(rule.gamma, tau_max)
+
+    @classmethod
+    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False, tau_max: float = 0.2) -> "DiscountedTS":
+        """The parameters of the authors' code: gamma = 1 - 10 sqrt((phases - 1) / horizon), means forgotten below N = 1e-8."""
+        rule = Forgetting.text_smooth(horizon) if smooth else Forgetting.code(horizon, phases)
+        return cls(rule.gamma, tau_max, forget_below=1e-8)

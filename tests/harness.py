@@ -1,0 +1,79 @@
+"""Play a policy and its naive twin on the same draws and the same rewards, and compare what they chose."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.state import to_lists
+from naive import TWINS
+
+Reward = Callable[[int, int], float]
+
+
+class TwinRound:
+    """One round of a stream in the twins' dialect: lists are returned, not filled."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    def uniform(self, slot: int) -> float:
+        return self.stream.uniform(slot)
+
+    def normals(self, n: int) -> list[float]:
+        out = [0.0] * n
+        self.stream.normals(out)
+        return out
+
+    def betas(self, a: Sequence[float], b: Sequence[float]) -> list[float]:
+        out = [0.0] * len(a)
+        self.stream.betas(a, b, out)
+        return out
+
+
+def rewards(means: np.ndarray, kind: str, seed: int) -> Reward:
+    """Rewards of a mean table (rounds × arms): "binary" 0/1 or "real" in [0, 1], the same whoever asks."""
+    luck = np.random.default_rng([seed, 77]).random(means.shape)
+    table = (luck < means).astype(float) if kind == "binary" else np.clip(means * 0.6 + 0.4 * luck, 0, 1)
+    return lambda t, arm: float(table[t, arm])
+
+
+def abrupt_means(n_arms: int, rounds: int, seed: int, phases: int = 4) -> np.ndarray:
+    rows = np.random.default_rng([seed, 78]).random((phases, n_arms))
+    return rows[np.arange(rounds) * phases // rounds]
+
+
+def smooth_means(n_arms: int, rounds: int, seed: int) -> np.ndarray:
+    t, shift = np.arange(rounds)[:, None], np.arange(n_arms) / n_arms
+    return 0.5 + 0.45 * np.sin(2 * np.pi * (t / rounds * 2 + shift + seed / 7))
+
+
+def play(policy: Any, n_arms: int, rounds: int, reward: Reward, seed: int) -> list[int]:
+    """The arms a policy chooses, interpreted, from the policy stream of (seed, run 0)."""
+    state, stream, arms = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY)), []
+    for t in range(rounds):
+        arm = policy.choose(state, t, stream.at(t))
+        policy.learn(state, t, arm, reward(t, arm))
+        arms.append(arm)
+    return arms
+
+
+def play_twin(twin: Any, rounds: int, reward: Reward, seed: int) -> list[int]:
+    """The arms a naive twin chooses from the same stream."""
+    stream, arms = Stream(stream_key(seed, 0, POLICY)), []
+    for t in range(rounds):
+        arm = twin.choose(t, TwinRound(stream.at(t)))
+        twin.learn(t, arm, reward(t, arm))
+        arms.append(arm)
+    return arms
+
+
+def assert_same_as_twin(policy: Any, n_arms: int, rounds: int, seed: int, world: str = "abrupt", kind: str = "binary") -> None:
+    """The fast policy and its twin choose the same arm in every round."""
+    means = (abrupt_means if world == "abrupt" else smooth_means)(n_arms, rounds, seed)
+    reward = rewards(means, kind, seed)
+    twin = TWINS[type(policy).__name__](n_arms, **policy._asdict())
+    fast, slow = play(policy, n_arms, rounds, reward, seed), play_twin(twin, rounds, reward, seed)
+    differ = [t for t in range(rounds) if fast[t] != slow[t]]
+    assert not differ, f"{policy!r}, K={n_arms}, seed {seed}, {world}, {kind}: round {differ[0]} of {rounds}: {fast[differ[0]]} against {slow[differ[0]]}"

@@ -1,0 +1,92 @@
+import math
+
+import pytest
+
+from driftbandit.lab.theory import d_ucb, lower_bound, sw_ucb, table1
+from driftbandit.lab.theory.lower import bernoulli_kl, floor_with_blocks
+
+
+def test_table_1_at_the_main_setting():
+    rows = {name: 10**order.log10 for name, order in table1(10**5, 10, 0.1).items()}
+    assert rows == pytest.approx({"cusum-ucb": 2000, "sw-ts": 10_000, "d-ucb": 100_000, "ds-ts": 100_000})
+
+
+def test_halving_the_gap_doubles_the_order_of_sw_ts_and_quadruples_that_of_ds_ts():
+    wide, narrow = table1(10**5, 10, 0.2), table1(10**5, 10, 0.1)
+    assert narrow["sw-ts"].log10 - wide["sw-ts"].log10 == pytest.approx(math.log10(2))
+    assert narrow["ds-ts"].log10 - wide["ds-ts"].log10 == pytest.approx(math.log10(4))
+
+
+def test_table_1_has_no_number_for_tied_arms():
+    assert {order.log10 for order in table1(10**5, 10, 0.0).values()} == {None}
+
+
+def test_discounted_ucb_tends_to_its_limiting_constant():
+    # At xi = 2/3, eta = 2: 16 e xi / gap^2 + 2 / ((1 - 1/e) ln 3) times T eps ln(1/eps), without changes.
+    eps, horizon = 1e-12, 10**30
+    limit = 16 * math.e * 2 / 3 / 0.01 + 2 / ((1 - math.exp(-1)) * math.log(3))
+    bound = d_ucb(horizon=horizon, changes=0, gap=0.1, eps=eps, n_arms=5)
+    assert bound.value == pytest.approx(limit * horizon * eps * math.log(1 / eps), rel=1e-3)
+    assert bound.promises
+
+
+def test_each_change_costs_discounted_ucb_one_delay():
+    common = {"horizon": 10**5, "gap": 0.1, "eps": 0.0025, "n_arms": 5}
+    gamma = 0.9975
+    delay = math.log(0.0025 * 2 / 3 * math.log((1 - gamma**5) / 0.0025)) / math.log(gamma)
+    extra = d_ucb(changes=9, **common).value - d_ucb(changes=0, **common).value
+    assert extra == pytest.approx(9 * delay, rel=1e-6)
+
+
+def test_sliding_window_ucb_is_its_formula():
+    bound = sw_ucb(horizon=10**5, changes=9, gap=0.1, window=1000)
+    log = math.log(1000)
+    expected = 4 * 2 / 3 * log * 100 / 0.01 + 2 * math.ceil(log / math.log(3)) * 100 + 9 * 1000 + log**2
+    assert bound.value == pytest.approx(expected, rel=1e-12)
+    assert bound.vacuous
+
+
+@pytest.mark.parametrize(
+    "change", [{"xi": 0.5}, {"gap": 0.0}, {"eps": 1.0}, {"n_arms": 1}, {"horizon": 0}, {"changes": -1}]
+)
+def test_discounted_ucb_says_which_condition_fails(change):
+    bound = d_ucb(**({"horizon": 10**5, "changes": 9, "gap": 0.1, "eps": 0.01, "n_arms": 5} | change))
+    assert bound.log10 is None
+    assert len(bound.failed) == 1
+
+
+def test_sliding_window_ucb_needs_a_window_within_the_horizon():
+    assert not sw_ucb(horizon=100, changes=0, gap=0.1, window=101).holds
+    assert not sw_ucb(horizon=100, changes=0, gap=0.1, window=0).holds
+
+
+def test_the_two_regrets_of_the_lower_bound_meet_where_it_says():
+    horizon, blocks, gap, rise = 10_000, 20, 0.1, 0.1
+    kl = bernoulli_kl(0.4, 0.6)
+    value = floor_with_blocks(horizon, blocks, gap, rise, kl)
+    plays, length = value / gap, horizon // blocks
+    changed = rise * length * (1 - plays / (blocks * length) - math.sqrt(kl * plays / (2 * blocks)))
+    assert changed == pytest.approx(value, rel=1e-9)
+
+
+def test_no_block_count_beats_the_grid_by_more_than_two_percent():
+    kl = bernoulli_kl(0.4, 0.6)
+    best = max(floor_with_blocks(10_000, blocks, 0.1, 0.1, kl) for blocks in range(1, 10_001))
+    assert best * 0.98 <= lower_bound(10_000).value <= best * (1 + 1e-12)
+
+
+def test_the_lower_bound_grows_like_the_root_of_the_horizon():
+    ratio = lower_bound(10**12).value / lower_bound(10**10).value
+    assert ratio == pytest.approx(10.0, rel=0.02)
+
+
+def test_the_lower_bound_is_below_what_fixed_arms_cost():
+    # Always playing the best arm of the stationary world costs rise x block length in the other: at most rise x T.
+    assert lower_bound(1000).value <= 0.1 * 1000
+
+
+@pytest.mark.parametrize("arguments", [(0,), (100, 0.4, 0.5), (100, 0.5, 0.4, 0.5), (10**400,)])
+def test_a_lower_bound_without_meaning_says_so(arguments):
+    bound = lower_bound(*arguments)
+    assert bound.log10 is None
+    assert bound.failed
