@@ -38,6 +38,8 @@ def _starts(horizon: int, phases: int) -> list[int]:
 class Abrupt(NamedTuple):
     """All means drawn anew, uniformly on [0, 1], at the start of each of `phases` equal phases (Figures 2 and 3)."""
 
+    short = "abrupt"
+
     n_arms: Annotated[int, within(">= 1")] = 5
     horizon: Annotated[int, within(">= 1")] = 100_000
     phases: Annotated[int, within(">= 1")] = 10
@@ -73,6 +75,8 @@ class AbruptLimited(NamedTuple):
     """Means that stay low: in each phase one arm has mean `best`, the others are uniform on [0, others_max] (Figure 7a).
 
     The text of the paper says "less than 0.7"; its code sets the best mean to exactly 0.7, and so does this."""
+
+    short = "limited"
 
     n_arms: Annotated[int, within(">= 1")] = 10
     horizon: Annotated[int, within(">= 1")] = 100_000
@@ -111,6 +115,8 @@ class AbruptGap(NamedTuple):
     """Every wrong arm is wrong by the same `gap`: in each phase the best mean is uniform on [0.5, 1] and all others lie `gap` below it (Figure 4).
 
     With a fixed `world` the best arms and levels are the same for every gap, so that only the gap differs between experiments."""
+
+    short = "gap"
 
     n_arms: Annotated[int, within(">= 1")] = 2
     horizon: Annotated[int, within(">= 1")] = 100_000
@@ -151,6 +157,8 @@ class PhaseTable(NamedTuple):
     >>> PhaseTable(means=((0.2, 0.8), (0.9, 0.1)), starts=(0, 500), horizon=1000).realise(0).mean(500, 0)
     0.9
     """
+
+    short = "phases"
 
     means: Any
     starts: Any

@@ -67,6 +67,8 @@ class AbruptFinite(NamedTuple):
     The authors' code draws one probability vector a phase for all arms (`shared_probabilities=True`) and never reports a result with it. Amounts
     stay the same over all phases. There is no "authors" world: which draws their generator made is not recorded."""
 
+    short = "finite"
+
     n_arms: Annotated[int, within(">= 1")] = 5
     horizon: Annotated[int, within(">= 1")] = 100_000
     phases: Annotated[int, within(">= 1")] = 10

@@ -18,6 +18,7 @@ class Smooth(NamedTuple):
     sigma a round. `start` is the paper's convention for the first round (1 in its text, 0 in its code); `rescaled` multiplies by
     K/(2(K-1)), so that the best mean reaches 0.5 (Figure 7b). Means are computed, never stored: ten million rounds need no table."""
 
+    short = "smooth"
     lockstep = True  # the methods also work on rows of lanes
 
     n_arms: Annotated[int, within(">= 2")] = 5

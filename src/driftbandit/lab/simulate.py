@@ -1,6 +1,6 @@
 """Many runs of one policy in one world: the regret at checkpoints, the same to the last bit however the work is spread.
 
-Run r takes its numbers from streams made of (seed, r) alone. Runs of policies that allow it are played sixteen at a time in lockstep; others one
+Run r takes its numbers from streams made of (seed, r) alone. Runs of policies that allow it are played 32 at a time in lockstep; others one
 after the other; both in as many threads as wanted, since compiled loops release the interpreter lock. Work is
 cut into segments of milliseconds, between which progress is shown and Ctrl-C is heard."""
 
@@ -17,7 +17,7 @@ from driftbandit.core import Environment, Policy
 from driftbandit.draws import POLICY, REWARD, WORLD, Stream, stream_key
 from driftbandit.lab.progress import Progress
 
-LANES = 16
+LANES = 32
 _SEGMENT = 1_000_000  # arms × rounds × lanes in one call of the compiled loop: some milliseconds
 _SEGMENT_INTERPRETED = 20_000
 

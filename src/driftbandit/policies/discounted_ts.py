@@ -5,11 +5,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.chances import NormalBelief
 from driftbandit.core import checked, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.numerics import argmax, where
-
-_TINY = 1e-300  # stands in for a count of 0 under a square root; any spread it gives is above every tau_max
 
 
 class DiscountedTSState(NamedTuple):
@@ -17,6 +16,7 @@ class DiscountedTSState(NamedTuple):
 
     pulls: Any  # discounted number of pulls, N in Algorithm 1
     mean: Any  # discounted average reward
+    spread: Any  # (weight * N)**(-1/2), infinite before the first pull
     scores: Any  # scratch: the samples of the last choice
 
 
@@ -55,7 +55,7 @@ class DiscountedTS(NamedTuple):
 
     def init(self, n_arms: int) -> DiscountedTSState:
         """Nothing known: no pulls, means 0."""
-        return DiscountedTSState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+        return DiscountedTSState(np.zeros(n_arms), np.zeros(n_arms), np.full(n_arms, math.inf), np.zeros(n_arms))
 
     def choose(self, state: DiscountedTSState, t: int, rng: Any) -> Any:
         """Sample every arm once and play the largest sample.
@@ -64,23 +64,32 @@ class DiscountedTS(NamedTuple):
         scores = state.scores
         rng.normals(scores)
         for arm in range(len(scores)):
-            pulls, mean = state.pulls[arm], state.mean[arm]
+            mean = state.mean[arm]
             if self.forget_below > 0.0:
-                mean = where(pulls < self.forget_below, pulls * mean, mean)
-            spread = min(self.tau_max, 1.0 / math.sqrt(max(self.weight * pulls, _TINY)))
-            scores[arm] = mean + spread * scores[arm]
+                mean = where(state.pulls[arm] < self.forget_below, state.pulls[arm] * mean, mean)
+            scores[arm] = mean + min(self.tau_max, state.spread[arm]) * scores[arm]
         return argmax(scores)
 
     def learn(self, state: DiscountedTSState, t: int, arm: Any, reward: Any) -> None:
         """Discount everything, then add the reward.
 
         We keep the mean, not the sum of rewards: after a long silence sum and count both underflow and their ratio is
-        0/0, while a mean left alone stays what it was to the last bit."""
-        pulls, mean = state.pulls, state.mean
+        0/0, while a mean left alone stays what it was to the last bit. The spread is kept as well and grows by gamma**(-1/2):
+        a square root and a division for every arm in every round would cost as much as all the normals."""
+        pulls, mean, spread = state.pulls, state.mean, state.spread
+        growth = 1.0 / math.sqrt(self.gamma)
         for i in range(len(pulls)):
             pulls[i] *= self.gamma
+            spread[i] *= growth
         pulls[arm] += 1.0
+        spread[arm] = 1.0 / math.sqrt(self.weight * pulls[arm])
         mean[arm] += (reward - mean[arm]) / pulls[arm]
+
+    def belief(self, state: DiscountedTSState) -> NormalBelief:
+        """The distributions the next samples come from."""
+        pulls, mean = np.asarray(state.pulls), np.asarray(state.mean)
+        spread = np.minimum(self.tau_max, np.asarray(state.spread))
+        return NormalBelief(np.where(pulls < self.forget_below, pulls * mean, mean), spread)
 
     @classmethod
     def half_life(cls, rounds: float, tau_max: float = 0.2) -> "DiscountedTS":

@@ -1,0 +1,322 @@
+"""One policy playing live: named arms, its own random stream and clock, snapshots."""
+
+import json
+import math
+import os
+import threading
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+import driftbandit
+from driftbandit.chances import chance_of_largest
+from driftbandit.core import Policy
+from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.numerics import TIES
+from driftbandit.state import from_plain, grown, to_arrays, to_lists, to_plain
+
+FORMAT = 1  # of snapshots; a newer one is refused
+_FAR = 1 << 50  # decisions of a live agent never get here: the rounds from here on serve `probabilities` and redraws
+_REDRAWS = 64
+
+
+class Chances(dict[Any, float]):
+    """Each arm's chance of being chosen now, with `error`: a bound for quadrature, two standard errors for sampling, 0 if exact."""
+
+    error: float = 0.0
+
+
+class Agent:
+    """A policy that decides for real.
+
+    >>> from driftbandit import Agent, DiscountedTS
+    >>> agent = Agent(DiscountedTS.half_life(100), arms=["red", "green"], seed=7)
+    >>> arm = agent.choose()
+    >>> agent.learn(arm, reward=1.0)
+    >>> text = agent.snapshot()
+    >>> Agent.restore(text).choose() == agent.choose()
+    True
+
+    `arms` are any distinct hashable names, or a number of arms. Rewards lie in `reward_range`, which is mapped to the policies' [0, 1]; one outside is refused, or
+    clipped with outside="clip", or taken as it is with outside="allow" (for policies that can bear it). The clock counts the rewards learnt; an answer may come late
+    or never, and asking again changes nothing but the draw. Threads may share an agent.
+
+    A seed makes every choice repeatable; without one the stream comes from the operating system."""
+
+    def __init__(
+        self,
+        policy: Any,
+        arms: int | Iterable[Hashable],
+        seed: int | None = None,
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        outside: str = "refuse",
+    ) -> None:
+        if isinstance(policy, type) or not isinstance(policy, Policy):
+            raise TypeError(f"Agent needs a policy such as DiscountedTS(gamma=0.99); got {policy!r:.60}.")
+        names = _arm_names(arms)
+        low, high = _range(reward_range)
+        if outside not in ("refuse", "clip", "allow"):
+            raise ValueError(f'outside is "refuse", "clip" or "allow"; got {outside!r}.')
+        self.policy, self.outside, self.reward_range = policy, outside, (low, high)
+        self.rewards_learnt = 0
+        self.decisions = 0
+        self.clipped = 0
+        self._arms: list[Hashable] = names
+        self._slot = {name: slot for slot, name in enumerate(names)}
+        self._removed: set[int] = set()
+        self._state = to_lists(policy.init(len(names)))
+        key = int.from_bytes(os.urandom(8), "little") if seed is None else stream_key(_seed(seed), 0, POLICY)
+        self._stream = Stream(key)
+        self._lock = threading.RLock()
+
+    @property
+    def arms(self) -> list[Hashable]:
+        """The arms that can be chosen, in the order they were added."""
+        return [name for slot, name in enumerate(self._arms) if slot not in self._removed]
+
+    @property
+    def state(self) -> Any:
+        """A copy of what the policy knows, as arrays; removed arms keep their place."""
+        with self._lock:
+            return to_arrays(self._state, self.policy.init(len(self._arms)))
+
+    def choose(self, available: Iterable[Hashable] | None = None) -> Any:
+        """The arm to play now, among all or among the `available` ones."""
+        with self._lock:
+            allowed = self._allowed(available)
+            arm = self._choose_slot(allowed, self.decisions)
+            self.decisions += 1
+            return self._arms[arm]
+
+    def learn(self, arm: Hashable, reward: float) -> None:
+        """Take in the reward of an arm that was played."""
+        with self._lock:
+            slot = self._slot_of(arm)
+            value, clipped = self._scaled(reward)
+            self.policy.learn(self._state, self.rewards_learnt, slot, value)
+            self.rewards_learnt += 1
+            self.clipped += clipped
+
+    def add_arm(self, arm: Hashable) -> None:
+        """One more arm, of which nothing is known yet."""
+        with self._lock:
+            names = _arm_names([*self._arms, arm])
+            self._state = grown(self._state, self.policy, len(self._arms))
+            self._arms = names
+            self._slot[arm] = len(names) - 1
+
+    def remove_arm(self, arm: Hashable) -> None:
+        """Never choose this arm again. What was learnt from it stays in the policy's sums until it is forgotten the usual way."""
+        with self._lock:
+            slot = self._slot_of(arm)
+            if len(self._arms) - len(self._removed) == 1:
+                raise ValueError(f"Arm {arm!r} is the last one; add another before removing it.")
+            self._removed.add(slot)
+
+    def probabilities(self, draws: int = 2000) -> Chances:
+        """Each arm's chance of being chosen now; `error` says how exact it is.
+
+        By quadrature where the policy has a belief to integrate (the Thompson samplers), read off where it draws from probabilities (EXP3),
+        otherwise by `draws` choices that the agent does not count."""
+        with self._lock:
+            allowed = self._allowed(None)
+            out = Chances()
+            belief = getattr(self.policy, "belief", None)
+            if belief is not None and len(allowed) > 1:
+                whole = belief(to_arrays(self._state, self.policy.init(len(self._arms))))
+                values, out.error = chance_of_largest(type(whole)(*(np.asarray(field)[allowed] for field in whole)))
+            else:
+                counts = np.zeros(len(self._arms))
+                for n in range(draws):
+                    counts[self._choose_slot(allowed, _FAR + n)] += 1
+                values = counts[allowed] / draws
+                out.error = float(2.0 * np.sqrt(values * (1.0 - values) / draws).max()) if len(allowed) > 1 else 0.0
+                if hasattr(self._state, "chances"):
+                    values = np.array([self._state.chances[slot] for slot in allowed])
+                    values, out.error = values / values.sum(), 0.0
+            out.update({self._arms[slot]: float(value) for slot, value in zip(allowed, values, strict=True)})
+            return out
+
+    def snapshot(self) -> str:
+        """Everything the agent is, as JSON text: policy, arms, state, stream, clock."""
+        with self._lock:
+            return json.dumps(
+                {
+                    "format": FORMAT,
+                    "driftbandit": driftbandit.__version__,
+                    "policy": repr(self.policy),
+                    "arms": [_to_json_arm(arm) for arm in self._arms],
+                    "removed": sorted(self._removed),
+                    "reward_range": list(self.reward_range),
+                    "outside": self.outside,
+                    "clipped": self.clipped,
+                    "rewards_learnt": self.rewards_learnt,
+                    "decisions": self.decisions,
+                    "key": str(self._stream.key),
+                    "state": to_plain(self._state),
+                },
+                allow_nan=False,
+            )
+
+    @classmethod
+    def restore(cls, text: str, policies: Mapping[str, type] | None = None) -> "Agent":
+        """An agent that continues exactly where the snapshot was taken. `policies` names classes of your own, {"MyPolicy": MyPolicy}."""
+        from driftbandit.spec import parse
+
+        try:
+            data = json.loads(text)
+            version = data["format"]
+        except (ValueError, TypeError, KeyError):
+            raise ValueError("This is no snapshot of an agent: it is not complete JSON with a format number. Was the file cut short?") from None
+        if version != FORMAT:
+            raise ValueError(f"This snapshot has format {version!r}; this version reads format {FORMAT}. Update driftbandit to read it.")
+        try:
+            policy = parse(data["policy"], extra=dict(policies or {}))
+            agent = cls(
+                policy,
+                [_from_json_arm(arm) for arm in data["arms"]],
+                seed=0,
+                reward_range=tuple(data["reward_range"]),
+                outside=data["outside"],
+            )
+            agent._state = from_plain(data["state"], policy.init(len(agent._arms)))
+            agent._stream = Stream(int(data["key"]))
+            agent._removed = {slot for slot in data["removed"] if 0 <= slot < len(agent._arms)}
+            agent.clipped, agent.rewards_learnt, agent.decisions = (
+                _count(data[name]) for name in ("clipped", "rewards_learnt", "decisions")
+            )
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            detail = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"This snapshot is damaged and was not restored: {detail}") from None
+        return agent
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------------
+
+    def _choose_slot(self, allowed: list[int], decision: int) -> int:
+        """The policy's choice, kept to the allowed arms.
+
+        Where the choice is the arm of largest score, the largest among the allowed is taken: the same sample, fewer candidates.
+        Where the policy drew the arm from probabilities, they are renormalised. Otherwise it is asked again with other draws, and if it insists
+        (a scheduled pull), an allowed arm is drawn evenly."""
+        arm = self.policy.choose(self._state, self.rewards_learnt, self._stream.at(decision))
+        if len(allowed) == len(self._arms) or arm in allowed:
+            return int(arm)
+        scores = getattr(self._state, "scores", None)
+        if scores is not None and scores[arm] >= max(scores):
+            top = max(scores[slot] for slot in allowed)
+            ties = [slot for slot in allowed if scores[slot] == top]
+            return ties[int(self._stream.uniform(TIES) * len(ties))]
+        chances = getattr(self._state, "chances", None)
+        if chances is not None:
+            left = self._stream.uniform(TIES) * sum(chances[slot] for slot in allowed)
+            for slot in allowed:
+                left -= chances[slot]
+                if left < 0.0:
+                    return slot
+        for n in range(_REDRAWS):
+            rng = self._stream.at(_FAR + _FAR * (n + 1) + decision)
+            arm = self.policy.choose(self._state, self.rewards_learnt, rng)
+            if arm in allowed:
+                return int(arm)
+        return allowed[int(self._stream.at(decision).uniform(TIES) * len(allowed))]
+
+    def _allowed(self, available: Iterable[Hashable] | None) -> list[int]:
+        if available is None:
+            return [slot for slot in range(len(self._arms)) if slot not in self._removed]
+        slots = sorted({self._slot_of(arm) for arm in available})
+        if not slots:
+            raise ValueError("choose(available=...) needs at least one arm; got none.")
+        return slots
+
+    def _slot_of(self, arm: Hashable) -> int:
+        try:
+            slot = self._slot.get(arm)
+        except TypeError:
+            slot = None
+        if slot is None or slot in self._removed:
+            what = "was removed" if slot is not None else "is unknown"
+            raise ValueError(f"Arm {arm!r} {what}; the arms are {_listed(self.arms)}.")
+        return slot
+
+    def _scaled(self, reward: Any) -> tuple[float, int]:
+        """The reward mapped to [0, 1], and 1 if it had to be clipped."""
+        if isinstance(reward, str | bytes) or not isinstance(reward, int | float | np.integer | np.floating | np.bool_):
+            raise ValueError(f"A reward is a number; got {reward!r:.60} of type {type(reward).__name__}.")
+        value, (low, high) = float(reward), self.reward_range
+        if not math.isfinite(value):
+            raise ValueError(f"A reward is a finite number; got {value}. Nothing was learnt.")
+        clipped = 0
+        if not low <= value <= high and self.outside != "allow":
+            if self.outside == "refuse":
+                raise ValueError(
+                    f'Reward {value:g} lies outside reward_range=({low:g}, {high:g}); nothing was learnt. Widen the range, or give outside="clip".'
+                )
+            value, clipped = min(max(value, low), high), 1
+        return (value - low) / (high - low), clipped
+
+    def __repr__(self) -> str:
+        return f"Agent({self.policy!r}, arms={_listed(self.arms)}, rewards_learnt={self.rewards_learnt})"
+
+
+def _arm_names(arms: int | Iterable[Hashable]) -> list[Hashable]:
+    if isinstance(arms, int) and not isinstance(arms, bool):
+        names: list[Hashable] = list(range(arms))
+    elif isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+        raise ValueError(f"arms is a list of names or a number of arms; got {arms!r}.")
+    else:
+        names = list(arms)
+    if not names:
+        raise ValueError("An agent needs at least one arm; got none.")
+    try:
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"Arms need distinct names; {twice!r} occurs more than once.")
+    except TypeError:
+        raise ValueError("Arms need hashable names such as texts, numbers or tuples of them.") from None
+    return names
+
+
+def _range(reward_range: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(value) for value in reward_range)
+    except (TypeError, ValueError):
+        raise ValueError(f"reward_range is a pair (low, high) of numbers; got {reward_range!r}.") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"reward_range needs finite low < high; got ({low:g}, {high:g}).")
+    return low, high
+
+
+def _seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"A seed is a whole number of 0 or more, or None; got {seed!r}.")
+    return int(seed)
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"a count is {value!r}")
+    return value
+
+
+def _listed(arms: list[Hashable]) -> str:
+    shown = ", ".join(repr(arm) for arm in arms[:8])
+    return f"[{shown}{', ...' if len(arms) > 8 else ''}]"
+
+
+def _to_json_arm(arm: Hashable) -> Any:
+    """Names that JSON keeps as they are stay so; tuples are marked. Anything else cannot come back the same and is refused."""
+    if arm is None or isinstance(arm, str | bool | int) or (isinstance(arm, float) and math.isfinite(arm)):
+        return arm
+    if isinstance(arm, tuple):
+        return {"tuple": [_to_json_arm(part) for part in arm]}
+    raise ValueError(f"Arm {arm!r} cannot be written as JSON; a snapshot needs names that are texts, numbers or tuples of them.")
+
+
+def _from_json_arm(arm: Any) -> Hashable:
+    if isinstance(arm, dict):
+        return tuple(_from_json_arm(part) for part in arm["tuple"])
+    if isinstance(arm, list):
+        raise ValueError("an arm is a list")
+    return arm  # type: ignore[no-any-return]

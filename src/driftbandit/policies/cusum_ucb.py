@@ -1,0 +1,214 @@
+"""CUSUM-UCB and PHT-UCB: UCB with a two-sided alarm on every arm; an alarm throws away what was known of that arm."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import checked, within
+from driftbandit.numerics import argmax_fair, compilable
+
+
+class AlarmState(NamedTuple):
+    """What is known of each arm since its last alarm."""
+
+    pulls: Any  # k
+    total: Any  # sum of the rewards
+    mean: Any  # total / pulls, kept because K divisions a round cost more than one
+    reference: Any  # u0, the mean of the first `samples` rewards (CUSUM)
+    up: Any  # g+, evidence that the mean rose
+    down: Any  # g-, evidence that it fell
+    counted: Any  # length 1: the sum of pulls, n in the index
+    alarms: Any  # length 1: alarms so far
+    scores: Any  # scratch: the indices of the last choice
+
+
+@checked
+class CusumUCB(NamedTuple):
+    """UCB whose arms each carry a cumulative-sum test: after an alarm the arm starts from nothing.
+
+    The first `samples` rewards of an arm fix a reference mean u0. From then on g+ adds up y - u0 - drift and g- adds up u0 - y - drift, neither
+    below 0, and the arm rings when one of them reaches `threshold`. Only the arm that rang forgets; the alarming reward goes too. Since
+    a test sees only rewards of arms that are played, a share `explore` of the rounds is uniform over all arms.
+
+    Assumes abrupt changes by more than `drift`, rewards in [0, 1] (threshold is in units of summed reward) and phases long enough to
+    collect `samples` rewards. Use it when changes are few and large; for slow drift the reference goes stale and a window is the better tool.
+    With `warmup`, arms short of `samples` are played first, which costs K * samples rounds at the start and `samples` rounds an alarm: the authors'
+    code of the DS-TS paper does so and its figures show it; Liu, Lee and Shroff do not. Regret is of order
+    sqrt(T B log(T/B)) when B, the number of changes, is known. Unconfirmed: the theory's xi, taken as 1 by `tuned`.
+
+    >>> CusumUCB.text(horizon=100_000, phases=10, n_arms=5).threshold
+    9.210340371976184
+
+    Reference: Liu, Lee and Shroff 2018, "A change-detection based framework for piecewise-stationary multi-armed bandit problem"."""
+
+    short = "cusum-ucb"
+    forgets = "drops all it knows of an arm when the arm's two-sided cumulative-sum test rings"
+    knows = "how often the world changes, to set threshold and explore; the smallest change, to set drift"
+    cost = "O(K), update O(1)"
+    reference = "Liu, Lee, Shroff 2018"
+
+    samples: Annotated[int, within(">= 1")] = 50  # M: rewards that fix the reference mean
+    drift: Annotated[float, within(">= 0")] = 0.05  # epsilon: smaller shifts of the mean are tolerated
+    threshold: Annotated[float, within("(0, inf]")] = 9.21  # h: summed evidence that rings; inf never rings
+    explore: Annotated[float, within("[0, 1]")] = 0.0303  # alpha: share of uniform rounds
+    xi: Annotated[float, within(">= 0")] = 0.5  # width of the confidence bound
+    warmup: bool = True  # play arms short of `samples` first
+
+    def init(self, n_arms: int) -> AlarmState:
+        """Nothing known."""
+        return _nothing_known(n_arms)
+
+    def choose(self, state: AlarmState, t: int, rng: Any) -> int:
+        """An arm in warm-up, else with probability `explore` any arm, else the largest index."""
+        return choose_with_alarm(state, rng, self.samples if self.warmup else 0, self.explore, self.xi)
+
+    def learn(self, state: AlarmState, t: int, arm: int, reward: float) -> None:
+        """Add the reward, then test the arm."""
+        add_reward(state, arm, reward)
+        pulls = state.pulls[arm]
+        if pulls == self.samples:
+            state.reference[arm] = state.mean[arm]
+        elif pulls > self.samples:
+            watch_mean(state, arm, reward, state.reference[arm], self.drift, self.threshold)
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "CusumUCB":
+        """The theory's h = ln(T / changes) and alpha = sqrt(changes / T ln(T / changes)), without warm-up; xi = 1 is unconfirmed."""
+        changes = changes_in(horizon, phases)
+        return cls(50, 0.05, _threshold(horizon, changes), _explore(horizon, changes), 1.0, False)
+
+    @classmethod
+    def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "CusumUCB":
+        """The paper's values: as the theory with phases in place of changes. It names neither xi nor the warm-up; both are its code's."""
+        changes_in(horizon, phases)
+        count = 1 if smooth else phases
+        return cls(50, 0.05, _threshold(horizon, count), _explore(horizon, count), 0.5, True)
+
+    @classmethod
+    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "CusumUCB":
+        """The authors' code has the values of `text`."""
+        return cls.text(horizon, phases, n_arms, smooth)
+
+
+@checked
+class PHTUCB(NamedTuple):
+    """CUSUM-UCB with the Page-Hinkley test: the reference is the running mean of the arm, so the test needs no first sample.
+
+    g+ adds up y - mean - drift and g- the opposite, against the mean of all rewards since the arm's alarm, y included. The running mean follows a
+    slow drift and so hides it; abrupt changes ring a little later than with `CusumUCB` once the arm has a long record, but a new arm is
+    watched at once. Assumptions and use are those of `CusumUCB`; no regret bound of its own is known. `samples` matters only with `warmup`.
+
+    Reference: Liu, Lee and Shroff 2018, after Page 1954 and Hinkley 1971."""
+
+    short = "pht-ucb"
+    forgets = "drops all it knows of an arm when the arm's Page-Hinkley test rings"
+    knows = "how often the world changes, to set threshold and explore; the smallest change, to set drift"
+    cost = "O(K), update O(1)"
+    reference = "Liu, Lee, Shroff 2018"
+
+    drift: Annotated[float, within(">= 0")] = 0.05  # epsilon: smaller shifts of the mean are tolerated
+    threshold: Annotated[float, within("(0, inf]")] = 9.21  # h: summed evidence that rings; inf never rings
+    explore: Annotated[float, within("[0, 1]")] = 0.0303  # alpha: share of uniform rounds
+    xi: Annotated[float, within(">= 0")] = 0.5  # width of the confidence bound
+    warmup: bool = False  # play arms short of `samples` first
+    samples: Annotated[int, within(">= 0")] = 0  # length of the warm-up
+
+    def init(self, n_arms: int) -> AlarmState:
+        """Nothing known."""
+        return _nothing_known(n_arms)
+
+    def choose(self, state: AlarmState, t: int, rng: Any) -> int:
+        """An arm in warm-up, else with probability `explore` any arm, else the largest index."""
+        return choose_with_alarm(state, rng, self.samples if self.warmup else 0, self.explore, self.xi)
+
+    def learn(self, state: AlarmState, t: int, arm: int, reward: float) -> None:
+        """Add the reward, then test the arm against its own running mean."""
+        add_reward(state, arm, reward)
+        watch_mean(state, arm, reward, state.mean[arm], self.drift, self.threshold)
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "PHTUCB":
+        """The values of `CusumUCB.tuned`."""
+        changes = changes_in(horizon, phases)
+        return cls(0.05, _threshold(horizon, changes), _explore(horizon, changes), 1.0, False, 0)
+
+
+def changes_in(horizon: int, phases: int) -> int:
+    """The number of changes between `phases` phases, at least 1 so that no formula divides by 0."""
+    if horizon < 1 or phases < 1 or phases > horizon:
+        raise ValueError(f"Tuning needs 1 <= phases <= horizon; got horizon={horizon!r}, phases={phases!r}.")
+    return max(1, phases - 1)
+
+
+def _threshold(horizon: int, count: int) -> float:
+    # With a phase as short as a round the formula gives 0, which would ring at every reward.
+    return max(math.log(horizon / count), 1e-3)
+
+
+def _explore(horizon: int, count: int) -> float:
+    return min(1.0, math.sqrt(count / horizon * math.log(horizon / count)))
+
+
+def _nothing_known(n_arms: int) -> AlarmState:
+    per_arm = [np.zeros(n_arms) for _ in range(6)]
+    return AlarmState(*per_arm, counted=np.zeros(1), alarms=np.zeros(1, np.int64), scores=np.zeros(n_arms))
+
+
+@compilable
+def padded_scores(scores: Any, mean: Any, pulls: Any, factor: float) -> None:
+    """Write mean + sqrt(factor / pulls) of every arm; +inf where nothing is known. Without a branch, so that it runs on SIMD registers."""
+    for i in range(len(scores)):
+        value = mean[i] + math.sqrt(factor / max(pulls[i], 1.0))
+        scores[i] = value if pulls[i] > 0.0 else math.inf
+
+
+@compilable
+def choose_with_alarm(state: Any, rng: Any, samples: int, explore: float, xi: float) -> int:
+    """An arm with fewer than `samples` rewards, else any arm with probability `explore`, else the largest index.
+
+    The indices are written in every case: whoever may not play the arm returned finds the next best there."""
+    pulls, scores = state.pulls, state.scores
+    padded_scores(scores, state.mean, pulls, xi * math.log(max(state.counted[0], 1.0)))
+    n_arms = len(pulls)
+    if samples > 0:
+        short = 0
+        for i in range(n_arms):
+            short += 1 if pulls[i] < samples else 0
+        if short > 0:
+            skip = int(rng.uniform(1) * short)
+            for i in range(n_arms):
+                if pulls[i] < samples:
+                    if skip == 0:
+                        return i
+                    skip -= 1
+    if rng.uniform(0) < explore:
+        return int(rng.uniform(1) * n_arms)
+    return int(argmax_fair(scores, rng))
+
+
+@compilable
+def add_reward(state: Any, arm: int, reward: float) -> None:
+    """Count a reward in the arm's record."""
+    state.pulls[arm] += 1.0
+    state.total[arm] += reward
+    state.mean[arm] = state.total[arm] / state.pulls[arm]
+    state.counted[0] += 1.0
+
+
+@compilable
+def watch_mean(state: Any, arm: int, reward: float, reference: float, drift: float, threshold: float) -> None:
+    """Move the arm's two sums by its newest reward; if one reaches the threshold, count an alarm and empty the arm."""
+    up = max(0.0, state.up[arm] + reward - reference - drift)
+    down = max(0.0, state.down[arm] + reference - reward - drift)
+    if max(up, down) >= threshold:
+        state.alarms[0] += 1
+        state.counted[0] -= state.pulls[arm]
+        state.pulls[arm] = 0.0
+        state.total[arm] = 0.0
+        state.mean[arm] = 0.0
+        state.reference[arm] = 0.0
+        up = 0.0
+        down = 0.0
+    state.up[arm] = up
+    state.down[arm] = down

@@ -1,0 +1,163 @@
+"""M-UCB: UCB that compares the two halves of each arm's last rewards, and starts anew when they differ."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import checked, within
+from driftbandit.numerics import argmax_fair
+from driftbandit.policies.cusum_ucb import changes_in, padded_scores
+
+_NEVER = 2.0**62  # a period longer than any run, that still fits an integer
+
+
+class MonitoredUCBState(NamedTuple):
+    """What is known of each arm since the last alarm, and its newest rewards."""
+
+    pulls: Any  # k
+    total: Any  # sum of the rewards
+    mean: Any  # total / pulls
+    recent: Any  # arm * window + j: each arm's last rewards, a ring
+    place: Any  # where the arm's next reward goes in its ring
+    older: Any  # sum of the older half of a full ring
+    newer: Any  # sum of the newer half
+    start: Any  # length 1: rounds played when the last alarm was over
+    period: Any  # length 1: rounds between two visits of forced exploration; 0 if nothing is forced
+    alarms: Any  # length 1: alarms so far
+    scores: Any  # scratch: the indices of the last choice
+
+
+@checked
+class MonitoredUCB(NamedTuple):
+    """UCB1 under watch: when the newer and the older half of an arm's last `window` rewards differ too much, everything is forgotten.
+
+    An alarm needs |sum of newer half - sum of older half| > `threshold`, on an arm with `window` rewards since the last alarm, and
+    restarts all arms. Every floor(K / explore) rounds the arms are visited once in turn, so that a share `explore` of the
+    rounds watches arms that UCB1 would not play.
+
+    Assumes abrupt changes that move some mean by at least 2 threshold / window (0.25 at the paper's values) and phases much longer than
+    K * window / explore. Use it when changes are rare, large and common to many arms. Rewards in [0, 1]. The regret is of order
+    sqrt(T B K log T) if B and the smallest change are known. The paper's window of 800 is not the one its source recommends (7270 for a smallest
+    change of 0.2 at K = 5, T = 1e5), nor is its `explore`; `tuned` has the source's formulas.
+
+    >>> MonitoredUCB.text(horizon=100_000, phases=10, n_arms=5)
+    MonitoredUCB(window=800, threshold=100.65..., explore=0.07587...)
+
+    Reference: Cao, Wen, Kveton and Xie 2019, "Nearly optimal adaptive procedure with change detection for piecewise-stationary bandit"."""
+
+    short = "m-ucb"
+    forgets = "drops everything when the two halves of an arm's last `window` rewards differ by more than threshold"
+    knows = "horizon, number of changes and smallest change, to set window, threshold and explore"
+    cost = "O(K), update O(1)"
+    reference = "Cao, Wen, Kveton, Xie 2019"
+
+    window: Annotated[int, within(">= 2", "It is split into two halves, so it is even.")] = 800  # w
+    threshold: Annotated[float, within("[0, inf]")] = 100.65  # b; at window / 2 or more it never rings
+    explore: Annotated[float, within("[0, 1]")] = 0.0759  # gamma: share of forced rounds
+
+    def validate(self) -> None:
+        """Refuse an odd window."""
+        if self.window % 2 == 1:
+            raise ValueError(f"MonitoredUCB needs an even window, since it compares two halves; got {self.window}.")
+
+    def init(self, n_arms: int) -> MonitoredUCBState:
+        """Nothing known."""
+        period = math.floor(min(n_arms / self.explore, _NEVER)) if self.explore > 0.0 else 0
+        return MonitoredUCBState(
+            pulls=np.zeros(n_arms),
+            total=np.zeros(n_arms),
+            mean=np.zeros(n_arms),
+            recent=np.zeros(n_arms * self.window),
+            place=np.zeros(n_arms, np.int64),
+            older=np.zeros(n_arms),
+            newer=np.zeros(n_arms),
+            start=np.zeros(1, np.int64),
+            period=np.array([period], np.int64),
+            alarms=np.zeros(1, np.int64),
+            scores=np.zeros(n_arms),
+        )
+
+    def choose(self, state: MonitoredUCBState, t: int, rng: Any) -> int:
+        """The arm whose forced turn it is, else the largest UCB1 index; the indices are written in both cases."""
+        since = t - state.start[0]
+        scores = state.scores
+        padded_scores(scores, state.mean, state.pulls, 2.0 * math.log(max(since, 1)))
+        period = state.period[0]
+        if period > 0:
+            turn = (since + 1) % period
+            if 1 <= turn <= len(scores):
+                return int(turn - 1)
+        return int(argmax_fair(scores, rng))
+
+    def learn(self, state: MonitoredUCBState, t: int, arm: int, reward: float) -> None:
+        """Add the reward, move the arm's two half-sums by one place, and test.
+
+        A reward enters the newer half, the one in the middle of the ring passes to the older half, the oldest leaves: three numbers, however
+        long the window. Each time the ring has gone round, the sums are taken afresh, so that rounding cannot pile up."""
+        window = self.window
+        half = window // 2
+        pulls = state.pulls[arm] + 1.0
+        state.pulls[arm] = pulls
+        state.total[arm] += reward
+        state.mean[arm] = state.total[arm] / pulls
+        first = arm * window
+        place = state.place[arm]
+        recent = state.recent
+        if pulls > window:
+            middle = recent[first + (place + half if place < half else place - half)]
+            state.older[arm] += middle - recent[first + place]
+            state.newer[arm] += reward - middle
+        recent[first + place] = reward
+        place += 1
+        if place == window:
+            place = 0
+            older = 0.0
+            newer = 0.0
+            for j in range(half):
+                older += recent[first + j]
+                newer += recent[first + half + j]
+            state.older[arm] = older
+            state.newer[arm] = newer
+        state.place[arm] = place
+        if pulls >= window and abs(state.newer[arm] - state.older[arm]) > self.threshold:
+            self.restart(state, t + 1)
+
+    def restart(self, state: MonitoredUCBState, start: int) -> None:
+        """Forget all arms. Old rewards may stay in the rings: no test reads one before `window` new ones have covered it."""
+        state.alarms[0] += 1
+        state.start[0] = start
+        for i in range(len(state.pulls)):
+            state.pulls[i] = 0.0
+            state.total[i] = 0.0
+            state.mean[i] = 0.0
+            state.place[i] = 0
+            state.older[i] = 0.0
+            state.newer[i] = 0.0
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int, smallest_change: float = 0.6) -> "MonitoredUCB":
+        """Cao et al.: w = 4 / d**2 (sqrt(ln(2KT**2)) + sqrt(ln(2T)))**2 rounded up to even, b = sqrt(w/2 ln(2KT**2)), and
+        gamma = sqrt(changes K (2b + 3 sqrt(w)) / (2T)), at most 1. The smallest change d = 0.6 is about what the paper's w = 800 stands for."""
+        changes = changes_in(horizon, phases)
+        if not 0.0 < smallest_change <= 1.0:
+            raise ValueError(f"MonitoredUCB.tuned needs smallest_change in (0, 1]; got {smallest_change!r}.")
+        spread = math.log(2.0 * n_arms * float(horizon) ** 2)
+        wanted = 4.0 / smallest_change**2 * (math.sqrt(spread) + math.sqrt(math.log(2.0 * horizon))) ** 2
+        window = 2 * math.ceil(wanted / 2.0)
+        threshold = math.sqrt(window / 2.0 * spread)
+        explore = math.sqrt(changes * n_arms * (2.0 * threshold + 3.0 * math.sqrt(window)) / (2.0 * horizon))
+        return cls(window, threshold, min(1.0, explore))
+
+    @classmethod
+    def text(cls, horizon: int, phases: int, n_arms: int, smooth: bool = False) -> "MonitoredUCB":
+        """The paper's values: w = 800, b = sqrt(w/2 ln(2KT**2)), gamma = sqrt(K phases ln(T) / T), at most 1."""
+        changes_in(horizon, phases)
+        count = 1 if smooth else phases
+        threshold = math.sqrt(800 / 2.0 * math.log(2.0 * n_arms * float(horizon) ** 2))
+        return cls(800, threshold, min(1.0, math.sqrt(n_arms * count * math.log(horizon) / horizon)))
+
+    @classmethod
+    def code(cls, horizon: int, phases: int, n_arms: int, smooth: bool = False) -> "MonitoredUCB":
+        """The authors' code has the values of `text`."""
+        return cls.text(horizon, phases, n_arms, smooth)

@@ -1,0 +1,249 @@
+"""What there is, and how it is written: policies, worlds, reward laws and experiments by name; `parse`, the inverse of `repr`.
+
+A class is found because it exists: put a policy with a `short` name into `driftbandit/policies` and every command knows it. The text of
+a policy is its `repr`, so what a result file, a legend or a log says can be given back to the program. Text may come
+from anywhere, so it is read as literals and known names only and never run.
+
+>>> parse("ds-ts(gamma=0.9)")
+DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0)
+>>> parse("ds-ts.tuned(horizon=100_000, phases=10)").gamma
+0.99
+"""
+
+import ast
+import difflib
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from driftbandit.core import Environment, Policy
+
+_DASH = "\u01c0"  # a letter to Python that nobody types: it stands for the dash of "ds-ts" while Python's grammar reads the text
+_WORDS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])[A-Za-z_]\w*(?:-\w+)+""")
+_NUMBERS = {"inf": float("inf"), "nan": float("nan")}
+_FROM_WORLD = ("horizon", "phases", "n_arms")  # what a named constructor may take from the world it is to play in
+
+
+class SpecError(ValueError):
+    """A text that names nothing we know, or is not written as a policy or world is; the message says what would be right."""
+
+
+def policies() -> dict[str, type]:
+    """Every policy class by its name: the classes in `driftbandit.policies` that have a `short` name."""
+    return _classes("driftbandit.policies", "choose")
+
+
+def environments() -> dict[str, type]:
+    """Every world by its name: the classes in `driftbandit.environments` that have a `short` name."""
+    return _classes("driftbandit.environments", "realise")
+
+
+def laws() -> dict[str, type]:
+    """Every reward law by its name."""
+    module = importlib.import_module("driftbandit.environments.rewards")
+    found = (value for value in vars(module).values() if isinstance(value, type) and hasattr(value, "draw"))
+    return {cls.__name__: cls for cls in found}
+
+
+@cache
+def experiments() -> dict[str, Any]:
+    """Every experiment by its id: the `EXPERIMENT`, or all `EXPERIMENTS`, of the modules in `driftbandit.lab.paper`."""
+    found: dict[str, Any] = {}
+    for module in _modules("driftbandit.lab.paper"):
+        several = [module.EXPERIMENT] if hasattr(module, "EXPERIMENT") else []
+        for experiment in [*several, *getattr(module, "EXPERIMENTS", ())]:
+            found[experiment.id] = experiment
+    return found
+
+
+def _modules(package: str) -> Iterable[Any]:
+    """The modules of a package, imported, in alphabetical order; none if there is no such package."""
+    if importlib.util.find_spec(package) is None:
+        return
+    paths = importlib.import_module(package).__path__
+    for info in sorted(pkgutil.iter_modules(paths), key=lambda info: info.name):
+        if not info.name.startswith("_"):
+            yield importlib.import_module(f"{package}.{info.name}")
+
+
+@cache
+def _classes(package: str, verb: str) -> dict[str, type]:
+    found = {}
+    for module in _modules(package):
+        for name, value in vars(module).items():
+            if isinstance(value, type) and value.__module__ == module.__name__ and "short" in vars(value) and hasattr(value, verb):
+                found[name] = value
+    return found
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """ "; did you mean X?" for the known name that looks most like this one, or nothing if none does."""
+    folded = {other.casefold(): other for other in known}
+    match = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    return f"; did you mean {folded[match[0]]}?" if match else ""
+
+
+def find(name: str, extra: Mapping[str, Any] | None = None) -> Any:
+    """The class behind a name: its own name in any case, its short name, or one of its `aliases`; `extra` holds the user's own."""
+    if extra and name in extra:
+        return extra[name]
+    names = _names()
+    folded = name.casefold()
+    if folded in names:
+        return names[folded]
+    known = [getattr(cls, "short", cls.__name__) for cls in names.values() if isinstance(cls, type)]
+    full = [cls.__name__ for cls in names.values() if isinstance(cls, type)]
+    hint = nearest(name, [*known, *full, *(extra or ())])
+    raise SpecError(f"There is no policy, environment or reward law named {name!r:.60}{hint or '.'} `driftbandit list` shows all.")
+
+
+@cache
+def _names() -> dict[str, Any]:
+    """All names in lower case. An alias maps to (class, parameters): `aliases = {"dots": {"optimistic": True}}` in the class."""
+    names: dict[str, Any] = {}
+    for cls in [*policies().values(), *environments().values(), *laws().values()]:
+        names[cls.__name__.casefold()] = cls
+        if hasattr(cls, "short"):
+            names[cls.short.casefold()] = cls
+        for alias, values in getattr(cls, "aliases", {}).items():
+            names[alias.casefold()] = (cls, values)
+    return names
+
+
+def parse(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) -> Any:
+    """The policy, environment or reward law that a text describes: `parse(repr(p)) == p`.
+
+    A name alone takes all defaults. Named constructors work too, `"ds-ts.half_life(70)"`; those that want to know the horizon,
+    the number of phases or of arms take what is not given from `world`, if there is one. `extra` adds the user's own classes by name.
+
+    >>> from driftbandit.environments import Abrupt
+    >>> parse("ds-ts.tuned", world=Abrupt(horizon=40_000, phases=4)).gamma
+    0.99
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise SpecError(f"A policy or environment is given by its text, such as 'ds-ts(gamma=0.9)'; got {text!r:.60}.")
+    plain = _WORDS.sub(lambda match: match[0] if match[1] else match[0].replace("-", _DASH), text.strip())
+    try:
+        tree = ast.parse(plain, mode="eval").body
+        made = _Reader(text, extra, world).read(tree)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise SpecError(_unreadable(text, str(getattr(error, "msg", "") or "nested too deeply"))) from None
+    if not hasattr(made, "_fields") and not hasattr(made, "choose") and not hasattr(made, "realise"):
+        raise SpecError(f"{text!r:.60} is no policy or environment; write one as in ds-ts(gamma=0.9) or Abrupt(n_arms=5).")
+    return made
+
+
+def parse_policy(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) -> Any:
+    """Like `parse`, and it must be a policy."""
+    made = parse(text, extra, world)
+    if not isinstance(made, Policy):
+        raise SpecError(f"A policy is wanted here, and {text!r:.60} is none; `driftbandit list policies` shows them.")
+    return made
+
+
+def parse_environment(text: str, extra: Mapping[str, Any] | None = None) -> Any:
+    """Like `parse`, and it must be an environment."""
+    made = parse(text, extra)
+    if not isinstance(made, Environment):
+        raise SpecError(f"An environment is wanted here, and {text!r:.60} is none; `driftbandit list environments` shows them.")
+    return made
+
+
+def _unreadable(text: str, why: str) -> str:
+    return f"Cannot read {text!r:.80}: {why}. Write it as in ds-ts(gamma=0.9), Smooth(n_arms=5) or ds-ts.half_life(70)."
+
+
+class _Reader:
+    """Turns the syntax tree of a text into the object it describes."""
+
+    def __init__(self, text: str, extra: Mapping[str, Any] | None, world: Any) -> None:
+        self.text, self.extra, self.world = text, extra, world
+
+    def read(self, node: ast.expr) -> Any:
+        """A value: a literal, a tuple of values, or an object made of them."""
+        match node:
+            case ast.Constant(value=bool() | int() | float() | str() | None as value):
+                return value
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+                number = self._number(operand)
+                return -number if isinstance(node.op, ast.USub) else number
+            case ast.BinOp(op=ast.Div(), left=left, right=right):  # fractions, as papers write them: tau_max=1/5
+                above, below = self._number(left), self._number(right)
+                if below == 0:
+                    raise SpecError(_unreadable(self.text, "it divides by zero"))
+                return above / below
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                return tuple(self.read(item) for item in items)
+            case ast.Name(id=name) if name in _NUMBERS and name not in (self.extra or ()):
+                return _NUMBERS[name]
+            case ast.Name() | ast.Attribute():
+                return self._made(node, [], {})
+            case ast.Call(func=function, args=args, keywords=keywords) if all(k.arg for k in keywords):
+                given: dict[str, Any] = {}
+                for keyword in keywords:
+                    if keyword.arg in given:
+                        raise SpecError(_unreadable(self.text, f"{keyword.arg} is given twice"))
+                    given[str(keyword.arg)] = self.read(keyword.value)
+                return self._made(function, [self.read(item) for item in args], given)
+        raise SpecError(_unreadable(self.text, "only numbers, texts, tuples and names with parameters are understood"))
+
+    def _number(self, node: ast.expr) -> Any:
+        value = self.read(node)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SpecError(_unreadable(self.text, "signs and fractions are for numbers"))
+        return value
+
+    def _made(self, function: ast.expr, args: list[Any], given: dict[str, Any]) -> Any:
+        match function:
+            case ast.Name(id=name):
+                target = find(name.replace(_DASH, "-"), self.extra)
+                if isinstance(target, tuple) and not hasattr(target, "_fields"):
+                    target, preset = target
+                    given = {**preset, **given}
+                if not callable(target) and not args and not given:
+                    return target  # the user's own, ready made
+                return _called(target, target.__name__, args, given)
+            case ast.Attribute(value=ast.Name(id=name), attr=verb):
+                cls = find(name.replace(_DASH, "-"), self.extra)
+                cls = cls[0] if isinstance(cls, tuple) else cls
+                known = constructors(cls)
+                if verb not in known:
+                    raise SpecError(f"{cls.__name__} has no constructor {verb!r}{nearest(verb, known) or '.'} It has: {', '.join(known) or 'none'}.")
+                maker = getattr(cls, verb)
+                wanted = list(inspect.signature(maker).parameters)
+                for word in wanted[len(args) :]:
+                    if word in _FROM_WORLD and word not in given and hasattr(self.world, word):
+                        given = {**given, word: getattr(self.world, word)}
+                return _called(maker, f"{cls.__name__}.{verb}", args, given)
+        raise SpecError(_unreadable(self.text, "a name is wanted before the bracket"))
+
+
+def constructors(cls: type) -> list[str]:
+    """The named constructors of a class: `tuned`, `half_life` and the like."""
+    mine = [name for base in cls.__mro__ if base is not tuple for name, value in vars(base).items() if isinstance(value, classmethod)]
+    return [name for name in dict.fromkeys(mine) if not name.startswith("_")]
+
+
+def _called(maker: Any, name: str, args: list[Any], given: dict[str, Any]) -> Any:
+    """The object, with a sentence in place of Python's own complaint when the parameters do not fit."""
+    if hasattr(maker, "_fields"):
+        wanted, needed = list(maker._fields), [field for field in maker._fields if field not in maker._field_defaults]
+    else:
+        declared = inspect.signature(maker).parameters
+        wanted, needed = list(declared), [word for word, p in declared.items() if p.default is p.empty]
+    has = f"It has: {', '.join(wanted)}." if wanted else "It has none."
+    for word in given:
+        if word not in wanted:
+            raise SpecError(f"{name} has no parameter {word!r}{nearest(word, wanted) or '.'} {has}")
+    if len(args) > len(wanted):
+        raise SpecError(f"{name} was given {len(args)} values and has {len(wanted)} parameters. {has}")
+    twice = [word for word in wanted[: len(args)] if word in given]
+    missing = [word for word in needed if word not in wanted[: len(args)] and word not in given]
+    if twice or missing:
+        raise SpecError(f"{name} needs {' and '.join(missing)}. {has}" if missing else f"{name} was given {twice[0]} twice.")
+    return maker(*args, **given)
