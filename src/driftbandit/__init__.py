@@ -1,7 +1,7 @@
 """Bandits for rewards that change over time.
 
-`Agent` plays a policy live; `driftbandit.policies` and `driftbandit.environments` hold what to play and where; `driftbandit.lab` simulates,
-compares and reproduces (needs `pip install 'driftbandit[lab]'`)."""
+`Agent` plays a policy live; `driftbandit.policies` and `driftbandit.environments` hold what to play and where;
+`driftbandit.lab` simulates, compares and reproduces (needs `pip install 'driftbandit[lab]'`)."""
 
 __version__ = "0.1.0"
 

@@ -22,7 +22,8 @@ _REDRAWS = 64
 
 
 class Chances(dict[Any, float]):
-    """Each arm's chance of being chosen now, with `error`: a bound for quadrature, two standard errors for sampling, 0 if exact."""
+    """Each arm's chance of being chosen now, with `error`: a bound for quadrature, two standard errors for sampling, 0
+    if exact."""
 
     error: float = 0.0
 
@@ -38,9 +39,10 @@ class Agent:
     >>> Agent.restore(text).choose() == agent.choose()
     True
 
-    `arms` are any distinct hashable names, or a number of arms. Rewards lie in `reward_range`, which is mapped to the policies' [0, 1]; one outside is refused, or
-    clipped with outside="clip", or taken as it is with outside="allow" (for policies that can bear it). The clock counts the rewards learnt; an answer may come late
-    or never, and asking again changes nothing but the draw. Threads may share an agent.
+    `arms` are any distinct hashable names, or a number of arms. Rewards lie in `reward_range`, which is mapped to the
+    policies' [0, 1]; one outside is refused, or clipped with outside="clip", or taken as it is with outside="allow"
+    (for policies that can bear it). The clock counts the rewards learnt; an answer may come late or never, and asking
+    again changes nothing but the draw. Threads may share an agent.
 
     A seed makes every choice repeatable; without one the stream comes from the operating system."""
 
@@ -108,7 +110,8 @@ class Agent:
             self._slot[arm] = len(names) - 1
 
     def remove_arm(self, arm: Hashable) -> None:
-        """Never choose this arm again. What was learnt from it stays in the policy's sums until it is forgotten the usual way."""
+        """Never choose this arm again. What was learnt from it stays in the policy's sums until it is forgotten the
+        usual way."""
         with self._lock:
             slot = self._slot_of(arm)
             if len(self._arms) - len(self._removed) == 1:
@@ -118,8 +121,8 @@ class Agent:
     def probabilities(self, draws: int = 2000) -> Chances:
         """Each arm's chance of being chosen now; `error` says how exact it is.
 
-        By quadrature where the policy has a belief to integrate (the Thompson samplers), read off where it draws from probabilities (EXP3),
-        otherwise by `draws` choices that the agent does not count."""
+        By quadrature where the policy has a belief to integrate (the Thompson samplers), read off where it draws from
+        probabilities (EXP3), otherwise by `draws` choices that the agent does not count."""
         with self._lock:
             allowed = self._allowed(None)
             out = Chances()
@@ -162,16 +165,22 @@ class Agent:
 
     @classmethod
     def restore(cls, text: str, policies: Mapping[str, type] | None = None) -> "Agent":
-        """An agent that continues exactly where the snapshot was taken. `policies` names classes of your own, {"MyPolicy": MyPolicy}."""
+        """An agent that continues exactly where the snapshot was taken. `policies` names classes of your own,
+        {"MyPolicy": MyPolicy}."""
         from driftbandit.spec import parse
 
         try:
             data = json.loads(text)
             version = data["format"]
         except (ValueError, TypeError, KeyError):
-            raise ValueError("This is no snapshot of an agent: it is not complete JSON with a format number. Was the file cut short?") from None
+            raise ValueError(
+                "This is no snapshot of an agent: it is not complete JSON with a format number. Was the file cut short?"
+            ) from None
         if version != FORMAT:
-            raise ValueError(f"This snapshot has format {version!r}; this version reads format {FORMAT}. Update driftbandit to read it.")
+            raise ValueError(
+                f"This snapshot has format {version!r:.40}; this version reads format {FORMAT}. "
+                "Update driftbandit to read it."
+            )
         try:
             policy = parse(data["policy"], extra=dict(policies or {}))
             agent = cls(
@@ -192,14 +201,14 @@ class Agent:
             raise ValueError(f"This snapshot is damaged and was not restored: {detail}") from None
         return agent
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------------
+    # ---- inside ------------------------------------------------------------------------------------------------------
 
     def _choose_slot(self, allowed: list[int], decision: int) -> int:
         """The policy's choice, kept to the allowed arms.
 
-        Where the choice is the arm of largest score, the largest among the allowed is taken: the same sample, fewer candidates.
-        Where the policy drew the arm from probabilities, they are renormalised. Otherwise it is asked again with other draws, and if it insists
-        (a scheduled pull), an allowed arm is drawn evenly."""
+        Where the choice is the arm of largest score, the largest among the allowed is taken: the same sample, fewer
+        candidates. Where the policy drew the arm from probabilities, they are renormalised. Otherwise it is asked again
+        with other draws, and if it insists (a scheduled pull), an allowed arm is drawn evenly."""
         arm = self.policy.choose(self._state, self.rewards_learnt, self._stream.at(decision))
         if len(allowed) == len(self._arms) or arm in allowed:
             return int(arm)
@@ -251,7 +260,8 @@ class Agent:
         if not low <= value <= high and self.outside != "allow":
             if self.outside == "refuse":
                 raise ValueError(
-                    f'Reward {value:g} lies outside reward_range=({low:g}, {high:g}); nothing was learnt. Widen the range, or give outside="clip".'
+                    f"Reward {value:g} lies outside reward_range=({low:g}, {high:g}); nothing was learnt. "
+                    'Widen the range, or give outside="clip".'
                 )
             value, clipped = min(max(value, low), high), 1
         return (value - low) / (high - low), clipped
@@ -306,12 +316,15 @@ def _listed(arms: list[Hashable]) -> str:
 
 
 def _to_json_arm(arm: Hashable) -> Any:
-    """Names that JSON keeps as they are stay so; tuples are marked. Anything else cannot come back the same and is refused."""
+    """Names that JSON keeps as they are stay so; tuples are marked. Anything else cannot come back the same and is
+    refused."""
     if arm is None or isinstance(arm, str | bool | int) or (isinstance(arm, float) and math.isfinite(arm)):
         return arm
     if isinstance(arm, tuple):
         return {"tuple": [_to_json_arm(part) for part in arm]}
-    raise ValueError(f"Arm {arm!r} cannot be written as JSON; a snapshot needs names that are texts, numbers or tuples of them.")
+    raise ValueError(
+        f"Arm {arm!r} cannot be written as JSON; a snapshot needs names that are texts, numbers or tuples of them."
+    )
 
 
 def _from_json_arm(arm: Any) -> Hashable:

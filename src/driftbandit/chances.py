@@ -1,8 +1,8 @@
 """How likely each arm is to be chosen now: from beliefs by quadrature, otherwise by asking the policy many times.
 
-For Thompson sampling, arm i is chosen when its sample is the largest: P(i) = integral of (product of the others' distribution functions) dF_i. The
-integral is taken over a grid that is fine wherever any arm's distribution moves, so that a sharp belief beside a vague one
-costs no accuracy; halving the grid gives the stated error."""
+For Thompson sampling, arm i is chosen when its sample is the largest: P(i) = integral of (product of the others'
+distribution functions) dF_i. The integral is taken over a grid that is fine wherever any arm's distribution moves, so
+that a sharp belief beside a vague one costs no accuracy; halving the grid gives the stated error."""
 
 import math
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ class BetaBelief(NamedTuple):
         sd = np.sqrt(mean * (1.0 - mean) / (self.a + self.b + 1.0))
         near = (mean[:, None] + sd[:, None] * np.linspace(-8.0, 8.0, per_arm)).ravel()
         everywhere = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, per_arm))
-        return np.clip(np.concatenate([near, everywhere]), 0.0, 1.0)
+        return np.asarray(np.clip(np.concatenate([near, everywhere]), 0.0, 1.0))
 
     def cdf(self, x: np.ndarray) -> np.ndarray:
         """Distribution functions, arms × places."""
@@ -48,7 +48,7 @@ class BetaBelief(NamedTuple):
 def beta_cdf(a: float, b: float, x: np.ndarray) -> np.ndarray:
     """The regularised incomplete beta function by its continued fraction (Lentz's method), for an array of x in [0, 1].
 
-    >>> float(beta_cdf(2.0, 1.0, np.array([0.5]))[0])
+    >>> round(float(beta_cdf(2.0, 1.0, np.array([0.5]))[0]), 12)
     0.25
     """
     flip = x > (a + 1.0) / (a + b + 2.0)

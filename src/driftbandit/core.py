@@ -1,12 +1,23 @@
 """What a policy and an environment are, and how their parameters are checked.
 
-A policy is a `NamedTuple` of parameters with three plain methods. Being a tuple of numbers, it has a text (its `repr`), can be
-compared, stored and sent; its type is all the compiler needs to find the methods. `checked` adds what a bare `NamedTuple` lacks: every
-parameter is brought to its annotated type and tested against its domain when the policy is made."""
+A policy is a `NamedTuple` of parameters with three plain methods. Being a tuple of numbers, it has a text (its `repr`),
+can be compared, stored and sent; its type is all the compiler needs to find the methods. `checked` adds what a bare
+`NamedTuple` lacks: every parameter is brought to its annotated type and tested against its domain when the policy is
+made."""
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, get_args, get_origin, get_type_hints, runtime_checkable
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -15,10 +26,11 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Policy(Protocol):
-    """What to play. `t` counts the rewards learnt so far; `rng` holds the random numbers of this round (`driftbandit.draws`).
+    """What to play. `t` counts the rewards learnt so far; `rng` holds the random numbers of this round
+    (`driftbandit.draws`).
 
-    `init` returns a `NamedTuple` of one-dimensional NumPy arrays. `choose` may write only scratch into it, so that asking twice changes nothing;
-    every lasting change is made by `learn`."""
+    `init` returns a `NamedTuple` of one-dimensional NumPy arrays. `choose` may write only scratch into it, so that
+    asking twice changes nothing; every lasting change is made by `learn`."""
 
     def init(self, n_arms: int) -> Any:
         """The state before the first round."""
@@ -103,10 +115,12 @@ def parameters(cls: type) -> list[Parameter]:
 
 
 def checked(cls: type[T]) -> type[T]:
-    """Class decorator for policies and environments: coerce each parameter to its annotated type and refuse values outside its domain.
+    """Class decorator for policies and environments: coerce each parameter to its annotated type and refuse values
+    outside its domain.
 
-    Coercion matters beyond tidiness: `DiscountedTS(gamma=1)` would otherwise be another type to the compiler than `gamma=1.0`, and be compiled again.
-    A class may define `validate(self)` for conditions between parameters; it raises ValueError."""
+    Coercion matters beyond tidiness: `DiscountedTS(gamma=1)` would otherwise be another type to the compiler than
+    `gamma=1.0`, and be compiled again. A class may define `validate(self)` for conditions between parameters; it raises
+    ValueError."""
     declared = parameters(cls)
     make: Callable[..., Any] = cls.__new__
 
@@ -143,14 +157,20 @@ def _coerced(cls: type, parameter: Parameter, value: Any) -> Any:
         raise ValueError(f"{cls.__name__} needs {name} to be True or False; got {value!r}.")
     right = "a number" if kind is float else "a whole number"
     if domain is not None and domain.text != "any":
-        right = f"{name} {'in ' if domain.text[0] in '([' else ''}{domain.text}" + (", a whole number" if kind is int else "")
+        right = f"{name} {'in ' if domain.text[0] in '([' else ''}{domain.text}" + (
+            ", a whole number" if kind is int else ""
+        )
     else:
         right = f"{name} to be {right}"
     advice = f" {domain.advice}" if domain is not None and domain.advice else ""
     is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not is_number or (kind is int and (not math.isfinite(value) or value != int(value))):
         raise ValueError(f"{cls.__name__} needs {right}; got {value!r}.{advice}")
-    number = kind(value)
-    if domain is not None and not domain.holds(number):
+    try:
+        number: Any = kind(value)
+    except OverflowError:  # a whole number beyond the largest float
+        number = math.inf
+    # Without a declared domain any number will do, but "not a number" never does.
+    if not (domain.holds(number) if domain is not None else number == number):
         raise ValueError(f"{cls.__name__} needs {right}; got {value!r}.{advice}")
     return number

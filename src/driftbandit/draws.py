@@ -1,18 +1,22 @@
 """Random numbers that depend on nothing but (stream, round, slot).
 
-A usual generator has a position: whoever draws first shifts everybody else. Here every number is a hash of where it belongs. That
-is what lets one policy run interpreted, compiled, alone, or sixteen runs side by side, on any number of workers, with the same bits:
+A usual generator has a position: whoever draws first shifts everybody else. Here every number is a hash of where it
+belongs. That is what lets one policy run interpreted, compiled, alone, or sixteen runs side by side, on any number of
+workers, with the same bits:
 
-* the numbers of round t do not depend on what was drawn before, so rounds and runs can be computed in any order, many at a time;
+* the numbers of round t do not depend on what was drawn before, so rounds and runs can be computed in any order, many
+  at a time;
 * drawing more, or less, in one place changes nothing anywhere else, so all policies meet the same luck;
 * a stream is one 64-bit key, hence a live agent's snapshot holds a key and a counter, not the inside of a generator.
 
-The hash is the output function of SplitMix64 (Steele, Lea and Flood 2014) applied twice: key and round give the round's key, round's key
-and slot give 64 bits. Normals come from those by the Box-Muller transform, Beta draws by Marsaglia and Tsang's gamma method (2000).
+The hash is the output function of SplitMix64 (Steele, Lea and Flood 2014) applied twice: key and round give the round's
+key, round's key and slot give 64 bits. Normals come from those by the Box-Muller transform, Beta draws by Marsaglia and
+Tsang's gamma method (2000).
 
-Everything from `mix` to `normal_pair` is written element by element, so the same lines run on NumPy arrays (one entry a round, interpreted),
-on numbers (compiled) and on rows of SIMD lanes (compiled, one lane a run). Only +, -, *, /, sqrt and integer operations
-occur, all of them exact to the last bit by IEEE 754, and no multiply-add is fused: that is why the results agree everywhere."""
+Everything from `mix` to `normal_pair` is written element by element, so the same lines run on NumPy arrays (one entry a
+round, interpreted), on numbers (compiled) and on rows of SIMD lanes (compiled, one lane a run). Only +, -, *, /, sqrt
+and integer operations occur, all of them exact to the last bit by IEEE 754, and no multiply-add is fused: that is why
+the results agree everywhere."""
 
 import math
 from typing import Any, NamedTuple
@@ -32,7 +36,8 @@ _SWAP, _ZERO = U64(4), U64(0)
 # Slots of one round, a range for each kind of number so that none is used twice.
 NORMALS, BETAS, RETRIES, SINGLES = 1 << 40, 1 << 41, 1 << 42, 1 << 43
 
-# Chebyshev fits on the intervals used below, with errors under 1e-16 (sine, cosine) and 5e-14 of a small correction (logarithm).
+# Chebyshev fits on the intervals used below, with errors under 1e-16 (sine, cosine) and 5e-14 of a small correction
+# (logarithm).
 _SIN = (
     0.7853981633974483,
     -0.08074551218828054,
@@ -100,7 +105,8 @@ def unit_above_zero(word: Any) -> Any:
 
 @compilable
 def log_of_unit(x: Any) -> Any:
-    """Natural logarithm of a positive normal number, without a branch and without a library, so that it is the same bits everywhere."""
+    """Natural logarithm of a positive normal number, without a branch and without a library, so that it is the same
+    bits everywhere."""
     raw = as_int(x)
     k = (raw - _SQRT_HALF_BITS) >> _S52
     f = as_float(raw - (k << _S52)) - 1.0  # x = 2**k * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2)
@@ -118,7 +124,8 @@ def log_of_unit(x: Any) -> Any:
 def normal_pair(first: Any, second: Any) -> Any:
     """Two independent standard normals from twice 64 bits (Box and Muller 1958).
 
-    The first word gives the radius. The second gives a point on a quarter of the circle, mirrored and swapped by three of its spare bits."""
+    The first word gives the radius. The second gives a point on a quarter of the circle, mirrored and swapped by three
+    of its spare bits."""
     radius = np.sqrt(-2.0 * log_of_unit(unit_above_zero(first)))
     a = as_float((second >> _S12) | _ONE) * 2.0 - 3.0
     z = a * a
@@ -144,7 +151,8 @@ def normal_pair(first: Any, second: Any) -> Any:
 
 @compilable
 def gamma_attempt(d: float, z: float, u: float) -> float:
-    """One attempt of Marsaglia and Tsang at Gamma(d + 1/3), d >= 2/3, from a normal and a uniform in (0, 1]; -1 if it is refused."""
+    """One attempt of Marsaglia and Tsang at Gamma(d + 1/3), d >= 2/3, from a normal and a uniform in (0, 1]; -1 if it
+    is refused."""
     v = 1.0 + z / math.sqrt(9.0 * d)
     if v <= 0.0:
         return -1.0
@@ -158,7 +166,8 @@ def gamma_attempt(d: float, z: float, u: float) -> float:
 class Draws(NamedTuple):
     """All numbers of one round of one stream. `key` is the round's key: a number, or one for each lane or round.
 
-    The vector methods of this class are the definition; `Stream` and the compiled loop call them for many rounds at a time."""
+    The vector methods of this class are the definition; `Stream` and the compiled loop call them for many rounds at a
+    time."""
 
     key: Any
 
@@ -200,7 +209,7 @@ class Draws(NamedTuple):
 
     def spare(self, attempt: int) -> Any:
         """A normal and a uniform in (0, 1] for one more attempt of a rejection method."""
-        z, other = normal_pair(bits(self.key, RETRIES + 4 * attempt), bits(self.key, RETRIES + 4 * attempt + 1))
+        z, _ = normal_pair(bits(self.key, RETRIES + 4 * attempt), bits(self.key, RETRIES + 4 * attempt + 1))
         return z, unit_above_zero(bits(self.key, RETRIES + 4 * attempt + 2))
 
 
@@ -245,8 +254,9 @@ def beta_from(rng: Any, a: float, b: float, arm: int, x: float, y: float, u: flo
 class Stream:
     """A stream for interpreted use: `stream.at(t)` gives the numbers of round t, one Python number at a time.
 
-    NumPy computes a block of rounds at once and plain lists hand them out, which makes a normal cost about as little as `random.gauss`. The
-    block grows while rounds come one after the other, so that an agent asked once does not pay for 256 rounds."""
+    NumPy computes a block of rounds at once and plain lists hand them out, which makes a normal cost about as little as
+    `random.gauss`. The block grows while rounds come one after the other, so that an agent asked once does not pay for
+    256 rounds."""
 
     SMALLEST, LARGEST = 8, 256
 
@@ -325,7 +335,8 @@ class Stream:
         return float(z[0]), float(u[0])
 
 
-# Which of a run's streams feeds what. Environment and reward streams do not depend on the policy: all policies meet the same luck.
+# Which of a run's streams feeds what. Environment and reward streams do not depend on the policy: all policies meet the
+# same luck.
 WORLD, REWARD, POLICY = 0, 1, 2
 
 

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from driftbandit.core import Domain, within
 
-DISCOUNT: Domain = within("(0, 1]", "tuned(horizon, phases) gives the theory's value, half_life(rounds) one to think in.")
+DISCOUNT: Domain = within(
+    "(0, 1]", "tuned(horizon, phases) gives the theory's value, half_life(rounds) one to think in."
+)
 _THEORY_MIN = 1.0 - 1.0 / math.e  # below this no theorem of the paper applies
 
 
@@ -41,14 +43,21 @@ class Forgetting(NamedTuple):
     def tuned(cls, horizon: int, phases: int) -> "Forgetting":
         """Corollary 1 of the paper, for `phases` stationary phases (changes + 1) in `horizon` rounds."""
         _counts(horizon, phases)
-        return cls(_kept(1.0 - math.sqrt(phases / horizon)), "1 - sqrt(phases / horizon)", f"1 - sqrt({phases} / {horizon})")
+        return cls(
+            _kept(1.0 - math.sqrt(phases / horizon)), "1 - sqrt(phases / horizon)", f"1 - sqrt({phases} / {horizon})"
+        )
 
     @classmethod
     def tuned_smooth(cls, horizon: int, beta: float) -> "Forgetting":
         """Corollary 2 of the paper, for drift in which the arms are close in at most about horizon**beta rounds."""
         _counts(horizon, 1)
-        _need(0.0 <= beta < 1.0, f"beta needs to be in [0, 1); got {beta!r}. driftbandit.lab.theory computes which values a world admits.")
-        return cls(_kept(1.0 - horizon ** (beta - 1.0)), "1 - horizon ** (beta - 1)", f"1 - {horizon} ** ({beta:g} - 1)")
+        _need(
+            0.0 <= beta < 1.0,
+            f"beta needs to be in [0, 1); got {beta!r}. driftbandit.lab.theory computes which values a world admits.",
+        )
+        return cls(
+            _kept(1.0 - horizon ** (beta - 1.0)), "1 - horizon ** (beta - 1)", f"1 - {horizon} ** ({beta:g} - 1)"
+        )
 
     @classmethod
     def text_smooth(cls, horizon: int) -> "Forgetting":
@@ -70,15 +79,20 @@ def _need(condition: bool, message: str) -> None:
 
 
 def _counts(horizon: int, phases: int) -> None:
-    _need(horizon >= 1 and phases >= 1, f"Tuning needs horizon >= 1 and phases >= 1; got horizon={horizon!r}, phases={phases!r}.")
+    _need(
+        horizon >= 1 and phases >= 1,
+        f"Tuning needs horizon >= 1 and phases >= 1; got horizon={horizon!r}, phases={phases!r}.",
+    )
     _need(phases <= horizon, f"Tuning needs phases <= horizon; got {phases} phases in {horizon} rounds.")
 
 
 def _kept(gamma: float) -> float:
-    """The formulas leave the theory's domain when the horizon is short for the number of phases; we then take its edge, and say so."""
+    """The formulas leave the theory's domain when the horizon is short for the number of phases; we then take its edge,
+    and say so."""
     if gamma < _THEORY_MIN:
         warnings.warn(
-            f"The formula gives gamma = {gamma:.4g}, below 1 - 1/e where the theory ends; using {_THEORY_MIN:.4g}. The horizon is short for so many phases.",
+            f"The formula gives gamma = {gamma:.4g}, below 1 - 1/e where the theory ends; using {_THEORY_MIN:.4g}. "
+            "The horizon is short for so many phases.",
             stacklevel=4,
         )
         return _THEORY_MIN

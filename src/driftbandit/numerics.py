@@ -1,8 +1,9 @@
 """Small pieces that policies share, each written once for interpreted and compiled use.
 
-A function marked `compilable` may be called from a policy's methods: interpreted it is itself, in the compiled loop Numba
-compiles the very same source (`driftbandit.lab.kernel`). A few primitives (`where`, the bit casts) differ in how they are carried
-out on NumPy arrays, numbers and SIMD rows; those have a compiled counterpart there, held to this one by test."""
+A function marked `compilable` may be called from a policy's methods: interpreted it is itself, in the compiled loop
+Numba compiles the very same source (`driftbandit.lab.kernel`). A few primitives (`where`, the bit casts) differ in how
+they are carried out on NumPy arrays, numbers and SIMD rows; those have a compiled counterpart there, held to this one
+by test."""
 
 import math
 from collections.abc import Callable
@@ -24,11 +25,12 @@ def compilable(function: F) -> F:
     return function
 
 
-# ---- primitives with a compiled counterpart -------------------------------------------------------------------------------------
+# ---- primitives with a compiled counterpart --------------------------------------------------------------------------
 
 
 def where(condition: Any, yes: Any, no: Any) -> Any:
-    """`yes if condition else no`, entry by entry when the condition is an array or a row of lanes. Both sides are computed."""
+    """`yes if condition else no`, entry by entry when the condition is an array or a row of lanes. Both sides are
+    computed."""
     return np.where(condition, yes, no) if isinstance(condition, np.ndarray) else (yes if condition else no)
 
 
@@ -67,7 +69,8 @@ def argmax(values: Any) -> int:
 
 
 def copy_state(target: Any, source: Any) -> None:
-    """Write every number of one state into another of the same shape; states within states too. How wrappers start a policy anew."""
+    """Write every number of one state into another of the same shape; states within states too. How wrappers start a
+    policy anew."""
     for into, from_ in zip(target, source, strict=True):
         if isinstance(into, tuple):
             copy_state(into, from_)
@@ -76,7 +79,7 @@ def copy_state(target: Any, source: Any) -> None:
                 into[i] = from_[i]
 
 
-# ---- shared by interpreter and compiler -----------------------------------------------------------------------------------------
+# ---- shared by interpreter and compiler ------------------------------------------------------------------------------
 
 
 @compilable
@@ -105,7 +108,8 @@ def argmax_fair(values: Any, rng: Any) -> int:
 
 @compilable
 def draw_from(probabilities: Any, u: float) -> int:
-    """The first position whose cumulative probability exceeds u, a uniform number; the last one if rounding leaves none."""
+    """The first position whose cumulative probability exceeds u, a uniform number; the last one if rounding leaves
+    none."""
     total = 0.0
     last = len(probabilities) - 1
     for i in range(last):
@@ -139,11 +143,12 @@ def kl_bernoulli(p: float, q: float) -> float:
 
 @compilable
 def kl_ucb(p: float, bound: float) -> float:
-    """The largest q >= p with kl(p, q) <= bound; exactly p for a bound of 0 and exactly 1 where even q = 1 is within it.
+    """The largest q >= p with kl(p, q) <= bound; exactly p for a bound of 0 and exactly 1 where even q = 1 is within
+    it.
 
-    Halley's iteration on the log-odds x of q: there kl is ln(1 + e**x) - p x + constant, convex, a parabola near p and a straight
-    line far from it, so that two steps from a good start do what thirty halvings of an interval do. Right to about 1e-14, and a
-    pure function of its arguments: arms with equal records get equal indices, to the last bit."""
+    Halley's iteration on the log-odds x of q: there kl is ln(1 + e**x) - p x + constant, convex, a parabola near p and
+    a straight line far from it, so that two steps from a good start do what thirty halvings of an interval do. Right to
+    about 1e-14, and a pure function of its arguments: arms with equal records get equal indices, to the last bit."""
     if p >= 1.0:
         return 1.0
     if bound <= 0.0:

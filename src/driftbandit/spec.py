@@ -1,8 +1,9 @@
-"""What there is, and how it is written: policies, worlds, reward laws and experiments by name; `parse`, the inverse of `repr`.
+"""What there is, and how it is written: policies, worlds, reward laws and experiments by name; `parse`, the inverse of
+`repr`.
 
-A class is found because it exists: put a policy with a `short` name into `driftbandit/policies` and every command knows it. The text of
-a policy is its `repr`, so what a result file, a legend or a log says can be given back to the program. Text may come
-from anywhere, so it is read as literals and known names only and never run.
+A class is found because it exists: put a policy with a `short` name into `driftbandit/policies` and every command knows
+it. The text of a policy is its `repr`, so what a result file, a legend or a log says can be given back to the program.
+Text may come from anywhere, so it is read as literals and known names only and never run.
 
 >>> parse("ds-ts(gamma=0.9)")
 DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0)
@@ -23,14 +24,16 @@ from typing import Any
 
 from driftbandit.core import Environment, Policy
 
-_DASH = "\u01c0"  # a letter to Python that nobody types: it stands for the dash of "ds-ts" while Python's grammar reads the text
+# A letter to Python that nobody types: it stands for the dash of "ds-ts" while Python's grammar reads the text.
+_DASH = "\u01c0"
 _WORDS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])[A-Za-z_]\w*(?:-\w+)+""")
 _NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 _FROM_WORLD = ("horizon", "phases", "n_arms")  # what a named constructor may take from the world it is to play in
 
 
 class SpecError(ValueError):
-    """A text that names nothing we know, or is not written as a policy or world is; the message says what would be right."""
+    """A text that names nothing we know, or is not written as a policy or world is; the message says what would be
+    right."""
 
 
 def policies() -> dict[str, type]:
@@ -76,7 +79,12 @@ def _classes(package: str, verb: str) -> dict[str, type]:
     found = {}
     for module in _modules(package):
         for name, value in vars(module).items():
-            if isinstance(value, type) and value.__module__ == module.__name__ and "short" in vars(value) and hasattr(value, verb):
+            if (
+                isinstance(value, type)
+                and value.__module__ == module.__name__
+                and "short" in vars(value)
+                and hasattr(value, verb)
+            ):
                 found[name] = value
     return found
 
@@ -89,7 +97,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def find(name: str, extra: Mapping[str, Any] | None = None) -> Any:
-    """The class behind a name: its own name in any case, its short name, or one of its `aliases`; `extra` holds the user's own."""
+    """The class behind a name: its own name in any case, its short name, or one of its `aliases`; `extra` holds the
+    user's own."""
     if extra and name in extra:
         return extra[name]
     names = _names()
@@ -99,12 +108,15 @@ def find(name: str, extra: Mapping[str, Any] | None = None) -> Any:
     known = [getattr(cls, "short", cls.__name__) for cls in names.values() if isinstance(cls, type)]
     full = [cls.__name__ for cls in names.values() if isinstance(cls, type)]
     hint = nearest(name, [*known, *full, *(extra or ())])
-    raise SpecError(f"There is no policy, environment or reward law named {name!r:.60}{hint or '.'} `driftbandit list` shows all.")
+    raise SpecError(
+        f"There is no policy, environment or reward law named {name!r:.60}{hint or '.'} `driftbandit list` shows all."
+    )
 
 
 @cache
 def _names() -> dict[str, Any]:
-    """All names in lower case. An alias maps to (class, parameters): `aliases = {"dots": {"optimistic": True}}` in the class."""
+    """All names in lower case. An alias maps to (class, parameters): `aliases = {"dots": {"optimistic": True}}` in the
+    class."""
     names: dict[str, Any] = {}
     for cls in [*policies().values(), *environments().values(), *laws().values()]:
         names[cls.__name__.casefold()] = cls
@@ -118,8 +130,9 @@ def _names() -> dict[str, Any]:
 def parse(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) -> Any:
     """The policy, environment or reward law that a text describes: `parse(repr(p)) == p`.
 
-    A name alone takes all defaults. Named constructors work too, `"ds-ts.half_life(70)"`; those that want to know the horizon,
-    the number of phases or of arms take what is not given from `world`, if there is one. `extra` adds the user's own classes by name.
+    A name alone takes all defaults. Named constructors work too, `"ds-ts.half_life(70)"`; those that want to know the
+    horizon, the number of phases or of arms take what is not given from `world`, if there is one. `extra` adds the
+    user's own classes by name.
 
     >>> from driftbandit.environments import Abrupt
     >>> parse("ds-ts.tuned", world=Abrupt(horizon=40_000, phases=4)).gamma
@@ -134,7 +147,9 @@ def parse(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) 
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise SpecError(_unreadable(text, str(getattr(error, "msg", "") or "nested too deeply"))) from None
     if not hasattr(made, "_fields") and not hasattr(made, "choose") and not hasattr(made, "realise"):
-        raise SpecError(f"{text!r:.60} is no policy or environment; write one as in ds-ts(gamma=0.9) or Abrupt(n_arms=5).")
+        raise SpecError(
+            f"{text!r:.60} is no policy or environment; write one as in ds-ts(gamma=0.9) or Abrupt(n_arms=5)."
+        )
     return made
 
 
@@ -150,7 +165,9 @@ def parse_environment(text: str, extra: Mapping[str, Any] | None = None) -> Any:
     """Like `parse`, and it must be an environment."""
     made = parse(text, extra)
     if not isinstance(made, Environment):
-        raise SpecError(f"An environment is wanted here, and {text!r:.60} is none; `driftbandit list environments` shows them.")
+        raise SpecError(
+            f"An environment is wanted here, and {text!r:.60} is none; `driftbandit list environments` shows them."
+        )
     return made
 
 
@@ -213,7 +230,9 @@ class _Reader:
                 cls = cls[0] if isinstance(cls, tuple) else cls
                 known = constructors(cls)
                 if verb not in known:
-                    raise SpecError(f"{cls.__name__} has no constructor {verb!r}{nearest(verb, known) or '.'} It has: {', '.join(known) or 'none'}.")
+                    raise SpecError(
+                        f"{cls.__name__} has no constructor {verb!r}{nearest(verb, known) or '.'} It has: {', '.join(known) or 'none'}."
+                    )
                 maker = getattr(cls, verb)
                 wanted = list(inspect.signature(maker).parameters)
                 for word in wanted[len(args) :]:
@@ -225,7 +244,13 @@ class _Reader:
 
 def constructors(cls: type) -> list[str]:
     """The named constructors of a class: `tuned`, `half_life` and the like."""
-    mine = [name for base in cls.__mro__ if base is not tuple for name, value in vars(base).items() if isinstance(value, classmethod)]
+    mine = [
+        name
+        for base in cls.__mro__
+        if base is not tuple
+        for name, value in vars(base).items()
+        if isinstance(value, classmethod)
+    ]
     return [name for name in dict.fromkeys(mine) if not name.startswith("_")]
 
 
@@ -245,5 +270,7 @@ def _called(maker: Any, name: str, args: list[Any], given: dict[str, Any]) -> An
     twice = [word for word in wanted[: len(args)] if word in given]
     missing = [word for word in needed if word not in wanted[: len(args)] and word not in given]
     if twice or missing:
-        raise SpecError(f"{name} needs {' and '.join(missing)}. {has}" if missing else f"{name} was given {twice[0]} twice.")
+        raise SpecError(
+            f"{name} needs {' and '.join(missing)}. {has}" if missing else f"{name} was given {twice[0]} twice."
+        )
     return maker(*args, **given)

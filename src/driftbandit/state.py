@@ -1,4 +1,5 @@
-"""States between their three forms: arrays (as `init` makes them), plain lists (for the interpreter), JSON (for snapshots)."""
+"""States between their three forms: arrays (as `init` makes them), plain lists (for the interpreter), JSON (for
+snapshots)."""
 
 import math
 from typing import Any
@@ -7,7 +8,8 @@ import numpy as np
 
 
 def to_lists(value: Any) -> Any:
-    """The same tuple with every array as a plain list: one element at a time, Python is several times faster on lists than on arrays."""
+    """The same tuple with every array as a plain list: one element at a time, Python is several times faster on lists
+    than on arrays."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -25,19 +27,23 @@ def to_arrays(value: Any, like: Any) -> Any:
 
 
 def to_plain(value: Any) -> Any:
-    """A state of lists as JSON can hold it: {field: numbers}; numbers JSON lacks are written as "inf", "-inf" and "nan"."""
+    """A state of lists as JSON can hold it: {field: numbers}; numbers JSON lacks are written as "inf", "-inf" and
+    "nan"."""
     if isinstance(value, tuple):
         return {name: to_plain(item) for name, item in zip(value._fields, value, strict=True)}  # type: ignore[attr-defined]
     return [number if math.isfinite(number) else str(number) for number in value]
 
 
 def from_plain(data: Any, like: Any) -> Any:
-    """The inverse of `to_plain`: a state of lists with the fields, lengths and kinds of number of `like`; anything else is refused."""
+    """The inverse of `to_plain`: a state of lists with the fields, lengths and kinds of number of `like`; anything else
+    is refused."""
     if isinstance(like, tuple):
         names = like._fields  # type: ignore[attr-defined]
         if not isinstance(data, dict) or set(data) != set(names):
             raise ValueError(f"the state needs the fields {', '.join(names)}.")
-        return tuple.__new__(type(like), [from_plain(data[name], field) for name, field in zip(names, like, strict=True)])
+        return tuple.__new__(
+            type(like), [from_plain(data[name], field) for name, field in zip(names, like, strict=True)]
+        )
     if not isinstance(data, list) or len(data) != len(like):
         raise ValueError(f"a field of the state needs {len(like)} numbers.")
     return [_number(item, like.dtype.kind) for item in data]

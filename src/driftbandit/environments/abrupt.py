@@ -1,10 +1,11 @@
-"""Worlds that change all at once: the paper's abrupt settings (Figures 2, 3, 4 and 7a) as random worlds of one line each.
+"""Worlds that change all at once: the paper's abrupt settings (Figures 2, 3, 4 and 7a) as random worlds of one line
+each.
 
-`world` says where the means come from: "fresh" draws new ones for every run, "authors" is the single world of the authors' code (legacy
-NumPy generator, seed 0), and a number such as "7" fixes one world by that seed for all runs."""
+`world` says where the means come from: "fresh" draws new ones for every run, "authors" is the single world of the
+authors' code (legacy NumPy generator, seed 0), and a number such as "7" fixes one world by that seed for all runs."""
 
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,9 @@ def world_seed(world: str, key: int) -> int | None:
 def _validate(spec: Any) -> None:
     world_seed(spec.world, 0)
     if spec.phases > spec.horizon:
-        raise ValueError(f"{type(spec).__name__} needs phases <= horizon; got {spec.phases} phases in {spec.horizon} rounds.")
+        raise ValueError(
+            f"{type(spec).__name__} needs phases <= horizon; got {spec.phases} phases in {spec.horizon} rounds."
+        )
 
 
 def _starts(horizon: int, phases: int) -> list[int]:
@@ -38,7 +41,8 @@ def _starts(horizon: int, phases: int) -> list[int]:
 class Abrupt(NamedTuple):
     """All means drawn anew, uniformly on [0, 1], at the start of each of `phases` equal phases (Figures 2 and 3)."""
 
-    short = "abrupt"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "abrupt"
 
     n_arms: Annotated[int, within(">= 1")] = 5
     horizon: Annotated[int, within(">= 1")] = 100_000
@@ -72,11 +76,13 @@ def _abrupt(spec: Abrupt, seed: int | None) -> Phased:
 
 @checked
 class AbruptLimited(NamedTuple):
-    """Means that stay low: in each phase one arm has mean `best`, the others are uniform on [0, others_max] (Figure 7a).
+    """Means that stay low: in each phase one arm has mean `best`, the others are uniform on [0, others_max] (Figure
+    7a).
 
     The text of the paper says "less than 0.7"; its code sets the best mean to exactly 0.7, and so does this."""
 
-    short = "limited"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "limited"
 
     n_arms: Annotated[int, within(">= 1")] = 10
     horizon: Annotated[int, within(">= 1")] = 100_000
@@ -112,11 +118,14 @@ def _limited(spec: AbruptLimited, seed: int | None) -> Phased:
 
 @checked
 class AbruptGap(NamedTuple):
-    """Every wrong arm is wrong by the same `gap`: in each phase the best mean is uniform on [0.5, 1] and all others lie `gap` below it (Figure 4).
+    """Every wrong arm is wrong by the same `gap`: in each phase the best mean is uniform on [0.5, 1] and all others lie
+    `gap` below it (Figure 4).
 
-    With a fixed `world` the best arms and levels are the same for every gap, so that only the gap differs between experiments."""
+    With a fixed `world` the best arms and levels are the same for every gap, so that only the gap differs between
+    experiments."""
 
-    short = "gap"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "gap"
 
     n_arms: Annotated[int, within(">= 1")] = 2
     horizon: Annotated[int, within(">= 1")] = 100_000
@@ -154,11 +163,13 @@ def _gap(spec: AbruptGap, seed: int | None) -> Phased:
 class PhaseTable(NamedTuple):
     """An abrupt world written out: a row of means for each phase and the first round of each (the first being 0).
 
-    >>> PhaseTable(means=((0.2, 0.8), (0.9, 0.1)), starts=(0, 500), horizon=1000).realise(0).mean(500, 0)
+    >>> world = PhaseTable(means=((0.2, 0.8), (0.9, 0.1)), starts=(0, 500), horizon=1000).realise(0)
+    >>> float(world.mean(500, 0))
     0.9
     """
 
-    short = "phases"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "phases"
 
     means: Any
     starts: Any

@@ -1,7 +1,8 @@
-"""Arbitrary bounded rewards: each arm pays one of a few amounts (the paper's "arbitrarily generated" rewards, section 5.1)."""
+"""Arbitrary bounded rewards: each arm pays one of a few amounts (the paper's "arbitrarily generated" rewards, section
+5.1)."""
 
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class FinitePhased(NamedTuple):
         d = 0
         while d < self.points - 1 and u >= self.cumulative[first + d]:
             d += 1
-        return self.support[first + d] + 0.0
+        return self.support[first + d] + 0.0  # type: ignore[no-any-return]
 
     @property
     def breakpoints(self) -> np.ndarray:
@@ -64,10 +65,12 @@ class FinitePhased(NamedTuple):
 class AbruptFinite(NamedTuple):
     """Each arm pays one of `points` amounts drawn from [0, 1], with probabilities drawn anew in each phase.
 
-    The authors' code draws one probability vector a phase for all arms (`shared_probabilities=True`) and never reports a result with it. Amounts
-    stay the same over all phases. There is no "authors" world: which draws their generator made is not recorded."""
+    The authors' code draws one probability vector a phase for all arms (`shared_probabilities=True`) and never reports
+    a result with it. Amounts stay the same over all phases. There is no "authors" world: which draws their generator
+    made is not recorded."""
 
-    short = "finite"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "finite"
 
     n_arms: Annotated[int, within(">= 1")] = 5
     horizon: Annotated[int, within(">= 1")] = 100_000

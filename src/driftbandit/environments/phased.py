@@ -1,6 +1,6 @@
 """Worlds in phases, ready to play: means from a table that changes row at known times."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,8 @@ _COARSE = 8  # the phase is looked up for every 256 rounds and searched from the
 class Phased(NamedTuple):
     """A piecewise-constant world. Made by `phased`, by the random worlds' `realise`, and by `from_means`."""
 
-    lockstep = True  # the methods also work on rows of lanes
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        lockstep = True  # the methods also work on rows of lanes
 
     n_arms: int
     horizon: int
@@ -25,7 +26,7 @@ class Phased(NamedTuple):
 
     def phase(self, t: int) -> int:
         """The phase round t lies in."""
-        p = self.coarse[t >> _COARSE]
+        p: int = self.coarse[t >> _COARSE]
         while self.starts[p + 1] <= t:
             p += 1
         return p
@@ -78,27 +79,32 @@ def phased(means: Any, starts: Any, horizon: int, law: Any = None) -> Phased:
     """A world from a table of means (phases × arms) and the first round of each phase, the first being 0.
 
     >>> world = phased([[0.2, 0.8], [0.9, 0.8]], starts=[0, 50], horizon=100)
-    >>> world.mean(49, 0), world.mean(50, 0), world.best(50)
-    (0.2, 0.9, 0.9)
+    >>> [float(mean) for mean in (world.mean(49, 0), world.mean(50, 0), world.best(50))]
+    [0.2, 0.9, 0.9]
     """
     try:
         table = np.array(means, np.float64)
         first = np.array(starts, np.int64)
     except (TypeError, ValueError):
-        raise ValueError("A table of means needs numbers: one row a phase, one column an arm, all rows of the same length.") from None
+        raise ValueError(
+            "A table of means needs numbers: one row a phase, one column an arm, all rows of the same length."
+        ) from None
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 1:
         raise ValueError(f"A table of means needs one row a phase and one column an arm; got the shape {table.shape}.")
     if not np.isfinite(table).all():
         raise ValueError("A table of means needs finite numbers; it has a NaN or an infinite entry.")
     if first.shape != (len(table),) or first[0] != 0 or (np.diff(first) <= 0).any() or first[-1] >= horizon:
         raise ValueError(
-            f"Breakpoints need one first round a phase ({len(table)} here), beginning with 0, increasing, below the horizon {horizon}; got {list(starts)!r:.80}."
+            f"Breakpoints need one first round a phase ({len(table)} here), beginning with 0, increasing, "
+            f"below the horizon {horizon}; got {starts!r:.80}."
         )
     law = Bernoulli() if law is None else law
     if not hasattr(law, "draw"):
         raise ValueError(f"A reward law has a method draw(mean, rng), as Bernoulli() has; got {law!r}.")
     if isinstance(law, Bernoulli) and ((table < 0).any() or (table > 1).any()):
-        raise ValueError("Bernoulli rewards need means in [0, 1]; scale the table or give another law, e.g. Gaussian(sd=0.1).")
+        raise ValueError(
+            "Bernoulli rewards need means in [0, 1]; scale the table or give another law, e.g. Gaussian(sd=0.1)."
+        )
     ends = np.append(first, horizon)
     coarse = np.searchsorted(first, np.arange(0, horizon + 1, 1 << _COARSE), side="right") - 1
     return Phased(table.shape[1], int(horizon), law, table.ravel(), table.max(axis=1), ends, coarse)

@@ -1,7 +1,7 @@
 """Reward laws: how a reward is drawn once the mean is known. Every law has exactly the mean it is given."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from driftbandit.core import checked, within
 from driftbandit.numerics import where
@@ -11,7 +11,8 @@ from driftbandit.numerics import where
 class Bernoulli(NamedTuple):
     """1 with probability `mean`, else 0."""
 
-    lockstep = True  # the methods also work on rows of lanes
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        lockstep = True  # the methods also work on rows of lanes
 
     def draw(self, mean: Any, rng: Any) -> Any:
         """A reward with this mean."""
@@ -22,7 +23,8 @@ class Bernoulli(NamedTuple):
 class Constant(NamedTuple):
     """The mean itself: no noise, which makes tests and explanations exact."""
 
-    lockstep = True  # the methods also work on rows of lanes
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        lockstep = True  # the methods also work on rows of lanes
 
     def draw(self, mean: Any, rng: Any) -> Any:
         """A reward with this mean."""
@@ -33,7 +35,8 @@ class Constant(NamedTuple):
 class Gaussian(NamedTuple):
     """Normal around the mean. Rewards leave [0, 1]: only policies that allow it should play here."""
 
-    lockstep = True  # the methods also work on rows of lanes
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        lockstep = True  # the methods also work on rows of lanes
 
     sd: Annotated[float, within("> 0")] = 0.1  # standard deviation
 
@@ -44,7 +47,8 @@ class Gaussian(NamedTuple):
 
 @checked
 class BetaLaw(NamedTuple):
-    """Beta distributed with the given mean; `concentration` is the sum of its two parameters, so larger means less noise."""
+    """Beta distributed with the given mean; `concentration` is the sum of its two parameters, so larger means less
+    noise."""
 
     concentration: Annotated[float, within("> 0")] = 10.0
 
@@ -66,7 +70,8 @@ class TruncatedGaussian(NamedTuple):
     sd: Annotated[float, within("> 0")] = 0.1  # standard deviation before cutting
 
     def draw(self, mean: Any, rng: Any) -> Any:
-        """A reward with this mean, by rejection: from the normal if the interval is wide, from the uniform law if it is narrow."""
+        """A reward with this mean, by rejection: from the normal if the interval is wide, from the uniform law if it is
+        narrow."""
         half = min(mean, 1.0 - mean)
         if half <= 0.0:
             return mean + 0.0

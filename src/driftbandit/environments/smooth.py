@@ -1,7 +1,7 @@
 """A world that drifts: the best arm wanders to and fro along a line of arms (Figures 5, 6 and 7b)."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,14 @@ from driftbandit.numerics import as_number
 class Smooth(NamedTuple):
     """Means that fall off linearly from a point moving as a sine of speed `sigma` along the arms.
 
-    mean of arm i in 1..K = (K-1)/K - |w(t) - i|/K with w(t) = 1 + (K-1)(1 + sin(sigma t))/2: between 0 and (K-1)/K, changing by less than
-    sigma a round. `start` is the paper's convention for the first round (1 in its text, 0 in its code); `rescaled` multiplies by
-    K/(2(K-1)), so that the best mean reaches 0.5 (Figure 7b). Means are computed, never stored: ten million rounds need no table."""
+    mean of arm i in 1..K = (K-1)/K - |w(t) - i|/K with w(t) = 1 + (K-1)(1 + sin(sigma t))/2: between 0 and (K-1)/K,
+    changing by less than sigma a round. `start` is the paper's convention for the first round (1 in its text, 0 in its
+    code); `rescaled` multiplies by K/(2(K-1)), so that the best mean reaches 0.5 (Figure 7b). Means are computed, never
+    stored: ten million rounds need no table."""
 
-    short = "smooth"
-    lockstep = True  # the methods also work on rows of lanes
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "smooth"
+        lockstep = True  # the methods also work on rows of lanes
 
     n_arms: Annotated[int, within(">= 2")] = 5
     horizon: Annotated[int, within(">= 1")] = 10_000
@@ -54,7 +56,7 @@ class Smooth(NamedTuple):
 
     def best_arm(self, t: int) -> int:
         """The first arm with the largest mean in round t."""
-        return min(int(math.ceil(self.centre(t) - 1.5)), self.n_arms - 1)
+        return min(math.ceil(self.centre(t) - 1.5), self.n_arms - 1)
 
     def change(self, t: int) -> bool:
         """Does the best arm change in round t?"""
@@ -69,4 +71,3 @@ class Smooth(NamedTuple):
     def realise(self, key: int) -> "Smooth":
         """Nothing is left to chance: the same world for every run."""
         return self
-

@@ -17,10 +17,11 @@ from driftbandit.spec import parse_environment, parse_policy
 class Experiment:
     """Policies against each other in one world, each with a label for tables and legends.
 
-    Policies and world may be given as text. Every policy meets the same worlds and the same luck in run r, so differences between two
-    labels are paired. Nothing here depends on the machine: the same experiment gives the same numbers everywhere.
+    Policies and world may be given as text. Every policy meets the same worlds and the same luck in run r, so
+    differences between two labels are paired. Nothing here depends on the machine: the same experiment gives the same
+    numbers everywhere.
 
-    >>> Experiment("try", "A first try", "", "Smooth(n_arms=3, horizon=500)", {"ds-ts": "ds-ts(gamma=0.9)"}, runs=2).policies
+    >>> Experiment("try", "A first try", "", "smooth(horizon=500)", {"ds-ts": "ds-ts(gamma=0.9)"}, runs=2).policies
     {'ds-ts': DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0)}
     """
 
@@ -48,11 +49,12 @@ class Experiment:
                 raise ValueError(f"An experiment needs {name} >= {least}, a whole number; got {value!r}.")
         marks = self.checkpoints if isinstance(self.checkpoints, int) else tuple(int(mark) for mark in self.checkpoints)
         checkpoint_rounds(world.horizon, marks if isinstance(marks, int) else np.array(marks))
-        for name, value in {"environment": world, "policies": made, "checkpoints": marks}.items():
-            object.__setattr__(self, name, value)
+        for name, checked in {"environment": world, "policies": made, "checkpoints": marks}.items():
+            object.__setattr__(self, name, checked)
 
     def scaled(self, runs: int | None = None, seed: int | None = None, horizon: int | None = None) -> "Experiment":
-        """The same experiment with other numbers, e.g. small enough for a test. Policies stay as they are, also at another horizon."""
+        """The same experiment with other numbers, e.g. small enough for a test. Policies stay as they are, also at
+        another horizon."""
         changes: dict[str, Any] = {} if runs is None else {"runs": runs}
         if seed is not None:
             changes["seed"] = seed
@@ -72,10 +74,10 @@ def run(
 ) -> Result:
     """Play every policy of an experiment and collect the regret curves.
 
-    `progress` shows a bar on a terminal, or is called with the share done. `first_run` starts the numbering of runs elsewhere:
-    runs 0 to 49 and 50 to 99 made apart are together exactly the 100 runs made at once.
+    `progress` shows a bar on a terminal, or is called with the share done. `first_run` starts the numbering of runs
+    elsewhere: runs 0 to 49 and 50 to 99 made apart are together exactly the 100 runs made at once.
 
-    >>> small = Experiment("try", "A first try", "", "Smooth(n_arms=3, horizon=500)", {"ds-ts": "ds-ts(gamma=0.9)"}, runs=2)
+    >>> small = Experiment("try", "A first try", "", "smooth(horizon=500)", {"ds-ts": "ds-ts(gamma=0.9)"}, runs=2)
     >>> run(small, compiled=False).final("ds-ts").shape
     (2,)
     """

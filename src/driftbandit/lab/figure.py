@@ -1,8 +1,8 @@
 """Regret curves as SVG, PNG or PDF, drawn from results alone.
 
-A figure is read on paper as often as on a screen: each policy has its own colour (from Okabe and Ito's palette, which colour-blind readers
-tell apart), its own dashes and its own marker, so that any one of the three is enough. The same result
-gives the same bytes: no date, no random identifiers, no setting of the user's matplotlib."""
+A figure is read on paper as often as on a screen: each policy has its own colour (from Okabe and Ito's palette, which
+colour-blind readers tell apart), its own dashes and its own marker, so that any one of the three is enough. The same
+result gives the same bytes: no date, no random identifiers, no setting of the user's matplotlib."""
 
 import textwrap
 from collections.abc import Sequence
@@ -15,7 +15,8 @@ from driftbandit.lab.output import replacing, writable
 from driftbandit.lab.result import Result
 
 ENDINGS = (".svg", ".png", ".pdf")
-# 7 colours, 5 dashes and 9 markers: no two policies share all three before the 315th. Yellow is left out, being too pale on paper.
+# 7 colours, 5 dashes and 9 markers: no two policies share all three before the 316th. Yellow is left out, being too
+# pale on paper.
 COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (7, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
@@ -50,7 +51,8 @@ def look(number: int) -> dict[str, Any]:
 
 
 def save(results: Result | Sequence[Result], path: str | Path, title: str | None = None) -> Path:
-    """Draw the regret curves of one result, or of several in one figure, and write them to `path`: SVG, PNG or PDF by its ending."""
+    """Draw the regret curves of one result, or of several in one figure, and write them to `path`: SVG, PNG or PDF by
+    its ending."""
     import matplotlib.style
 
     path = writable(path, ENDINGS)
@@ -84,13 +86,15 @@ def draw(results: Result | Sequence[Result], title: str | None = None) -> Any:
     height = 4.2 + (0.19 * lines if below else max(0.0, 0.19 * (lines - 18)))
     figure = Figure(figsize=(6.6 if below else 7.6, height), layout="constrained")
     axes = figure.add_subplot()
-    for number, ((label, result, key), name) in enumerate(zip(curves, names, strict=True)):
+    for number, ((_, result, key), name) in enumerate(zip(curves, names, strict=True)):
         _curve(axes, result, key, number, len(curves), name)
     axes.set_xlim(0, max(int(result.rounds[-1]) for result in several))
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0] if _dips(several) else 0.0))
     axes.set_xlabel("round")
     axes.set_ylabel(_regret_label(several))
-    axes.set_title("\n".join(textwrap.wrap(_title(several) if title is None else title, 80)), loc="left")
+    axes.set_title(
+        "\n".join(textwrap.wrap(_title(several) if title is None else title, 78 if below else 58)), loc="left"
+    )
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(_thousands))
     axes.xaxis.set_major_locator(MaxNLocator(6))
@@ -99,7 +103,8 @@ def draw(results: Result | Sequence[Result], title: str | None = None) -> Any:
 
 
 def _curves(results: list[Result]) -> list[tuple[str, Result, str]]:
-    """(text in the legend, result, label in the result): a label that occurs in several results gets the experiment's name added."""
+    """(text in the legend, result, label in the result): a label that occurs in several results gets the experiment's
+    name added."""
     out = []
     for number, result in enumerate(results, 1):
         for label in result.labels:
@@ -117,19 +122,33 @@ def _curve(axes: Any, result: Result, key: str, number: int, total: int, name: s
     x = np.append(0, result.rounds)  # regret begins at 0, before the first round
     y = np.append(0.0, result.mean(key))
     step = max(1, len(x) // _MARKS)
-    first = min(len(x) - 1, 1 + (number * step) // max(total, 1))  # shifted from policy to policy, so that markers do not hide each other
-    axes.plot(x, y, **style, markevery=(first, step), markerfacecolor="white", markeredgewidth=1.2, label=name, zorder=3 + number / total)
+    first = min(
+        len(x) - 1, step // 2 + (number * step) // total
+    )  # shifted from policy to policy, so that markers do not hide each other
+    axes.plot(
+        x,
+        y,
+        **style,
+        markevery=(first, step),
+        markerfacecolor="white",
+        markeredgewidth=1.2,
+        label=name,
+        zorder=3 + number / total,
+    )
     if len(result.runs) > 1:
         low, high = (np.append(0.0, side) for side in result.interval(key))
         axes.fill_between(x, low, high, color=style["color"], alpha=0.16, linewidth=0, zorder=2)
 
 
 def _legend(figure: Any, axes: Any, finals: list[Any], below: bool) -> None:
-    """Outside the axes, hiding nothing, in the order in which the curves end, so that each is found without its colour."""
+    """Outside the axes, hiding nothing, in the order in which the curves end, so that each is found without its
+    colour."""
     handles, names = axes.get_legend_handles_labels()
     order = np.argsort([-float(final) for final in finals], kind="stable")
     place = "outside lower left" if below else "outside right upper"
-    figure.legend([handles[i] for i in order], [names[i] for i in order], loc=place, handlelength=4.2, labelspacing=0.55)
+    figure.legend(
+        [handles[i] for i in order], [names[i] for i in order], loc=place, handlelength=4.2, labelspacing=0.55
+    )
 
 
 def _dips(results: list[Result]) -> bool:

@@ -1,14 +1,15 @@
 """How plain methods become machine code: what Numba is told, and where compiled code is kept.
 
-Policies, environments and draws are `NamedTuple`s whose methods are ordinary Python. `register` tells Numba that calling such a method means compiling
-the function found on the tuple's class, and that a `compilable` helper means its own source. The policy's identity
-is then part of the argument's type, which pickles by name, so that compiled loops can be kept on disk and found by the next process.
+Policies, environments and draws are `NamedTuple`s whose methods are ordinary Python. `register` tells Numba that
+calling such a method means compiling the function found on the tuple's class, and that a `compilable` helper means its
+own source. The policy's identity is then part of the argument's type, which pickles by name, so that compiled loops can
+be kept on disk and found by the next process.
 
 Three traps, and the answers used here:
-* Numba's disk cache looks only at the file of the outermost function, so an edited policy would go on running its old code. The cache
-  directory is named by a digest of every source of the package.
-* A cache index that has seen a user's own class cannot be read where that class does not exist. So there are two dispatchers: `stored` for what
-  is made of the package's own classes only, `fresh` for everything else.
+* Numba's disk cache looks only at the file of the outermost function, so an edited policy would go on running its old
+  code. The cache directory is named by a digest of every source of the package.
+* A cache index that has seen a user's own class cannot be read where that class does not exist. So there are two
+  dispatchers: `stored` for what is made of the package's own classes only, `fresh` for everything else.
 * A home directory may be read-only. The cache then goes to a temporary directory."""
 
 import contextlib
@@ -35,16 +36,17 @@ from numba.extending import overload
 
 from driftbandit import numerics
 from driftbandit.draws import Draws, beta_from, round_key
-from driftbandit.lab import loop, rows
+from driftbandit.lab import loop
 from driftbandit.lab.rows import LaneArray
 
 OPTIONS = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
 AHEAD = 8  # rounds whose draws are computed together when a run plays alone: one AVX-512 register of float64
 
 
-# ---- what Numba is told ---------------------------------------------------------------------------------------------------------
+# ---- what Numba is told ----------------------------------------------------------------------------------------------
 
-# Numba asks `if receiver_type:` where it means `is not None`, and the type of a tuple without fields, such as Bernoulli(), has length 0.
+# Numba asks `if receiver_type:` where it means `is not None`, and the type of a tuple without fields, such as
+# Bernoulli(), has length 0.
 types.BaseNamedTuple.__bool__ = lambda self: True
 
 _methods: set[tuple[str, tuple[str, ...]]] = set()
@@ -73,8 +75,8 @@ def _overload_with_itself(function: Callable[..., Any]) -> None:
 
 
 class _MethodOfTuple(_OverloadMethodTemplate):
-    """A method of our tuples for Numba. Unlike its base, it gives way to a field of the same name, and tells apart methods of
-    different classes that share a name but not their parameters."""
+    """A method of our tuples for Numba. Unlike its base, it gives way to a field of the same name, and tells apart
+    methods of different classes that share a name but not their parameters."""
 
     _names: tuple[str, ...] = ()
 
@@ -124,7 +126,8 @@ def _overload_method(name: str, method: Callable[..., Any]) -> None:
 
 
 def _same_parameters(function: Callable[..., Any], answer: Callable[..., Any]) -> Any:
-    """`answer` under the parameter names of `function`: Numba folds a call's arguments by the names of the typing function."""
+    """`answer` under the parameter names of `function`: Numba folds a call's arguments by the names of the typing
+    function."""
     names = ", ".join(_names(function))
     scope: dict[str, Any] = {"answer": answer}
     exec(f"def typed({names}): return answer({names})", scope)
@@ -150,7 +153,7 @@ def _copy_state(target: Any, source: Any) -> Any:
     return scope["copy"]
 
 
-# ---- streams for compiled code --------------------------------------------------------------------------------------------------
+# ---- streams for compiled code ---------------------------------------------------------------------------------------
 
 
 class KeyStream(NamedTuple):
@@ -164,7 +167,8 @@ class KeyStream(NamedTuple):
 
 
 class AheadStream(NamedTuple):
-    """A single run's stream that computes the normals of eight rounds at once, since nothing in them depends on what is learnt meanwhile."""
+    """A single run's stream that computes the normals of eight rounds at once, since nothing in them depends on what is
+    learnt meanwhile."""
 
     keys: Any
     steps: Any  # 0, 1, .. as a row
@@ -257,7 +261,7 @@ def ahead_stream(key: int, n_arms: int) -> AheadStream:
     )
 
 
-# ---- the loop: its optional parts ------------------------------------------------------------------------------------------------
+# ---- the loop: its optional parts ------------------------------------------------------------------------------------
 
 
 @overload(loop.tally, jit_options=OPTIONS, strict=False)
@@ -265,11 +269,10 @@ def _tally(counts: Any, arm: Any) -> Any:
     if isinstance(counts, types.NoneType):
         return lambda counts, arm: None
 
-    def count(counts, arm):
+    def count(counts: Any, arm: Any) -> None:
         counts[arm] = counts[arm] + 1
 
     return count
-
 
 
 @overload(loop.note, jit_options=OPTIONS, strict=False)
@@ -277,14 +280,14 @@ def _note(trace: Any, t: Any, arm: Any, reward: Any) -> Any:
     if isinstance(trace, types.NoneType):
         return lambda trace, t, arm, reward: None
 
-    def write(trace, t, arm, reward):
+    def write(trace: Any, t: Any, arm: Any, reward: Any) -> None:
         trace.arms[t] = arm
         trace.rewards[t] = reward
 
     return write
 
 
-# ---- where compiled code is kept ------------------------------------------------------------------------------------------------
+# ---- where compiled code is kept -------------------------------------------------------------------------------------
 
 
 def source_digest() -> str:
@@ -323,7 +326,8 @@ _dispatchers: dict[bool, Any] = {}
 
 
 def compiled_advance(own: bool) -> Any:
-    """`advance` as machine code, on demand: kept on disk if every class involved is the package's own, otherwise for this process only."""
+    """`advance` as machine code, on demand: kept on disk if every class involved is the package's own, otherwise for
+    this process only."""
     if own not in _dispatchers:
         if own:
             with _numba_cache(cache_directory()):
@@ -343,7 +347,8 @@ def is_own(value: Any) -> bool:
 
 
 def prepare(value: Any) -> None:
-    """Register the classes of a policy or environment, wrappers' contents included, and say plainly what a class lacks."""
+    """Register the classes of a policy or environment, wrappers' contents included, and say plainly what a class
+    lacks."""
     if isinstance(value, tuple):
         if hasattr(type(value), "_fields"):
             register(type(value))
@@ -354,11 +359,19 @@ def prepare(value: Any) -> None:
 def explain(error: Exception, policy: Any, environment: Any) -> str:
     """One sentence from a compiler's page: which method failed to compile, and why."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    cause = next((line for line in lines if line.startswith(("- Resolution failure", "No implementation", "Unknown", "Invalid"))), "")
+    cause = next(
+        (
+            line
+            for line in lines
+            if line.startswith(("- Resolution failure", "No implementation", "Unknown", "Invalid"))
+        ),
+        "",
+    )
     place = next((line for line in reversed(lines) if line.startswith("File ")), "")
     name = f"{type(policy).__name__} on {type(environment).__name__}"
     source = inspect.getsourcefile(type(policy)) or ""
     return (
-        f"{name} does not compile: {cause or lines[0] if lines else error}. {place} Methods of a policy may use numbers, arrays, loops, `math` and"
-        f" functions marked `compilable`; simulate(..., compiled=False) runs it interpreted meanwhile. (policy in {os.path.basename(source)})"
+        f"{name} does not compile: {cause or lines[0] if lines else error}. {place} Methods of a policy may use "
+        "numbers, arrays, loops, `math` and functions marked `compilable`; simulate(..., compiled=False) runs it interpreted "
+        f"meanwhile. (policy in {os.path.basename(source)})"
     )

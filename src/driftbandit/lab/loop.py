@@ -43,9 +43,11 @@ def advance(
     counts: Any,
     trace: Any,
 ) -> None:
-    """Play rounds start..stop-1 of one run, or of one run a lane: the one loop of the simulator, interpreted or compiled.
+    """Play rounds start..stop-1 of one run, or of one run a lane: the one loop of the simulator, interpreted or
+    compiled.
 
-    `carry[0]` holds the regret so far, `cursor[0]` the next of the checkpoints `marks` at which it is written to `out`."""
+    `carry[0]` holds the regret so far, `cursor[0]` the next of the checkpoints `marks` at which it is written to
+    `out`."""
     regret = carry[0]
     mark = cursor[0]
     for t in range(start, stop):

@@ -1,4 +1,5 @@
-"""Files that are either whole or not there: checked before the work, written beside their place and moved there at the end."""
+"""Files that are either whole or not there: checked before the work, written beside their place and moved there at the
+end."""
 
 import os
 import tempfile

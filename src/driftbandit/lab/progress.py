@@ -10,7 +10,8 @@ from typing import Any
 class Progress:
     """Counts finished work from several threads and shows it.
 
-    `show` is False (nothing), True (a bar on a terminal, once the work has taken two seconds) or a function called with the share done."""
+    `show` is False (nothing), True (a bar on a terminal, once the work has taken two seconds) or a function called with
+    the share done."""
 
     def __init__(self, total: float, show: bool | Callable[[float], None] = False, label: str = "") -> None:
         self.total, self.label, self.done = max(total, 1), label, 0.0
@@ -45,7 +46,14 @@ class Progress:
             from rich.progress import Progress as Rich
 
             columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
-            bar = Rich(*columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+            bar = Rich(
+                *columns,
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
             bar.start()
             self._bar = (bar, bar.add_task(self.label, total=self.total))
         self._bar[0].update(self._bar[1], completed=self.done)

@@ -37,8 +37,9 @@ class Row(NamedTuple):
 class Result:
     """Regret for each label, run and checkpoint, with where it comes from.
 
-    `provenance` is plain JSON: texts of the policies and of the environment (both can be parsed again), seed, versions, seconds. Run r of one
-    label met the same world and luck as run r of another, so `final(a) - final(b)` is a paired difference."""
+    `provenance` is plain JSON: texts of the policies and of the environment (both can be parsed again), seed, versions,
+    seconds. Run r of one label met the same world and luck as run r of another, so `final(a) - final(b)` is a paired
+    difference."""
 
     rounds: np.ndarray  # checkpoints: numbers of rounds played
     runs: np.ndarray  # the runs' numbers, which fix their random streams
@@ -57,7 +58,9 @@ class Result:
     def curve(self, label: str) -> np.ndarray:
         """The regret of one policy, runs × checkpoints."""
         if label not in self.regret:
-            raise ValueError(f"No policy {label!r} in this result{nearest(label, self.labels) or '.'} It has: {', '.join(self.labels)}.")
+            raise ValueError(
+                f"No policy {label!r} in this result{nearest(label, self.labels) or '.'} It has: {', '.join(self.labels)}."
+            )
         return self.regret[label]
 
     def final(self, label: str) -> np.ndarray:
@@ -79,7 +82,9 @@ class Result:
             final = self.final(label)
             low, high = t_interval(final)
             text, seconds = (self.provenance.get(key, {}).get(label) for key in ("policies", "seconds"))
-            rows.append(Row(label, text or label, len(final), float(final.mean()), float(low), float(high), seconds or 0.0))
+            rows.append(
+                Row(label, text or label, len(final), float(final.mean()), float(low), float(high), seconds or 0.0)
+            )
         return rows
 
     def save(self, path: str | Path) -> Path:
@@ -90,7 +95,9 @@ class Result:
         path = writable(path)
         labels, runs, marks = len(self.regret), len(self.runs), len(self.rounds)
         columns = {
-            "policy": pa.DictionaryArray.from_arrays(np.repeat(np.arange(labels, dtype=np.int32), runs * marks), self.labels),
+            "policy": pa.DictionaryArray.from_arrays(
+                np.repeat(np.arange(labels, dtype=np.int32), runs * marks), self.labels
+            ),
             "run": np.tile(np.repeat(np.asarray(self.runs, np.int64), marks), labels),
             "round": np.tile(np.asarray(self.rounds, np.int64), labels * runs),
             "regret": np.concatenate([self.regret[label].ravel() for label in self.labels]),
@@ -156,7 +163,9 @@ def _pivoted(path: Path, table: Any, note: dict[str, Any]) -> Result:
     if not whole or any(
         (part[order] != want.ravel()).any() for part, want in zip((policy, run, rounds), expected, strict=True)
     ):
-        raise ResultError(f"{str(path)!r} is incomplete: some policy, run or round is missing, repeated or not a number.")
+        raise ResultError(
+            f"{str(path)!r} is incomplete: some policy, run or round is missing, repeated or not a number."
+        )
     values = regret[order].reshape(shape)
     return Result(marks, runs, {label: values[place[label]] for label in labels}, note)
 

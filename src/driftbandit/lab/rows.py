@@ -1,11 +1,13 @@
 """A number for each of many runs at once: SIMD rows for Numba.
 
-Lockstep simulation plays L runs of one policy side by side. Each number of the policy's source (a mean, a draw, the arm chosen, the reward) is then
-a row of L numbers, one lane a run. `Row` is that row as a Numba type, an LLVM vector with the usual operators; `LaneArray` is an array
-whose entries are rows, laid out [entry][lane]. A policy written with element access, arithmetic, `min`, `max`, `sqrt` and
-`where` instead of `if` compiles for rows from the same source that the interpreter runs on numbers.
+Lockstep simulation plays L runs of one policy side by side. Each number of the policy's source (a mean, a draw, the arm
+chosen, the reward) is then a row of L numbers, one lane a run. `Row` is that row as a Numba type, an LLVM vector with
+the usual operators; `LaneArray` is an array whose entries are rows, laid out [entry][lane]. A policy written with
+element access, arithmetic, `min`, `max`, `sqrt` and `where` instead of `if` compiles for rows from the same source that
+the interpreter runs on numbers.
 
-No operation is reordered and no multiply-add fused, so lane r holds, bit for bit, what run r alone would have computed."""
+No operation is reordered and no multiply-add fused, so lane r holds, bit for bit, what run r alone would have
+computed."""
 
 import math
 import operator
@@ -53,7 +55,8 @@ class LaneArray:
 
 
 class LaneArrayType(types.Type):
-    """Numba type of a `LaneArray`: indexing it by a number gives a row; by a row of positions, each lane's own entry."""
+    """Numba type of a `LaneArray`: indexing it by a number gives a row; by a row of positions, each lane's own
+    entry."""
 
     def __init__(self, dtype: Any, lanes: int) -> None:
         self.dtype, self.lanes = dtype, lanes
@@ -85,7 +88,7 @@ def _unbox_lane_array(kind: LaneArrayType, value: Any, c: Any) -> NativeValue:
     return NativeValue(struct._getvalue(), is_error=native.is_error)
 
 
-# ---- operators ------------------------------------------------------------------------------------------------------------------
+# ---- operators -------------------------------------------------------------------------------------------------------
 
 
 def _splat(builder: Any, value: Any, lanes: int) -> Any:
@@ -218,7 +221,7 @@ def _row_neg(x: Any) -> Any:
     return (lambda x: -0.0 - x) if isinstance(x, Row) else None
 
 
-# ---- bits -----------------------------------------------------------------------------------------------------------------------
+# ---- bits ------------------------------------------------------------------------------------------------------------
 
 
 def _bit_cast(function: Callable[..., Any], dtype: Any) -> None:
@@ -241,6 +244,7 @@ def _bit_cast(function: Callable[..., Any], dtype: Any) -> None:
 _bit_cast(numerics.as_float, types.float64)
 _bit_cast(numerics.as_int, types.int64)
 _bit_cast(numerics.as_uint, types.uint64)
+
 
 @intrinsic
 def _row_to_float(typing_context: Any, x: Any) -> Any:
@@ -267,7 +271,7 @@ def _stride(n: Any) -> Any:
     return lambda n: np.uint64(n) * _GOLD
 
 
-# ---- entries of lane arrays -----------------------------------------------------------------------------------------------------
+# ---- entries of lane arrays ------------------------------------------------------------------------------------------
 
 
 def _pointer(context: Any, builder: Any, kind: LaneArrayType, value: Any) -> Any:
@@ -377,9 +381,9 @@ def _len(array: Any) -> Any:
     return (lambda array: array.store.shape[0]) if isinstance(array, LaneArrayType) else None
 
 
-def _argmax_without_branches(values):  # type: ignore[no-untyped-def]
-    # Whether a sample beats the best so far is a coin toss no processor can predict: choosing by selection instead of by jump
-    # saves about 20 ns a round.
+def _argmax_without_branches(values: Any) -> Any:
+    # Whether a sample beats the best so far is a coin toss no processor can predict: choosing by selection instead of
+    # by jump saves about 20 ns a round.
     best = values[0]
     arm = 0
     for i in range(1, len(values)):
@@ -395,7 +399,7 @@ def _argmax(values: Any) -> Any:
     if not isinstance(values, LaneArrayType):
         return _argmax_without_branches
 
-    def argmax_of_rows(values):
+    def argmax_of_rows(values: Any) -> Any:
         best = values[0]
         arm = numerics.as_int(best) & 0
         for i in range(1, len(values)):
@@ -422,7 +426,7 @@ def _store_lanes(out: Any, column: Any, value: Any) -> Any:
         return loop.store_lanes
     lanes = value.lanes
 
-    def store_row(out, column, value):
+    def store_row(out: Any, column: Any, value: Any) -> None:
         for lane in range(lanes):
             out[lane, column] = _lane(value, lane)
 

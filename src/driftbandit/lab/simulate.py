@@ -1,8 +1,8 @@
 """Many runs of one policy in one world: the regret at checkpoints, the same to the last bit however the work is spread.
 
-Run r takes its numbers from streams made of (seed, r) alone. Runs of policies that allow it are played 32 at a time in lockstep; others one
-after the other; both in as many threads as wanted, since compiled loops release the interpreter lock. Work is
-cut into segments of milliseconds, between which progress is shown and Ctrl-C is heard."""
+Run r takes its numbers from streams made of (seed, r) alone. Runs of policies that allow it are played 32 at a time in
+lockstep; others one after the other; both in as many threads as wanted, since compiled loops release the interpreter
+lock. Work is cut into segments of milliseconds, between which progress is shown and Ctrl-C is heard."""
 
 import os
 import threading
@@ -18,6 +18,7 @@ from driftbandit.draws import POLICY, REWARD, WORLD, Stream, stream_key
 from driftbandit.lab.progress import Progress
 
 LANES = 32
+_WORTH_LANES = 6  # with fewer runs than this, 32 lanes take longer than the runs one by one
 _SEGMENT = 1_000_000  # arms × rounds × lanes in one call of the compiled loop: some milliseconds
 _SEGMENT_INTERPRETED = 20_000
 
@@ -54,11 +55,13 @@ def simulate(
     compiled: bool = True,
     lockstep: bool = True,
     progress: bool | Callable[[float], None] = False,
+    stop: threading.Event | None = None,
 ) -> Simulation:
     """Play `policy` in `environment` for `runs` independent runs.
 
-    `checkpoints` is how many evenly spaced rounds to report, or the rounds themselves. `pulls` adds how often each arm was played,
-    `trajectories` every arm and reward (runs × horizon of memory). Neither workers, lockstep nor compiled changes any number.
+    `checkpoints` is how many evenly spaced rounds to report, or the rounds themselves. `pulls` adds how often each arm
+    was played, `trajectories` every arm and reward (runs × horizon of memory). Neither workers, lockstep nor compiled
+    changes any number.
 
     >>> from driftbandit.policies import DiscountedTS
     >>> from driftbandit.environments import Smooth
@@ -71,13 +74,14 @@ def simulate(
     worlds = [environment.realise(stream_key(seed, run, WORLD)) for run in range(first_run, first_run + runs)]
     n_arms = worlds[0].n_arms
     job = _Job(policy, worlds, seed, first_run, marks, pulls, trajectories, compiled)
-    together = compiled and lockstep and job.allows_lockstep() and runs > 1
+    together = compiled and lockstep and job.allows_lockstep() and runs >= _WORTH_LANES
     tasks = _tasks(runs, LANES if together else 1)
     result = _room(runs, marks, n_arms, environment.horizon, pulls, trajectories)
     if compiled:
         job.compile({task.lanes: task for task in tasks}.values())
     started = time.perf_counter()
-    stop = threading.Event()
+    stop = stop or threading.Event()  # set by whoever wants us to end early
+    halt = threading.Event()  # set here, when one thread failed
     total = len(tasks) * environment.horizon
     with Progress(total, progress, label=f"{policy!r:.40}") as bar:
         threads = min(len(tasks), workers or os.cpu_count() or 1) if compiled else 1
@@ -86,16 +90,20 @@ def simulate(
                 job.play(task, result, stop, bar)
         else:
             pool = ThreadPoolExecutor(threads)
-            futures = [pool.submit(job.play, task, result, stop, bar) for task in tasks]
+            futures = [pool.submit(job.play, task, result, halt, bar) for task in tasks]
             try:
                 waiting = set(futures)
                 while waiting:
                     done, waiting = wait(waiting, timeout=0.1)
                     for future in done:
                         future.result()
+                    if stop.is_set():
+                        break
             finally:
-                stop.set()
+                halt.set()
                 pool.shutdown(wait=True, cancel_futures=True)
+    if stop.is_set():
+        raise KeyboardInterrupt
     return result._replace(rounds=marks, seconds=time.perf_counter() - started)
 
 
@@ -108,12 +116,17 @@ def checkpoint_rounds(horizon: int, checkpoints: int | np.ndarray) -> np.ndarray
         return np.unique(np.round(np.linspace(horizon / count, horizon, count)).astype(np.int64))
     marks = np.asarray(checkpoints, np.int64)
     if marks.ndim != 1 or len(marks) == 0 or (np.diff(marks) <= 0).any() or marks[0] < 1 or marks[-1] > horizon:
-        raise ValueError(f"checkpoints needs increasing rounds between 1 and the horizon {horizon}; got {checkpoints!r:.80}.")
+        raise ValueError(
+            f"checkpoints needs increasing rounds between 1 and the horizon {horizon}; got {checkpoints!r:.80}."
+        )
     return marks
 
 
 def _check(policy: Any, environment: Any, runs: int, workers: int | None) -> None:
-    for value, protocol, verbs in ((policy, Policy, "init, choose, learn"), (environment, Environment, "n_arms, horizon, realise")):
+    for value, protocol, verbs in (
+        (policy, Policy, "init, choose, learn"),
+        (environment, Environment, "n_arms, horizon, realise"),
+    ):
         if isinstance(value, type) or not isinstance(value, protocol):
             lacks = [verb for verb in verbs.split(", ") if not hasattr(value, verb)]
             what = f"lacks {', '.join(lacks)}" if lacks else "is a class; call it, e.g. DiscountedTS(gamma=0.99)"
@@ -136,15 +149,10 @@ def _room(runs: int, marks: np.ndarray, n_arms: int, horizon: int, pulls: bool, 
 
 
 def _tasks(runs: int, lanes: int) -> list[_Task]:
-    """Full lanes first. A few runs left over play alone, more of them share lanes with repeats of the last run."""
-    out = []
-    for first in range(0, runs, lanes):
-        together = list(range(first, min(first + lanes, runs)))
-        if lanes > 1 and 4 * len(together) > lanes:
-            out.append(_Task(together, lanes))
-        else:
-            out.extend(_Task([run], 1) for run in together)
-    return out
+    """Groups of runs played together. The last group may be short of runs; its lanes are filled with repeats of the last one, which
+    costs less than compiling the loop a second time for single runs."""
+    groups = [list(range(first, min(first + lanes, runs))) for first in range(0, runs, lanes)]
+    return [_Task(group, lanes) for group in groups]
 
 
 class _Job:
@@ -209,11 +217,15 @@ class _Job:
 
     def _arguments(self, task: _Task) -> "_Arguments":
         runs = task.runs + [task.runs[-1]] * (task.lanes - len(task.runs))
-        keys = {which: [stream_key(self.seed, self.first_run + run, which) for run in runs] for which in (POLICY, REWARD)}
+        keys = {
+            which: [stream_key(self.seed, self.first_run + run, which) for run in runs] for which in (POLICY, REWARD)
+        }
         worlds = [self.worlds[run] for run in runs]
         policy = _bound(self.policy, worlds[0])
         state = policy.init(self.n_arms)
-        marks = np.append(self.marks, self.horizon + 1)  # one beyond the end, so that the loop may always look at the next
+        marks = np.append(
+            self.marks, self.horizon + 1
+        )  # one beyond the end, so that the loop may always look at the next
         cursor = np.zeros(1, np.int64)
         out = np.zeros((task.lanes, len(self.marks)))
         if not self.compiled:
@@ -221,9 +233,11 @@ class _Job:
 
             counts: Any = [0] * self.n_arms if self.pulls else None
             trace: Any = self._trace(list) if self.trajectories else None
-            draws, luck = Stream(keys[POLICY][0]), Stream(keys[REWARD][0])
+            draws: Any = Stream(keys[POLICY][0])
+            luck: Any = Stream(keys[REWARD][0])
+            world = to_lists(worlds[0])
             return _Arguments(
-                policy, to_lists(state), to_lists(worlds[0]), draws, luck, 0, 0, [0.0], marks, cursor, out, counts, trace
+                policy, to_lists(state), world, draws, luck, 0, 0, [0.0], marks, cursor, out, counts, trace
             )
         from driftbandit.lab import kernel
         from driftbandit.lab.rows import LaneArray
@@ -233,12 +247,26 @@ class _Job:
             trace = self._trace(np.zeros) if self.trajectories else None
             draws = kernel.ahead_stream(keys[POLICY][0], self.n_arms)
             luck = kernel.KeyStream(np.array(keys[REWARD], np.uint64))
-            return _Arguments(policy, state, worlds[0], draws, luck, 0, 0, np.zeros(1), marks, cursor, out, counts, trace)
+            return _Arguments(
+                policy, state, worlds[0], draws, luck, 0, 0, np.zeros(1), marks, cursor, out, counts, trace
+            )
         counts = LaneArray(np.zeros((self.n_arms, task.lanes), np.int64)) if self.pulls else None
         draws, luck = (kernel.KeyStream(LaneArray(np.array([keys[which]], np.uint64))) for which in (POLICY, REWARD))
         carry = LaneArray(np.zeros((1, task.lanes)))
         return _Arguments(
-            policy, _in_lanes(state, task.lanes), _stacked(worlds), draws, luck, 0, 0, carry, marks, cursor, out, counts, None
+            policy,
+            _in_lanes(state, task.lanes),
+            _stacked(worlds),
+            draws,
+            luck,
+            0,
+            0,
+            carry,
+            marks,
+            cursor,
+            out,
+            counts,
+            None,
         )
 
     def _trace(self, make: Any) -> Any:
@@ -287,7 +315,9 @@ def _in_lanes(state: Any, lanes: int) -> Any:
     from driftbandit.lab.rows import LaneArray
 
     fields = [
-        _in_lanes(field, lanes) if isinstance(field, tuple) else LaneArray(np.repeat(np.asarray(field)[:, None], lanes, axis=1))
+        _in_lanes(field, lanes)
+        if isinstance(field, tuple)
+        else LaneArray(np.repeat(np.asarray(field)[:, None], lanes, axis=1))
         for field in state
     ]
     return type(state)._make(fields)

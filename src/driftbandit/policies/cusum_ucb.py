@@ -19,8 +19,35 @@ class AlarmState(NamedTuple):
     up: Any  # g+, evidence that the mean rose
     down: Any  # g-, evidence that it fell
     counted: Any  # length 1: the sum of pulls, n in the index
+    short: Any  # length 1: how many arms are in warm-up
     alarms: Any  # length 1: alarms so far
     scores: Any  # scratch: the indices of the last choice
+
+
+@compilable
+def padded_scores(scores: Any, mean: Any, pulls: Any, factor: float) -> None:
+    """Write mean + sqrt(factor / pulls) of every arm; +inf where nothing is known. Without a branch, so that it runs on SIMD registers."""
+    for i in range(len(scores)):
+        value = mean[i] + math.sqrt(factor / max(pulls[i], 1.0))
+        scores[i] = value if pulls[i] > 0.0 else math.inf
+
+
+def _choose(self: Any, state: AlarmState, t: int, rng: Any) -> int:
+    """An arm in warm-up, else with probability `explore` any arm, else the largest index.
+
+    The indices are written in every case: whoever may not play the arm returned finds the next best there."""
+    pulls, scores = state.pulls, state.scores
+    padded_scores(scores, state.mean, pulls, self.xi * math.log(max(state.counted[0], 1.0)))
+    if state.short[0] > 0:
+        skip = int(rng.uniform(1) * state.short[0])
+        for i in range(len(pulls)):
+            if pulls[i] < self.samples:
+                if skip == 0:
+                    return i
+                skip -= 1
+    if rng.uniform(0) < self.explore:
+        return int(rng.uniform(1) * len(pulls))
+    return int(argmax_fair(scores, rng))
 
 
 @checked
@@ -55,22 +82,31 @@ class CusumUCB(NamedTuple):
     xi: Annotated[float, within(">= 0")] = 0.5  # width of the confidence bound
     warmup: bool = True  # play arms short of `samples` first
 
+    choose = _choose
+
     def init(self, n_arms: int) -> AlarmState:
         """Nothing known."""
-        return _nothing_known(n_arms)
-
-    def choose(self, state: AlarmState, t: int, rng: Any) -> int:
-        """An arm in warm-up, else with probability `explore` any arm, else the largest index."""
-        return choose_with_alarm(state, rng, self.samples if self.warmup else 0, self.explore, self.xi)
+        return _nothing_known(n_arms, self.warmup and self.samples > 0)
 
     def learn(self, state: AlarmState, t: int, arm: int, reward: float) -> None:
         """Add the reward, then test the arm."""
-        add_reward(state, arm, reward)
-        pulls = state.pulls[arm]
-        if pulls == self.samples:
+        state.counted[0] += 1.0
+        pulls = state.pulls[arm] + 1.0
+        state.pulls[arm] = pulls
+        state.total[arm] += reward
+        state.mean[arm] = state.total[arm] / pulls
+        if pulls > self.samples:
+            reference = state.reference[arm]
+            up = max(0.0, state.up[arm] + reward - reference - self.drift)
+            down = max(0.0, state.down[arm] + reference - reward - self.drift)
+            state.up[arm] = up
+            state.down[arm] = down
+            if max(up, down) >= self.threshold:
+                forget_arm(state, arm)
+                state.short[0] += self.warmup
+        elif pulls == self.samples:
             state.reference[arm] = state.mean[arm]
-        elif pulls > self.samples:
-            watch_mean(state, arm, reward, state.reference[arm], self.drift, self.threshold)
+            state.short[0] -= self.warmup
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "CusumUCB":
@@ -114,18 +150,30 @@ class PHTUCB(NamedTuple):
     warmup: bool = False  # play arms short of `samples` first
     samples: Annotated[int, within(">= 0")] = 0  # length of the warm-up
 
+    choose = _choose
+
     def init(self, n_arms: int) -> AlarmState:
         """Nothing known."""
-        return _nothing_known(n_arms)
-
-    def choose(self, state: AlarmState, t: int, rng: Any) -> int:
-        """An arm in warm-up, else with probability `explore` any arm, else the largest index."""
-        return choose_with_alarm(state, rng, self.samples if self.warmup else 0, self.explore, self.xi)
+        return _nothing_known(n_arms, self.warmup and self.samples > 0)
 
     def learn(self, state: AlarmState, t: int, arm: int, reward: float) -> None:
         """Add the reward, then test the arm against its own running mean."""
-        add_reward(state, arm, reward)
-        watch_mean(state, arm, reward, state.mean[arm], self.drift, self.threshold)
+        state.counted[0] += 1.0
+        pulls = state.pulls[arm] + 1.0
+        state.pulls[arm] = pulls
+        state.total[arm] += reward
+        mean = state.total[arm] / pulls
+        state.mean[arm] = mean
+        if pulls == self.samples:
+            state.short[0] -= self.warmup
+        up = max(0.0, state.up[arm] + reward - mean - self.drift)
+        down = max(0.0, state.down[arm] + mean - reward - self.drift)
+        state.up[arm] = up
+        state.down[arm] = down
+        if max(up, down) >= self.threshold:
+            if self.samples > 0 and pulls >= self.samples:
+                state.short[0] += self.warmup
+            forget_arm(state, arm)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "PHTUCB":
@@ -150,65 +198,20 @@ def _explore(horizon: int, count: int) -> float:
     return min(1.0, math.sqrt(count / horizon * math.log(horizon / count)))
 
 
-def _nothing_known(n_arms: int) -> AlarmState:
+def _nothing_known(n_arms: int, warmup: bool) -> AlarmState:
     per_arm = [np.zeros(n_arms) for _ in range(6)]
-    return AlarmState(*per_arm, counted=np.zeros(1), alarms=np.zeros(1, np.int64), scores=np.zeros(n_arms))
+    short = np.array([n_arms if warmup else 0], np.int64)
+    return AlarmState(*per_arm, np.zeros(1), short, np.zeros(1, np.int64), np.zeros(n_arms))
 
 
 @compilable
-def padded_scores(scores: Any, mean: Any, pulls: Any, factor: float) -> None:
-    """Write mean + sqrt(factor / pulls) of every arm; +inf where nothing is known. Without a branch, so that it runs on SIMD registers."""
-    for i in range(len(scores)):
-        value = mean[i] + math.sqrt(factor / max(pulls[i], 1.0))
-        scores[i] = value if pulls[i] > 0.0 else math.inf
-
-
-@compilable
-def choose_with_alarm(state: Any, rng: Any, samples: int, explore: float, xi: float) -> int:
-    """An arm with fewer than `samples` rewards, else any arm with probability `explore`, else the largest index.
-
-    The indices are written in every case: whoever may not play the arm returned finds the next best there."""
-    pulls, scores = state.pulls, state.scores
-    padded_scores(scores, state.mean, pulls, xi * math.log(max(state.counted[0], 1.0)))
-    n_arms = len(pulls)
-    if samples > 0:
-        short = 0
-        for i in range(n_arms):
-            short += 1 if pulls[i] < samples else 0
-        if short > 0:
-            skip = int(rng.uniform(1) * short)
-            for i in range(n_arms):
-                if pulls[i] < samples:
-                    if skip == 0:
-                        return i
-                    skip -= 1
-    if rng.uniform(0) < explore:
-        return int(rng.uniform(1) * n_arms)
-    return int(argmax_fair(scores, rng))
-
-
-@compilable
-def add_reward(state: Any, arm: int, reward: float) -> None:
-    """Count a reward in the arm's record."""
-    state.pulls[arm] += 1.0
-    state.total[arm] += reward
-    state.mean[arm] = state.total[arm] / state.pulls[arm]
-    state.counted[0] += 1.0
-
-
-@compilable
-def watch_mean(state: Any, arm: int, reward: float, reference: float, drift: float, threshold: float) -> None:
-    """Move the arm's two sums by its newest reward; if one reaches the threshold, count an alarm and empty the arm."""
-    up = max(0.0, state.up[arm] + reward - reference - drift)
-    down = max(0.0, state.down[arm] + reference - reward - drift)
-    if max(up, down) >= threshold:
-        state.alarms[0] += 1
-        state.counted[0] -= state.pulls[arm]
-        state.pulls[arm] = 0.0
-        state.total[arm] = 0.0
-        state.mean[arm] = 0.0
-        state.reference[arm] = 0.0
-        up = 0.0
-        down = 0.0
-    state.up[arm] = up
-    state.down[arm] = down
+def forget_arm(state: Any, arm: int) -> None:
+    """Count an alarm and empty the arm."""
+    state.alarms[0] += 1
+    state.counted[0] -= state.pulls[arm]
+    state.pulls[arm] = 0.0
+    state.total[arm] = 0.0
+    state.mean[arm] = 0.0
+    state.reference[arm] = 0.0
+    state.up[arm] = 0.0
+    state.down[arm] = 0.0

@@ -1,7 +1,7 @@
 """DS-TS: the paper's policy, discounted Thompson sampling with a Gaussian posterior."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -24,29 +24,36 @@ class DiscountedTSState(NamedTuple):
 class DiscountedTS(NamedTuple):
     """Thompson sampling that forgets: each round multiplies past evidence by `gamma`.
 
-    Every arm is judged by a normal sample around its discounted average, with standard deviation N**(-1/2) but at most `tau_max`, where N
-    is its discounted number of pulls. An arm left alone keeps its average and becomes uncertain again, up to `tau_max`.
+    Every arm is judged by a normal sample around its discounted average, with standard deviation N**(-1/2) but at most
+    `tau_max`, where N is its discounted number of pulls. An arm left alone keeps its average and becomes uncertain
+    again, up to `tau_max`.
 
-    Suited to rewards in [0, 1] that change without warning, abruptly or slowly, when something is known about how often. With B phases in T
-    rounds the analysis asks for gamma = 1 - sqrt(B/T), which `tuned` computes; its regret is then of order sqrt(TB) log(T)**2 by the
-    paper's Theorem 1 (the constant is astronomical: `driftbandit.lab.theory`). `tau_max` between 1/5 and 1/3 of the largest mean reward is the
-    authors' rule of thumb; the analysis needs 1/(12 sqrt 2) = 0.059 or more.
+    Suited to rewards in [0, 1] that change without warning, abruptly or slowly, when something is known about how
+    often. With B phases in T rounds the analysis asks for gamma = 1 - sqrt(B/T), which `tuned` computes; its regret is
+    then of order sqrt(TB) log(T)**2 by the paper's Theorem 1 (the constant is astronomical: `driftbandit.lab.theory`).
+    `tau_max` between 1/5 and 1/3 of the largest mean reward is the authors' rule of thumb; the analysis needs 1/(12
+    sqrt 2) = 0.059 or more.
 
-    Where 1/(1 - gamma) <= 1/tau_max**2 the standard deviation is `tau_max` throughout: that is so in nearly every experiment of the paper.
+    Where 1/(1 - gamma) <= 1/tau_max**2 the standard deviation is `tau_max` throughout: that is so in nearly every
+    experiment of the paper.
 
     >>> from driftbandit import Agent
     >>> agent = Agent(DiscountedTS(gamma=0.99), arms=["small", "large"], seed=1)
     >>> arm = agent.choose()
     >>> agent.learn(arm, reward=1.0)
 
-    Reference: Qi, Wang and Zhu 2023, Algorithm 1. We differ from its letter in one point: an arm never played has mean 0, where line 11 divides 0 by 0."""
+    Reference: Qi, Wang and Zhu 2023, Algorithm 1. We differ from its letter in one point: an arm never played has mean
+    0, where line 11 divides 0 by 0."""
 
-    short = "ds-ts"
-    forgets = "discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max"
-    knows = "how often the world changes, to set gamma; the largest mean, to set tau_max"
-    cost = "O(K)"
-    reference = "Qi, Wang, Zhu 2023"
-    lockstep = True
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "ds-ts"
+        forgets = (
+            "discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max"
+        )
+        knows = "how often the world changes, to set gamma; the largest mean, to set tau_max"
+        cost = "O(K)"
+        reference = "Qi, Wang, Zhu 2023"
+        lockstep = True
 
     gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
     tau_max: Annotated[float, within("> 0")] = 0.2  # largest standard deviation of a sample
@@ -60,7 +67,8 @@ class DiscountedTS(NamedTuple):
     def choose(self, state: DiscountedTSState, t: int, rng: Any) -> Any:
         """Sample every arm once and play the largest sample.
 
-        Below `forget_below` the authors' code reads the discounted sum N * mean, which is next to 0, in place of the mean."""
+        Below `forget_below` the authors' code reads the discounted sum N * mean, which is next to 0, in place of the
+        mean."""
         scores = state.scores
         rng.normals(scores)
         for arm in range(len(scores)):
@@ -73,9 +81,10 @@ class DiscountedTS(NamedTuple):
     def learn(self, state: DiscountedTSState, t: int, arm: Any, reward: Any) -> None:
         """Discount everything, then add the reward.
 
-        We keep the mean, not the sum of rewards: after a long silence sum and count both underflow and their ratio is
-        0/0, while a mean left alone stays what it was to the last bit. The spread is kept as well and grows by gamma**(-1/2):
-        a square root and a division for every arm in every round would cost as much as all the normals."""
+        We keep the mean, not the sum of rewards: after a long silence sum and count both underflow and their ratio
+        is 0/0, while a mean left alone stays what it was to the last bit. The spread is kept as well and grows by
+        gamma**(-1/2): a square root and a division for every arm in every round would cost as much as all the
+        normals."""
         pulls, mean, spread = state.pulls, state.mean, state.spread
         growth = 1.0 / math.sqrt(self.gamma)
         for i in range(len(pulls)):
@@ -107,13 +116,19 @@ class DiscountedTS(NamedTuple):
         return cls(Forgetting.tuned_smooth(horizon, beta).gamma, tau_max)
 
     @classmethod
-    def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False, tau_max: float = 0.2) -> "DiscountedTS":
-        """The parameters the paper prints: Corollary 1 in abrupt worlds, gamma = 1 - 10 / sqrt(horizon) in smooth ones."""
+    def text(
+        cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False, tau_max: float = 0.2
+    ) -> "DiscountedTS":
+        """The parameters the paper prints: Corollary 1 in abrupt worlds, gamma = 1 - 10 / sqrt(horizon) in smooth
+        ones."""
         rule = Forgetting.text_smooth(horizon) if smooth else Forgetting.tuned(horizon, phases)
         return cls(rule.gamma, tau_max)
 
     @classmethod
-    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False, tau_max: float = 0.2) -> "DiscountedTS":
-        """The parameters of the authors' code: gamma = 1 - 10 sqrt((phases - 1) / horizon), means forgotten below N = 1e-8."""
+    def code(
+        cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False, tau_max: float = 0.2
+    ) -> "DiscountedTS":
+        """The parameters of the authors' code: gamma = 1 - 10 sqrt((phases - 1) / horizon), means forgotten below N =
+        1e-8."""
         rule = Forgetting.text_smooth(horizon) if smooth else Forgetting.code(horizon, phases)
         return cls(rule.gamma, tau_max, forget_below=1e-8)

@@ -1,0 +1,140 @@
+"""Results on disk under a name that says everything they depend on: nothing is computed twice, and nothing stale is ever read.
+
+A chunk is some runs of one policy in one world. Its name is a hash of the policy, the world, the seed, the runs, the checkpoints and the sources that compute them.
+A file is complete or absent: it is written beside its place and renamed into it. Its first line is a checksum of the rest, so a
+damaged file is noticed, removed and computed again. Two processes may share a folder; at worst they compute the same chunk twice."""
+
+import contextlib
+import hashlib
+import inspect
+import io
+import json
+import os
+import tempfile
+import uuid
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_PACKAGE = Path(__file__).parent.parent
+_MAGIC = b"driftbandit-chunk-1 "
+
+
+class Chunk(NamedTuple):
+    """A piece of work: runs first_run .. first_run + runs - 1 of a policy in a world."""
+
+    policy: Any
+    environment: Any
+    runs: int
+    seed: int = 0
+    first_run: int = 0
+    checkpoints: int = 200
+
+
+class Outcome(NamedTuple):
+    """What a chunk gave."""
+
+    rounds: np.ndarray  # checkpoints
+    regret: np.ndarray  # runs × checkpoints
+    seconds: float  # wall time of the simulation
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """A digest of every source that can change a simulated number: not the figures, not the reports, not the commands."""
+    digest = hashlib.sha256()
+    parts = [*_PACKAGE.glob("*.py"), *(_PACKAGE / "policies").glob("*.py"), *(_PACKAGE / "environments").glob("*.py")]
+    parts += [_PACKAGE / "lab" / name for name in ("loop.py", "kernel.py", "rows.py", "simulate.py")]
+    for path in sorted(parts):
+        if path.name not in ("cli.py", "__main__.py", "__init__.py", "agent.py", "chances.py", "spec.py"):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _class_digest(cls: type) -> str:
+    """What identifies a class: its name and, for a user's own, the text of the file it stands in."""
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    if cls.__module__.split(".")[0] == "driftbandit":
+        return name
+    try:
+        source = Path(inspect.getsourcefile(cls) or "").read_bytes()
+    except (OSError, TypeError):
+        source = uuid.uuid4().bytes  # a class without a file may have changed: never reuse
+    return f"{name}:{hashlib.sha256(source).hexdigest()}"
+
+
+def _described(value: Any) -> Any:
+    """The value as JSON, arrays by their digest, so that equal text means equal meaning."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return [_class_digest(type(value)), *(_described(item) for item in value)]
+    if isinstance(value, tuple | list):
+        return [_described(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), list(value.shape), hashlib.sha256(np.ascontiguousarray(value)).hexdigest()]
+    return value
+
+
+def fingerprint(chunk: Chunk) -> str:
+    """The name of the chunk's result."""
+    text = json.dumps([code_digest(), _described(chunk)], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+class Store:
+    """A folder of finished chunks."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            raise OSError(f"The folder {self.folder} cannot be written ({error.strerror}); choose another with --out.") from None
+        self._names: set[str] | None = None
+
+    def names(self) -> set[str]:
+        """The chunks that are there, listed once."""
+        if self._names is None:
+            self._names = {path.stem for path in self.folder.glob("*/*.chunk")}
+        return self._names
+
+    def path(self, name: str) -> Path:
+        """Where a chunk lies."""
+        return self.folder / name[:2] / f"{name}.chunk"
+
+    def get(self, name: str) -> Outcome | None:
+        """The chunk's result, or None if it is absent or damaged; a damaged file is removed."""
+        path = self.path(name)
+        try:
+            raw = path.read_bytes()
+        except OSError:
+            return None
+        head, _, body = raw.partition(b"\n")
+        if head == _MAGIC + hashlib.sha256(body).hexdigest().encode():
+            with np.load(io.BytesIO(body), allow_pickle=False) as data:
+                return Outcome(data["rounds"], data["regret"], float(data["seconds"]))
+        with contextlib.suppress(OSError):
+            path.unlink()
+        self.names().discard(name)
+        return None
+
+    def put(self, name: str, outcome: Outcome) -> None:
+        """Keep a result: complete under its name, or not at all."""
+        buffer = io.BytesIO()
+        np.savez(buffer, rounds=outcome.rounds, regret=outcome.regret, seconds=np.float64(outcome.seconds))
+        body = buffer.getvalue()
+        path = self.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
+        try:
+            beside.write_bytes(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+            os.replace(beside, path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise OSError(f"Writing to {self.folder} failed ({error.strerror}); what was finished before is kept.") from None
+        self.names().add(name)

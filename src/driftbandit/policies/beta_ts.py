@@ -1,0 +1,258 @@
+"""Thompson sampling for rewards in [0, 1] with a Beta belief about each arm: of everything, discounted, or of a window."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import Domain, checked, within
+from driftbandit.forgetting import DISCOUNT, Forgetting
+from driftbandit.numerics import argmax, argmax_fair, compilable
+from driftbandit.policies.window import WINDOW, log_window, push, renewed, root_window
+
+PRIOR: Domain = within("> 0", "1 and 1 is the uniform prior.")
+
+
+@compilable
+def as_win(reward: float, coin: float) -> float:
+    """A 0/1 reward with the same mean, decided by a number uniform on [0, 1)."""
+    return 1.0 if coin < reward else 0.0
+
+
+class BetaTSState(NamedTuple):
+    """What TS and dTS know of each arm."""
+
+    wins: Any  # sum of rewards
+    losses: Any  # sum of 1 - reward
+    a: Any  # Beta parameters: prior + evidence
+    b: Any
+    scores: Any  # scratch: the samples of the last choice
+    coin: Any  # scratch: the number that turns this round's reward into 0 or 1
+
+
+@checked
+class BetaTS(NamedTuple):
+    """Thompson sampling (TS): draw each arm's mean from its Beta posterior and play the largest draw.
+
+    It never forgets, hence belongs where nothing changes: there its regret is of order log(T), optimal for 0/1 rewards. After a change
+    it stays with what used to be best about as long as it took to learn that; this is the yardstick the forgetting policies are held to.
+
+    Rewards must lie in [0, 1]. A reward x counts as x of a win and 1 - x of a loss; with `binarize` it is first turned into 1 with
+    probability x, else 0, which is the version the theory covers. For 0/1 rewards the two are the same.
+
+    Reference: Thompson 1933; Agrawal and Goyal 2012 for rewards between 0 and 1."""
+
+    short = "ts"
+    forgets = "never"
+    knows = "nothing"
+    cost = "O(K)"
+    reference = "Thompson 1933"
+
+    prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior
+    prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
+    binarize: bool = False  # turn every reward into 0 or 1 by a coin
+
+    def init(self, n_arms: int) -> BetaTSState:
+        """Every arm at the prior."""
+        return _blank(n_arms, self.prior_wins, self.prior_losses)
+
+    def choose(self, state: BetaTSState, t: int, rng: Any) -> Any:
+        """Draw every arm's mean once and play the largest."""
+        if self.binarize:
+            state.coin[0] = rng.uniform(2)
+        rng.betas(state.a, state.b, state.scores)
+        return argmax(state.scores)
+
+    def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any) -> None:
+        """Count the reward as part win, part loss."""
+        y = as_win(reward, state.coin[0]) if self.binarize else reward
+        state.wins[arm] += y
+        state.losses[arm] += 1.0 - y
+        state.a[arm] = self.prior_wins + state.wins[arm]
+        state.b[arm] = self.prior_losses + state.losses[arm]
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "BetaTS":
+        """There is nothing to tune."""
+        return cls()
+
+    @classmethod
+    def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "BetaTS":
+        """As in the paper's experiments, which do not name the prior; the code has the uniform one."""
+        return cls()
+
+    @classmethod
+    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "BetaTS":
+        """As in the authors' code."""
+        return cls()
+
+
+@checked
+class DiscountedBetaTS(NamedTuple):
+    """Discounted Thompson sampling (dTS): each round multiplies all wins and losses by `gamma`, then draws from Beta posteriors.
+
+    The prior is not discounted: an arm left alone drifts back to the prior, so its draws spread over all of [0, 1] and it is tried again.
+    That is the contrast with DS-TS, where an idle arm keeps its mean. Exploration therefore never stops, and costs more the more arms there are.
+
+    `optimistic` (dOTS) never lets a draw fall below the posterior mean, so that only good news moves the choice.
+
+    Suited to 0/1 or [0, 1] rewards that change often. No regret bound is known and no formula for `gamma`: its inventors tried values by
+    hand and noted 0.75; `tuned` borrows DS-TS's formula. They binarise rewards (`binarize`); by default a reward counts in parts, as in TS.
+
+    Reference: Raj and Kalyani 2017."""
+
+    short = "dts"
+    forgets = "discounts wins and losses by gamma a round; an idle arm returns to the prior"
+    knows = "how often the world changes, to set gamma"
+    cost = "O(K)"
+    reference = "Raj, Kalyani 2017"
+
+    gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
+    optimistic: bool = False  # no draw below the posterior mean: dOTS
+    prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior
+    prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
+    binarize: bool = False  # turn every reward into 0 or 1 by a coin
+
+    def init(self, n_arms: int) -> BetaTSState:
+        """Every arm at the prior."""
+        return _blank(n_arms, self.prior_wins, self.prior_losses)
+
+    def choose(self, state: BetaTSState, t: int, rng: Any) -> Any:
+        """Draw every arm's mean once and play the largest; with optimism equal posterior means may tie."""
+        scores = state.scores
+        if self.binarize:
+            state.coin[0] = rng.uniform(2)
+        rng.betas(state.a, state.b, scores)
+        if not self.optimistic:
+            return argmax(scores)
+        for arm in range(len(scores)):
+            scores[arm] = max(scores[arm], state.a[arm] / (state.a[arm] + state.b[arm]))
+        return argmax_fair(scores, rng)
+
+    def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any) -> None:
+        """Discount all evidence, add the reward, and only then the prior: kept in one number with it, the prior would fade too."""
+        wins, losses, a, b = state.wins, state.losses, state.a, state.b
+        y = as_win(reward, state.coin[0]) if self.binarize else reward
+        for i in range(len(wins)):
+            wins[i] *= self.gamma
+            losses[i] *= self.gamma
+            a[i] = self.prior_wins + wins[i]
+            b[i] = self.prior_losses + losses[i]
+        wins[arm] += y
+        losses[arm] += 1.0 - y
+        a[arm] = self.prior_wins + wins[arm]
+        b[arm] = self.prior_losses + losses[arm]
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedBetaTS":
+        """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS: dTS has no theory of its own."""
+        return cls(Forgetting.tuned(horizon, phases).gamma)
+
+    @classmethod
+    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "DiscountedBetaTS":
+        """gamma = 1 - sqrt(changes / horizon) as the authors' code has it in a line they left out of their runs; one change if smooth."""
+        return cls(1.0 - math.sqrt((1 if smooth else phases - 1) / horizon))
+
+
+class SlidingTSState(NamedTuple):
+    """What SW-TS knows of each arm, and the rounds it knows it from."""
+
+    pulls: Any  # pulls within the window
+    sums: Any  # rewards within the window
+    a: Any  # Beta parameters: prior + evidence
+    b: Any
+    scores: Any  # scratch: the samples of the last choice
+    coin: Any  # scratch: the number that turns this round's reward into 0 or 1
+    arms: Any  # the ring of the last rounds, see `window`
+    rewards: Any
+    place: Any
+
+
+@checked
+class SlidingTS(NamedTuple):
+    """Sliding-window Thompson sampling (SW-TS): Thompson sampling that knows the last `window` rounds only.
+
+    Older rounds are forgotten all at once: when an arm's last reward leaves the window, the arm is back at the prior and will be tried.
+    Suited to [0, 1] rewards with abrupt changes, when something is known of how often. Memory grows with the window, time does not.
+
+    For T**α phases its inventors ask for T**((1-α)/2) rounds, which `tuned` computes as sqrt(horizon / phases); Fiandri and others
+    (arXiv 2409.05181) found passages of that analysis wrong and gave other bounds; the policy is the same. The paper of DS-TS uses
+    the longer window 2 sqrt(T ln T / B): `text`.
+
+    Reference: Trovò, Paladino, Restelli and Gatti 2020."""
+
+    short = "sw-ts"
+    forgets = "all rounds older than the window; an arm not in it is at the prior"
+    knows = "how often the world changes, to set the window"
+    cost = "O(K), memory O(window)"
+    reference = "Trovò et al. 2020"
+
+    window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
+    prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior
+    prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
+    binarize: bool = False  # turn every reward into 0 or 1 by a coin
+
+    def init(self, n_arms: int) -> SlidingTSState:
+        """Every arm at the prior, the window empty."""
+        blank = _blank(n_arms, self.prior_wins, self.prior_losses)
+        ring = np.zeros(self.window, np.int64), np.zeros(self.window), np.zeros(2, np.int64)
+        return SlidingTSState(*blank, *ring)
+
+    def choose(self, state: SlidingTSState, t: int, rng: Any) -> Any:
+        """Draw every arm's mean once and play the largest."""
+        if self.binarize:
+            state.coin[0] = rng.uniform(2)
+        rng.betas(state.a, state.b, state.scores)
+        return argmax(state.scores)
+
+    def learn(self, state: SlidingTSState, t: int, arm: Any, reward: Any) -> None:
+        """Slide the window by one round. What a coin decided is kept, so that the same number leaves that came in."""
+        y = as_win(reward, state.coin[0]) if self.binarize else reward
+        gone = push(state, arm, y)
+        if renewed(state):
+            for i in range(len(state.a)):
+                self.believe(state, i)
+        else:
+            self.believe(state, arm)
+            if gone >= 0:
+                self.believe(state, gone)
+
+    def believe(self, state: SlidingTSState, arm: Any) -> None:
+        """Beta parameters from the window's sums, of which rounding errors may push none below 0."""
+        pulls = state.pulls[arm]
+        wins = min(max(state.sums[arm], 0.0), pulls)
+        state.a[arm] = self.prior_wins + wins
+        state.b[arm] = self.prior_losses + (pulls - wins)
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingTS":
+        """window = sqrt(horizon / phases), for abrupt changes."""
+        return cls(root_window(horizon, phases))
+
+    @classmethod
+    def tuned_smooth(cls, horizon: int, beta: float) -> "SlidingTS":
+        """window = horizon**(1 - beta), for drift in which arms are close in about horizon**beta rounds."""
+        if not 0.0 <= beta <= 1.0:
+            raise ValueError(f"beta needs to be in [0, 1]; got {beta!r}.")
+        return cls(max(1, int(horizon ** (1.0 - beta))))
+
+    @classmethod
+    def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingTS":
+        """The paper's window, 2 sqrt(horizon ln(horizon) / phases) with one phase in smooth worlds."""
+        return cls(log_window(horizon, 1 if smooth else phases))
+
+    @classmethod
+    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingTS":
+        """The authors' code does as the text says."""
+        return cls.text(horizon, phases, n_arms, smooth)
+
+
+def _blank(n_arms: int, prior_wins: float, prior_losses: float) -> BetaTSState:
+    return BetaTSState(
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.full(n_arms, prior_wins),
+        np.full(n_arms, prior_losses),
+        np.zeros(n_arms),
+        np.full(1, 0.5),
+    )

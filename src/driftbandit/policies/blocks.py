@@ -1,0 +1,158 @@
+"""The latest rewards of every arm, kept so that the sum of an arm's last n is one subtraction: what subsampling duels feed on.
+
+Each reward is stored as the sum of its arm's rewards *before* it; the sum of the last n is then the arm's running total less one stored
+number. Plain floats would not do: 0.1 + 0.2 + 0.3 - (0.1 + 0.2) is not 0.3, and a duel between equal rewards, which the challenger must win,
+would be decided by rounding. So a sum is a pair of floats (value and what rounding took from it), good for 32 digits; differences of such sums, rounded once, are what
+exact arithmetic would give in all but freak cases, and need no rebasing however long a policy runs.
+
+Arms share one pool of memory, in chunks of about sqrt(longest) places. An arm holds a chunk only while it has rewards there, so that the whole takes room for
+the rewards held plus O(K sqrt(longest)), not K times the longest store."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.numerics import TIES, compilable
+
+
+class Blocks(NamedTuple):
+    """Rewards of all arms in chunks. Reward number j of an arm (numbered in order of arrival) lies in the chunk `table[row(j)]`."""
+
+    count: Any  # rewards held, one an arm
+    sums: Any  # their sum
+    arrived: Any  # number of the next reward of each arm
+    total: Any  # running total of each arm, upper part
+    total_low: Any  # and lower part
+    before: Any  # pool: the total before each reward, upper part
+    before_low: Any  # and lower part
+    table: Any  # which chunk holds an arm's rewards: arm * rows + (j >> shift) % rows
+    free: Any  # chunks not in use, as a stack
+    shape: Any  # shift, rows - 1, height of the stack
+
+
+def new_blocks(n_arms: int, entries: int, longest: int) -> Blocks:
+    """Room for `entries` rewards in all and `longest` of one arm."""
+    shift = max(2, math.ceil(math.log2(longest) / 2.0))
+    size = 1 << shift
+    rows = 1 << math.ceil(math.log2(longest // size + 2))
+    chunks = entries // size + 2 * n_arms + 1  # an arm's first and last chunk may be partly empty
+    return Blocks(
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(chunks * size),
+        np.zeros(chunks * size),
+        np.zeros(n_arms * rows, np.int64),
+        np.arange(chunks, dtype=np.int64),
+        np.array([shift, rows - 1, chunks], np.int64),
+    )
+
+
+@compilable
+def place(blocks: Any, arm: int, j: int) -> int:
+    """Where in the pool reward number j of an arm lies."""
+    shift = blocks.shape[0]
+    last_row = blocks.shape[1]
+    chunk = blocks.table[arm * (last_row + 1) + ((j >> shift) & last_row)]
+    return (chunk << shift) + (j & ((1 << shift) - 1))
+
+
+@compilable
+def last_sum(blocks: Any, arm: int, n: int) -> float:
+    """The sum of an arm's last n rewards, 1 <= n <= count: total less the sum before the first of them, rounded once."""
+    at = place(blocks, arm, blocks.arrived[arm] - n)
+    total = blocks.total[arm]
+    before = blocks.before[at]
+    # The difference of the upper parts and, exactly, what rounding took from it (Knuth).
+    upper = total - before
+    back = upper - total
+    lost = (total - (upper - back)) - (before + back)
+    return upper + (lost + (blocks.total_low[arm] - blocks.before_low[at]))
+
+
+@compilable
+def add_reward(blocks: Any, arm: int, reward: float) -> None:
+    """Store a reward as the arm's latest."""
+    j = blocks.arrived[arm]
+    shift = blocks.shape[0]
+    if j & ((1 << shift) - 1) == 0:
+        blocks.shape[2] -= 1
+        last_row = blocks.shape[1]
+        blocks.table[arm * (last_row + 1) + ((j >> shift) & last_row)] = blocks.free[blocks.shape[2]]
+    at = place(blocks, arm, j)
+    total = blocks.total[arm]
+    blocks.before[at] = total
+    blocks.before_low[at] = blocks.total_low[arm]
+    upper = total + reward
+    back = upper - total
+    low = blocks.total_low[arm] + ((total - (upper - back)) + (reward - back))
+    blocks.total[arm] = upper + low
+    blocks.total_low[arm] = low - (blocks.total[arm] - upper)
+    blocks.arrived[arm] = j + 1
+    blocks.count[arm] += 1
+    blocks.sums[arm] = last_sum(blocks, arm, blocks.count[arm])
+
+
+@compilable
+def drop_oldest(blocks: Any, arm: int) -> None:
+    """Forget the oldest reward held of an arm, and everything about the arm when it was the last."""
+    shift = blocks.shape[0]
+    last_row = blocks.shape[1]
+    last_place = (1 << shift) - 1
+    j = blocks.arrived[arm] - blocks.count[arm]
+    blocks.count[arm] -= 1
+    empty = blocks.count[arm] == 0
+    if empty or j & last_place == last_place:
+        blocks.free[blocks.shape[2]] = blocks.table[arm * (last_row + 1) + ((j >> shift) & last_row)]
+        blocks.shape[2] += 1
+    if empty:
+        blocks.arrived[arm] = 0
+        blocks.total[arm] = 0.0
+        blocks.total_low[arm] = 0.0
+        blocks.sums[arm] = 0.0
+    else:
+        blocks.sums[arm] = last_sum(blocks, arm, blocks.count[arm])
+
+
+@compilable
+def beats(blocks: Any, challenger: int, leader: int) -> bool:
+    """Is the challenger's mean at least that of the leader's last rewards, as many as the challenger has? Both must have some.
+
+    With equal numbers sums are compared instead of means: the same answer without the rounding of two divisions."""
+    mine = blocks.count[challenger]
+    theirs = blocks.count[leader]
+    if mine <= theirs:
+        return blocks.sums[challenger] >= last_sum(blocks, leader, mine)
+    return blocks.sums[challenger] / mine >= blocks.sums[leader] / theirs
+
+
+@compilable
+def elect(eligible: Any, counts: Any, sums: Any, previous: int, rng: Any) -> int:
+    """The eligible arm with the largest count, then the largest sum; then the previous leader, then a fair draw."""
+    leader = -1
+    ties = 0
+    kept = False
+    for k in range(len(counts)):
+        if eligible[k] == 0:
+            continue
+        if leader < 0 or counts[k] > counts[leader] or (counts[k] == counts[leader] and sums[k] > sums[leader]):
+            leader = k
+            ties = 1
+            kept = k == previous
+        elif counts[k] == counts[leader] and sums[k] == sums[leader]:
+            ties += 1
+            kept = kept or k == previous
+    if kept:
+        return previous
+    if ties == 1:
+        return leader
+    skip = int(rng.uniform(TIES) * ties)
+    for k in range(leader, len(counts)):
+        if eligible[k] != 0 and counts[k] == counts[leader] and sums[k] == sums[leader]:
+            if skip == 0:
+                return k
+            skip -= 1
+    return leader

@@ -1,0 +1,189 @@
+"""EXP3.S and REXP3: exponential weights, which assume nothing about how rewards come about."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import checked, within
+from driftbandit.numerics import compilable, draw_from
+
+
+@compilable
+def mix_in(chances: Any, weights: Any, whole: float, explore: float) -> None:
+    """Probabilities from weights of sum `whole`: mostly in proportion to them, with a share `explore` of uniform play."""
+    floor = explore / len(weights)
+    for i in range(len(weights)):
+        chances[i] = (1.0 - explore) * weights[i] / whole + floor
+
+
+class EXP3SState(NamedTuple):
+    """What EXP3.S knows of each arm."""
+
+    weights: Any  # normalised: they add up to 1, rounding apart
+    chances: Any  # the probabilities these weights stand for, always up to date: drawn from, and divided by
+    whole: Any  # the sum of the weights as it is after rounding
+
+
+@checked
+class EXP3S(NamedTuple):
+    """Exponential weights that share: after every round each arm is given a small part of all weight, so none is ever lost.
+
+    An arm is drawn with a probability that grows exponentially with what it has paid; a part `explore` of the play is uniform. Forgetting is
+    the sharing: an arm written off keeps at least about share / K of the weight and returns within ln(K / share) strong rewards.
+
+    Assumes nothing but rewards in [0, 1], not even chance: the bound holds against an adversary. That is its use, and its price: in worlds that
+    are random it is far behind Thompson sampling and UCB. For S segments in T rounds and the parameters of `tuned`, its regret against the best sequence with S
+    segments is at most 2 sqrt(e - 1) sqrt(KT (S ln(KT) + e)).
+
+    The recursion is homogeneous in the weights, so dividing them by their sum each round changes nothing, and they neither overflow (as unnormalised
+    ones do at the theory's `explore` before round 100 000) nor fall below share / (K (1 + share)).
+
+    >>> from driftbandit.policies.exp3 import EXP3S
+    >>> EXP3S.tuned(horizon=100_000, phases=10, n_arms=5)
+    EXP3S(explore=0.062430..., share=1e-05)
+
+    Reference: Auer, Cesa-Bianchi, Freund and Schapire 2002, section 8. The arm is drawn from the same probabilities its reward is divided by;
+    the paper's code draws from those of the round before."""
+
+    short = "exp3s"
+    forgets = "gives every arm the same small share of all weight each round"
+    knows = "the number of phases and the horizon, to set explore and share"
+    cost = "O(K)"
+    reference = "Auer, Cesa-Bianchi, Freund, Schapire 2002"
+
+    explore: Annotated[float, within("(0, 1]", "tuned(horizon, phases, n_arms) gives the theory's value.")] = 0.05
+    share: Annotated[float, within("[0, 1]", "The theory takes 1 / horizon.")] = 1e-5  # alpha: part of all weight shared out
+
+    def init(self, n_arms: int) -> EXP3SState:
+        """Equal weights."""
+        weights = np.full(n_arms, 1.0 / n_arms)
+        state = EXP3SState(weights, np.zeros(n_arms), np.zeros(1))
+        for i in range(n_arms):
+            state.whole[0] += weights[i]
+        mix_in(state.chances, weights, state.whole[0], self.explore)
+        return state
+
+    def choose(self, state: EXP3SState, t: int, rng: Any) -> Any:
+        """Draw an arm by its probability."""
+        return draw_from(state.chances, rng.uniform(0))
+
+    def learn(self, state: EXP3SState, t: int, arm: Any, reward: Any) -> None:
+        """Raise the arm's weight by the reward over its probability, share, and normalise."""
+        weights = state.weights
+        n_arms = len(weights)
+        gift = math.e * self.share / n_arms * state.whole[0]
+        weights[arm] *= math.exp(self.explore * reward / (n_arms * state.chances[arm]))
+        after = 0.0
+        for i in range(n_arms):
+            weights[i] += gift
+            after += weights[i]
+        whole = 0.0
+        for i in range(n_arms):
+            weights[i] /= after
+            whole += weights[i]
+        state.whole[0] = whole
+        mix_in(state.chances, weights, whole, self.explore)
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int) -> "EXP3S":
+        """Corollary 8.3 of the reference, for the best sequence of `phases` segments."""
+        return cls(min(1.0, _explore(horizon, phases, n_arms)), 1.0 / horizon)
+
+    @classmethod
+    def text(cls, horizon: int, phases: int, n_arms: int, smooth: bool = False) -> "EXP3S":
+        """What the discounted-Thompson-sampling paper prints. A misplaced parenthesis makes its formula exceed 1 always: uniform play."""
+        printed = math.sqrt(n_arms * (math.e + phases * math.log(n_arms * horizon) / ((math.e - 1.0) * horizon)))
+        return cls(min(1.0, printed), 1.0 / horizon)
+
+    @classmethod
+    def code(cls, horizon: int, phases: int, n_arms: int, smooth: bool = False) -> "EXP3S":
+        """What that paper's code runs: a tenth of the theory's value, with changes in place of phases (1 in smooth worlds)."""
+        changes = 1 if smooth else max(1, phases - 1)
+        return cls(min(1.0, 0.1 * _explore(horizon, changes, n_arms)), 1.0 / horizon)
+
+
+def _explore(horizon: int, segments: int, n_arms: int) -> float:
+    return math.sqrt(n_arms * (segments * math.log(n_arms * horizon) + math.e) / ((math.e - 1.0) * horizon))
+
+
+class REXP3State(NamedTuple):
+    """What REXP3 knows of each arm since its last restart."""
+
+    gains: Any  # sum of reward over probability, times explore / K: the logarithm of the weight
+    weights: Any  # exp(gain - largest gain)
+    chances: Any  # the probabilities these weights stand for, always up to date
+    largest: Any  # the largest gain
+
+
+@checked
+class REXP3(NamedTuple):
+    """Exponential weights started anew every `batch` rounds: all is forgotten at once, by the clock.
+
+    Assumes rewards in [0, 1] whose means may move in any way, as long as the sum over rounds of the largest movement of a mean stays below a budget V.
+    With the parameters of `tuned` the regret is of order (K ln K V)**(1/3) T**(2/3), which no policy can improve by more than a
+    factor (ln K)**(1/3). Use it as the yardstick for slow drift of known size; in practice discounting does better.
+
+    Between restarts this is EXP3, that is EXP3.S without sharing. Without sharing a weight has no floor, so logarithms of weights are kept, and the largest is
+    subtracted before they are raised.
+
+    >>> from driftbandit.policies.exp3 import REXP3
+    >>> REXP3.tuned(horizon=100_000, phases=10, n_arms=5)
+    REXP3(batch=999, explore=0.06847...)
+
+    Reference: Besbes, Gur and Zeevi 2014."""
+
+    short = "rexp3"
+    forgets = "starts anew every batch rounds"
+    knows = "the variation budget and the horizon, to set batch"
+    cost = "O(K)"
+    reference = "Besbes, Gur, Zeevi 2014"
+
+    batch: Annotated[int, within(">= 1", "tuned(horizon, phases, n_arms) gives the theory's value.")] = 1000
+    explore: Annotated[float, within("(0, 1]", "tuned(horizon, phases, n_arms) gives the theory's value.")] = 0.05
+
+    def init(self, n_arms: int) -> REXP3State:
+        """Equal weights."""
+        state = REXP3State(np.zeros(n_arms), np.ones(n_arms), np.zeros(n_arms), np.zeros(1))
+        mix_in(state.chances, state.weights, float(n_arms), self.explore)
+        return state
+
+    def choose(self, state: REXP3State, t: int, rng: Any) -> Any:
+        """Draw an arm by its probability."""
+        return draw_from(state.chances, rng.uniform(0))
+
+    def learn(self, state: REXP3State, t: int, arm: Any, reward: Any) -> None:
+        """Raise the arm's gain by the reward over its probability; at the end of a batch, forget everything.
+
+        Only a new largest gain asks for all K exponentials; otherwise the arm's own is the one that changes."""
+        gains, weights = state.gains, state.weights
+        n_arms = len(gains)
+        if (t + 1) % self.batch == 0:
+            for i in range(n_arms):
+                gains[i] = 0.0
+                weights[i] = 1.0
+            state.largest[0] = 0.0
+        else:
+            gains[arm] += self.explore * reward / (n_arms * state.chances[arm])
+            top = gains[0]
+            for i in range(1, n_arms):
+                top = max(top, gains[i])
+            if top != state.largest[0]:
+                state.largest[0] = top
+                for i in range(n_arms):
+                    weights[i] = math.exp(gains[i] - top)
+            else:
+                weights[arm] = math.exp(gains[arm] - top)
+        whole = 0.0
+        for i in range(n_arms):
+            whole += weights[i]
+        mix_in(state.chances, weights, whole, self.explore)
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int, variation: float = 0.0) -> "REXP3":
+        """The theory's batch and explore for a variation budget: `variation` if given, else one for each change."""
+        budget = variation if variation > 0.0 else float(max(1, phases - 1))
+        entropy = n_arms * math.log(n_arms)
+        batch = max(1, math.ceil(entropy ** (1.0 / 3.0) * (horizon / budget) ** (2.0 / 3.0)))
+        explore = math.sqrt(entropy / ((math.e - 1.0) * batch))
+        return cls(batch, min(1.0, explore) if n_arms > 1 else 1.0)

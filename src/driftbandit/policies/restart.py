@@ -1,0 +1,147 @@
+"""Starting a policy anew: at fixed intervals, or at the true change points, which only an oracle knows."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import checked, within
+from driftbandit.numerics import copy_state
+
+
+class RestartState(NamedTuple):
+    """The wrapped policy's state, and what is needed to begin again."""
+
+    base: Any  # the wrapped policy's state
+    fresh: Any  # the same as it was in the beginning, never written to
+    start: Any  # the round of the last restart: the wrapped policy's clock begins there
+
+
+def _needs_policy(wrapper: Any) -> None:
+    base = wrapper.base
+    if isinstance(base, type) or not all(hasattr(base, verb) for verb in ("init", "choose", "learn")):
+        raise ValueError(
+            f"{type(wrapper).__name__} needs base to be a policy such as DiscountedTS(gamma=0.99); got {base!r:.60}."
+        )
+
+
+@checked
+class PeriodicRestart(NamedTuple):
+    """Any policy, started anew every `period` rounds.
+
+    The plainest way to make a stationary policy follow a changing world: everything is forgotten at once, by the clock. Use it as the
+    yardstick that a cleverer way of forgetting has to beat. The wrapped policy sees a clock that begins at 0 with every restart, but the random numbers
+    of the round it is really in, so that two periods do not repeat each other.
+
+    With U changes and a base whose regret over N rounds is of order sqrt(KN), the loss is about T sqrt(K/N) for restarting and UN for changes inside a
+    period, least at N = (T sqrt(K) / (2U))**(2/3), which `tuned` computes; the order is U**(1/3) T**(2/3), above the sqrt(UT) of
+    policies that forget at the right times. Our own balance of the two terms, constants ignored.
+
+    >>> from driftbandit.policies import DiscountedTS
+    >>> PeriodicRestart(base=DiscountedTS(gamma=0.9), period=100)
+    PeriodicRestart(base=DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0), period=100)
+    """
+
+    short = "periodic-restart"
+    forgets = "starts the wrapped policy anew every period rounds"
+    knows = "how often the world changes, to set period; what the wrapped policy needs"
+    cost = "as the wrapped policy, and its memory once a period"
+    reference = "folklore; analysed for EXP3 by Besbes, Gur, Zeevi 2014"
+
+    base: Any  # the policy to start anew
+    period: Annotated[int, within(">= 1", "tuned(horizon, phases, n_arms, base) suggests one.")] = 1000
+
+    def validate(self) -> None:
+        """Refuse a base that is no policy."""
+        _needs_policy(self)
+
+    def init(self, n_arms: int) -> RestartState:
+        """The wrapped policy's state, twice: one to play with, one to begin again from."""
+        return RestartState(self.base.init(n_arms), self.base.init(n_arms), np.zeros(1, np.int64))
+
+    def choose(self, state: RestartState, t: int, rng: Any) -> Any:
+        """What the wrapped policy chooses."""
+        return self.base.choose(state.base, t - state.start[0], rng)
+
+    def learn(self, state: RestartState, t: int, arm: Any, reward: Any) -> None:
+        """Let the wrapped policy learn; if the next round begins a period, forget it all now, since `choose` must not change anything."""
+        if (t + 1) % self.period == 0:
+            copy_state(state.base, state.fresh)
+            state.start[0] = t + 1
+        else:
+            self.base.learn(state.base, t - state.start[0], arm, reward)
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int, base: Any) -> "PeriodicRestart":
+        """The period that balances restarts against changes for a base of regret sqrt(KN): (T sqrt(K) / (2U))**(2/3)."""
+        changes = max(1, phases - 1)
+        period = math.ceil((horizon * math.sqrt(n_arms) / (2.0 * changes)) ** (2.0 / 3.0))
+        return cls(base, min(horizon, period))
+
+
+@checked
+class OracleRestart(NamedTuple):
+    """Any policy, started anew at every true change of the world: what perfect change detection would be worth.
+
+    No real policy: it asks the world when it changes, so it plays only inside `simulate`, which binds it to the world. Wrap a stationary
+    policy (Thompson sampling, UCB) in it for the regret that detectors such as M-UCB or GLR-klUCB strive for. In worlds of phases a change is the
+    first round of a phase, whether or not the best arm changes; in smooth worlds it is a change of the best arm.
+
+    >>> from driftbandit.policies import DiscountedTS
+    >>> OracleRestart(base=DiscountedTS(gamma=1.0)).init(2)
+    Traceback (most recent call last):
+    ValueError: OracleRestart must be told when the world changes: play it with simulate, or bind it with bound(world).
+    """
+
+    short = "oracle-restart"
+    forgets = "starts the wrapped policy anew at every true change"
+    knows = "the true change points"
+    cost = "as the wrapped policy, and its memory once a change"
+    reference = "yardstick"
+
+    base: Any  # the policy to start anew
+
+    def validate(self) -> None:
+        """Refuse a base that is no policy."""
+        _needs_policy(self)
+
+    def bound(self, world: Any) -> "BoundOracleRestart":
+        """The same policy, able to ask `world` whether it changes."""
+        if not hasattr(world, "change"):
+            raise ValueError(f"OracleRestart needs a world with a method change(t); {type(world).__name__} has none.")
+        return BoundOracleRestart(self.base, world)
+
+    def init(self, n_arms: int) -> RestartState:
+        """Refused: without a world there is nobody to ask."""
+        raise ValueError("OracleRestart must be told when the world changes: play it with simulate, or bind it with bound(world).")
+
+    def choose(self, state: RestartState, t: int, rng: Any) -> Any:
+        """What the wrapped policy chooses."""
+        return self.base.choose(state.base, t - state.start[0], rng)
+
+    def learn(self, state: RestartState, t: int, arm: Any, reward: Any) -> None:
+        """Let the wrapped policy learn; restarting is left to the bound policy."""
+        self.base.learn(state.base, t - state.start[0], arm, reward)
+
+
+class BoundOracleRestart(NamedTuple):
+    """An `OracleRestart` that knows its world; made by its method `bound`."""
+
+    base: Any
+    world: Any
+
+    def init(self, n_arms: int) -> RestartState:
+        """The wrapped policy's state, twice: one to play with, one to begin again from."""
+        return RestartState(self.base.init(n_arms), self.base.init(n_arms), np.zeros(1, np.int64))
+
+    def choose(self, state: RestartState, t: int, rng: Any) -> Any:
+        """What the wrapped policy chooses."""
+        return self.base.choose(state.base, t - state.start[0], rng)
+
+    def learn(self, state: RestartState, t: int, arm: Any, reward: Any) -> None:
+        """Let the wrapped policy learn; if the world changes with the next round, forget it all now. Beyond its horizon a world is not asked."""
+        if t + 1 < self.world.horizon and self.world.change(t + 1):
+            copy_state(state.base, state.fresh)
+            state.start[0] = t + 1
+        else:
+            self.base.learn(state.base, t - state.start[0], arm, reward)

@@ -1,0 +1,167 @@
+"""SW-LB-SDA: subsampling duels on a sliding window, the policy the paper runs under the name LB-SDA."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import checked, within
+from driftbandit.numerics import shuffle
+from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks
+
+
+class SlidingLBSDAState(NamedTuple):
+    """The plays in the window, who leads since when, and the plays of the present round."""
+
+    blocks: Any  # the rewards in the window, arm by arm
+    recent: Any  # their arms in order of play, as a ring (-1: not yet filled)
+    cursor: Any  # where in the ring the next play goes
+    order: Any  # the plays of this round, or of the next one as `choose` plans it
+    queue: Any  # plays of this round done, plays of this round, plays planned for the next
+    leader: Any  # the leader, and the one planned (-1: none)
+    since: Any  # the round in which the leader came to lead
+    rounds: Any  # rounds begun
+    drawn: Any  # the last round in which each arm was played
+    limits: Any  # f: an arm held less often is played; n0 = (ln window)**2; the delay d of the diversity rule
+    eligible: Any  # scratch: may the arm lead?
+
+
+@checked
+class SlidingLBSDA(NamedTuple):
+    """Subsampling duels that see only the last `window` plays.
+
+    The arm held most often in the window leads; every other arm duels with its rewards in the window against as many of the leader's latest. All winners are played, in
+    random order, or the leader if there is none. Two rules keep the window from going blind: an arm held fewer than (ln window)**forced_power times is played,
+    and when nothing has happened for d = int((K - 1)(ln window)**2) rounds, so is every arm not played for that long and held at most (ln window)**2 times.
+
+    Suited to abrupt changes when their number is roughly known; needs no range, no prior and no noise level of the rewards: any real numbers will do, and scaling or shifting
+    them changes nothing. With U changes in T rounds and window = 2 sqrt(T ln(T) / U) the authors prove regret of order sqrt(T U) up to a logarithm.
+    Equal means favour the challenger, so constant rewards make it play all arms in turn.
+
+    `forced_power` 1/2 is the published value as far as we could confirm; the code the paper runs has 0.333, which `code` takes. With
+    window >= T it is not LB-SDA: the rules of leadership differ.
+
+    >>> from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
+    >>> SlidingLBSDA.text(horizon=100_000, phases=10)
+    SlidingLBSDA(window=678, forced_power=0.5)
+
+    Reference: Baudry, Russac and Cappé 2021, section 5."""
+
+    short = "sw-lb-sda"
+    forgets = "sees the last window plays, all arms together"
+    knows = "how often the world changes, to set window"
+    cost = "O(K), memory O(window + K sqrt(window))"
+    reference = "Baudry, Russac, Cappé 2021"
+
+    window: Annotated[int, within(">= 1", "tuned(horizon, phases) gives the theory's value.")] = 1000
+    forced_power: Annotated[float, within("(0, 10]")] = 0.5  # an arm held less than (ln window)**forced_power is played
+
+    def init(self, n_arms: int) -> SlidingLBSDAState:
+        """Nothing held: in the first round every arm wins."""
+        log = math.log(self.window)
+        spread = log**2
+        return SlidingLBSDAState(
+            new_blocks(n_arms, self.window, self.window),
+            np.full(self.window, -1, np.int64),
+            np.zeros(1, np.int64),
+            np.zeros(n_arms, np.int64),
+            np.zeros(3, np.int64),
+            np.array([-1, -1], np.int64),
+            np.zeros(1, np.int64),
+            np.zeros(1, np.int64),
+            np.zeros(n_arms, np.int64),
+            np.array([log**self.forced_power, spread, float(int((n_arms - 1) * spread))]),
+            np.zeros(n_arms, np.int64),
+        )
+
+    def choose(self, state: SlidingLBSDAState, t: int, rng: Any) -> Any:
+        """The next play of the round under way, or the first of a new round, planned in scratch until `learn` begins it."""
+        order, queue = state.order, state.queue
+        if queue[0] < queue[1]:
+            return order[queue[0]]
+        leader = self.lead(state, rng)
+        r = state.rounds[0] + 1
+        blocks, count, drawn = state.blocks, state.blocks.count, state.drawn
+        forced, spread, delay = state.limits[0], state.limits[1], state.limits[2]
+        since = state.since[0] if leader == state.leader[0] else r
+        diverse = r - since >= delay and r - drawn[leader] >= delay
+        winners = 0
+        for k in range(len(count)):
+            held = count[k]
+            if held == 0 or held < forced:
+                wins = True
+            elif k == leader:
+                wins = False
+            else:
+                wins = beats(blocks, k, leader) or (diverse and r - drawn[k] >= delay and held <= spread)
+            if wins:
+                order[winners] = k
+                winners += 1
+        if winners == 0:
+            order[0] = leader
+            winners = 1
+        else:
+            shuffle(order, winners, rng)
+        queue[2] = winners
+        state.leader[1] = leader
+        return order[0]
+
+    def lead(self, state: SlidingLBSDAState, rng: Any) -> int:
+        """The leader of the round to come.
+
+        A leader is deposed only by a winner of the last round with a fair share of the window, unless it has itself lost half of its own."""
+        count, eligible = state.blocks.count, state.eligible
+        n_arms = len(count)
+        previous, last_round = state.leader[0], state.rounds[0]
+        reach = min(last_round + 1, self.window)
+        settled = previous >= 0 and count[previous] >= reach / (2 * n_arms)
+        rivals = 0
+        for k in range(n_arms):
+            # All arms played in the last round were its winners, or it was the leader alone, who is eligible anyway.
+            may = not settled or k == previous or (state.drawn[k] == last_round and count[k] >= reach / n_arms)
+            eligible[k] = 1 if may else 0
+            rivals += eligible[k]
+        if settled and rivals == 1:
+            return previous
+        return elect(eligible, count, state.blocks.sums, previous, rng)
+
+    def learn(self, state: SlidingLBSDAState, t: int, arm: Any, reward: Any) -> None:
+        """Begin the planned round if the last one is over, then let the reward take the place of the oldest in the window."""
+        queue = state.queue
+        if queue[0] == queue[1] and queue[2] > 0:
+            state.rounds[0] += 1
+            if state.leader[1] != state.leader[0]:
+                state.leader[0] = state.leader[1]
+                state.since[0] = state.rounds[0]
+            for i in range(queue[2]):
+                state.drawn[state.order[i]] = state.rounds[0]
+            queue[0] = 0
+            queue[1] = queue[2]
+            queue[2] = 0
+        if queue[0] < queue[1]:
+            queue[0] += 1
+        at = state.cursor[0]
+        if state.recent[at] >= 0:
+            drop_oldest(state.blocks, state.recent[at])
+        add_reward(state.blocks, arm, reward)
+        state.recent[at] = arm
+        state.cursor[0] = at + 1 if at + 1 < len(state.recent) else 0
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingLBSDA":
+        """The authors' window, 2 sqrt(T ln(T) / U) for U = phases - 1 changes."""
+        return cls(_window(horizon, max(1, phases - 1)))
+
+    @classmethod
+    def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingLBSDA":
+        """What the discounted-Thompson-sampling paper prints: the same with phases in place of changes (1 in smooth worlds)."""
+        return cls(_window(horizon, 1 if smooth else phases))
+
+    @classmethod
+    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingLBSDA":
+        """What that paper's code runs: as `text`, with forced_power 0.333."""
+        return cls(_window(horizon, 1 if smooth else phases), 0.333)
+
+
+def _window(horizon: int, changes: int) -> int:
+    return max(1, int(2.0 * math.sqrt(horizon * math.log(horizon) / changes)))

@@ -1,0 +1,76 @@
+"""The last rounds and nothing older: one ring buffer for every policy with a window, and the windows that theory asks for.
+
+A sliding policy's state has five fields that belong here: `arms` and `rewards` hold the last rounds (all arms together),
+`place` the next position to write and how many rounds are held, `pulls` and `sums` what each arm got within the window."""
+
+import math
+from typing import Any
+
+from driftbandit.core import Domain, within
+from driftbandit.numerics import compilable
+
+WINDOW: Domain = within(">= 1", "tuned(horizon, phases, n_arms) gives a value to start from.")
+
+
+@compilable
+def push(state: Any, arm: int, reward: float) -> int:
+    """Take in a round, let go of the oldest if the window is full, and return the arm that lost a reward, or -1.
+
+    Adding and subtracting real numbers leaves a rounding error behind. An arm that has left the window therefore gets the sum 0 exactly, and
+    all sums are made anew each time the ring comes round, when its content happens to lie in order of time."""
+    arms, rewards, place, pulls, sums = state.arms, state.rewards, state.place, state.pulls, state.sums
+    here = place[0]
+    gone = -1
+    if place[1] == len(arms):
+        gone = arms[here]
+        pulls[gone] -= 1.0
+        sums[gone] -= rewards[here]
+        if pulls[gone] == 0.0:
+            sums[gone] = 0.0
+    else:
+        place[1] += 1
+    arms[here] = arm
+    rewards[here] = reward
+    pulls[arm] += 1.0
+    sums[arm] += reward
+    if here + 1 < len(arms):
+        place[0] = here + 1
+        return gone
+    place[0] = 0
+    for i in range(len(sums)):
+        sums[i] = 0.0
+    for j in range(len(arms)):
+        sums[arms[j]] += rewards[j]
+    return gone
+
+
+@compilable
+def renewed(state: Any) -> bool:
+    """Were all sums made anew by the last push? Whatever was derived from them is then out of date for every arm."""
+    return state.place[0] == 0
+
+
+def root_window(horizon: int, phases: int) -> int:
+    """sqrt(horizon / phases): Trovò and others' T**((1 - α)/2), where T**α is the number of phases."""
+    _counts(horizon, phases)
+    return max(1, int(math.sqrt(horizon / phases)))
+
+
+def log_window(horizon: int, count: int, factor: float = 2.0) -> int:
+    """factor * sqrt(horizon ln(horizon) / count): Garivier and Moulines' with the number of changes as `count`.
+
+    >>> log_window(100_000, 10)
+    678
+    """
+    _counts(horizon, count)
+    return max(1, int(factor * math.sqrt(horizon * math.log(horizon) / count)))
+
+
+def changes(phases: int) -> int:
+    """Phases are separated by one change fewer; formulas that divide by changes take at least one."""
+    return max(1, phases - 1)
+
+
+def _counts(horizon: int, count: int) -> None:
+    if horizon < 1 or count < 1:
+        raise ValueError(f"Tuning needs horizon >= 1 and phases >= 1; got horizon={horizon!r}, phases={count!r}.")
