@@ -1,9 +1,7 @@
-"""What there is, and how it is written: policies, worlds, reward laws and experiments by name; `parse`, the inverse of
-`repr`.
+"""How a policy or world is written: `parse`, the inverse of `repr`.
 
-A class is found because it exists: put a policy with a `short` name into `driftbandit/policies` and every command knows
-it. The text of a policy is its `repr`, so what a result file, a legend or a log says can be given back to the program.
-Text may come from anywhere, so it is read as literals and known names only and never run.
+The text of a policy is its `repr`, so what a result file, a legend or a log says can be given back to the program. Text
+may come from anywhere: it is read as literals and known names only and never run.
 
 >>> parse("ds-ts(gamma=0.9)")
 DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0)
@@ -12,119 +10,33 @@ DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0)
 """
 
 import ast
-import difflib
-import importlib
-import importlib.util
 import inspect
-import pkgutil
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
 from driftbandit.core import Environment, Policy
+from driftbandit.discovery import SpecError, environments, experiments, find, laws, nearest, policies
+
+__all__ = [
+    "SpecError",
+    "constructors",
+    "environments",
+    "experiments",
+    "find",
+    "laws",
+    "nearest",
+    "parse",
+    "parse_environment",
+    "parse_policy",
+    "policies",
+]
 
 # A letter to Python that nobody types: it stands for the dash of "ds-ts" while Python's grammar reads the text.
 _DASH = "\u01c0"
 _WORDS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])[A-Za-z_]\w*(?:-\w+)+""")
 _NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 _FROM_WORLD = ("horizon", "phases", "n_arms")  # what a named constructor may take from the world it is to play in
-
-
-class SpecError(ValueError):
-    """A text that names nothing we know, or is not written as a policy or world is; the message says what would be
-    right."""
-
-
-def policies() -> dict[str, type]:
-    """Every policy class by its name: the classes in `driftbandit.policies` that have a `short` name."""
-    return _classes("driftbandit.policies", "choose")
-
-
-def environments() -> dict[str, type]:
-    """Every world by its name: the classes in `driftbandit.environments` that have a `short` name."""
-    return _classes("driftbandit.environments", "realise")
-
-
-def laws() -> dict[str, type]:
-    """Every reward law by its name."""
-    module = importlib.import_module("driftbandit.environments.rewards")
-    found = (value for value in vars(module).values() if isinstance(value, type) and hasattr(value, "draw"))
-    return {cls.__name__: cls for cls in found}
-
-
-@cache
-def experiments() -> dict[str, Any]:
-    """Every experiment by its id: the `EXPERIMENT`, or all `EXPERIMENTS`, of the modules in `driftbandit.lab.paper`."""
-    found: dict[str, Any] = {}
-    for module in _modules("driftbandit.lab.paper"):
-        several = [module.EXPERIMENT] if hasattr(module, "EXPERIMENT") else []
-        for experiment in [*several, *getattr(module, "EXPERIMENTS", ())]:
-            found[experiment.id] = experiment
-    return found
-
-
-def _modules(package: str) -> Iterable[Any]:
-    """The modules of a package, imported, in alphabetical order; none if there is no such package."""
-    if importlib.util.find_spec(package) is None:
-        return
-    paths = importlib.import_module(package).__path__
-    for info in sorted(pkgutil.iter_modules(paths), key=lambda info: info.name):
-        if not info.name.startswith("_"):
-            yield importlib.import_module(f"{package}.{info.name}")
-
-
-@cache
-def _classes(package: str, verb: str) -> dict[str, type]:
-    found = {}
-    for module in _modules(package):
-        for name, value in vars(module).items():
-            if (
-                isinstance(value, type)
-                and value.__module__ == module.__name__
-                and "short" in vars(value)
-                and hasattr(value, verb)
-            ):
-                found[name] = value
-    return found
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """ "; did you mean X?" for the known name that looks most like this one, or nothing if none does."""
-    folded = {other.casefold(): other for other in known}
-    match = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
-    return f"; did you mean {folded[match[0]]}?" if match else ""
-
-
-def find(name: str, extra: Mapping[str, Any] | None = None) -> Any:
-    """The class behind a name: its own name in any case, its short name, or one of its `aliases`; `extra` holds the
-    user's own."""
-    if extra and name in extra:
-        return extra[name]
-    names = _names()
-    folded = name.casefold()
-    if folded in names:
-        return names[folded]
-    known = [getattr(cls, "short", cls.__name__) for cls in names.values() if isinstance(cls, type)]
-    full = [cls.__name__ for cls in names.values() if isinstance(cls, type)]
-    hint = nearest(name, [*known, *full, *(extra or ())])
-    raise SpecError(
-        f"There is no policy, environment or reward law named {name!r:.60}{hint or '.'} `driftbandit list` shows all."
-    )
-
-
-@cache
-def _names() -> dict[str, Any]:
-    """All names in lower case. An alias maps to (class, parameters): `aliases = {"dots": {"optimistic": True}}` in the
-    class."""
-    names: dict[str, Any] = {}
-    for cls in [*policies().values(), *environments().values(), *laws().values()]:
-        names[cls.__name__.casefold()] = cls
-        if hasattr(cls, "short"):
-            names[cls.short.casefold()] = cls
-        for alias, values in getattr(cls, "aliases", {}).items():
-            names[alias.casefold()] = (cls, values)
-    return names
 
 
 def parse(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) -> Any:
@@ -215,24 +127,26 @@ class _Reader:
             raise SpecError(_unreadable(self.text, "signs and fractions are for numbers"))
         return value
 
+    def _target(self, name: str) -> tuple[Any, dict[str, Any]]:
+        """What a name stands for, with the parameters that an alias fixes."""
+        found = find(name.replace(_DASH, "-"), self.extra)
+        if isinstance(found, tuple) and not hasattr(found, "_fields"):
+            return found[0], dict(found[1])
+        return found, {}
+
     def _made(self, function: ast.expr, args: list[Any], given: dict[str, Any]) -> Any:
         match function:
             case ast.Name(id=name):
-                target = find(name.replace(_DASH, "-"), self.extra)
-                if isinstance(target, tuple) and not hasattr(target, "_fields"):
-                    target, preset = target
-                    given = {**preset, **given}
+                target, preset = self._target(name)
                 if not callable(target) and not args and not given:
                     return target  # the user's own, ready made
-                return _called(target, target.__name__, args, given)
+                return _called(target, getattr(target, "__name__", name), args, {**preset, **given})
             case ast.Attribute(value=ast.Name(id=name), attr=verb):
-                cls = find(name.replace(_DASH, "-"), self.extra)
-                cls = cls[0] if isinstance(cls, tuple) else cls
-                known = constructors(cls)
+                cls, _ = self._target(name)
+                known = constructors(cls) if isinstance(cls, type) else []
                 if verb not in known:
-                    raise SpecError(
-                        f"{cls.__name__} has no constructor {verb!r}{nearest(verb, known) or '.'} It has: {', '.join(known) or 'none'}."
-                    )
+                    title, hint = getattr(cls, "__name__", name), nearest(verb, known) or "."
+                    raise SpecError(f"{title} has no constructor {verb!r}{hint} It has: {', '.join(known) or 'none'}.")
                 maker = getattr(cls, verb)
                 wanted = list(inspect.signature(maker).parameters)
                 for word in wanted[len(args) :]:

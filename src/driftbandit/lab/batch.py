@@ -1,4 +1,5 @@
-"""Many simulations as one job: cut into chunks of a few seconds, spread over workers, kept as they finish, resumed where they stopped."""
+"""Many simulations as one job: cut into chunks of a few seconds, spread over workers, kept as they finish, resumed
+where they stopped."""
 
 import os
 import threading
@@ -25,7 +26,8 @@ class Cell(NamedTuple):
     checkpoints: int = 200
 
     def chunks(self) -> list[Chunk]:
-        """The cell's runs in pieces that take a few seconds each. The cut never depends on workers, so that results can be found again."""
+        """The cell's runs in pieces that take a few seconds each. The cut never depends on workers, so that results
+        can be found again."""
         size = max(1, _WORK // (self.environment.horizon * self.environment.n_arms))
         size = size // LANES * LANES if size >= LANES else size
         return [
@@ -140,4 +142,4 @@ class Batch:
 
 def _weight(chunk: Chunk) -> float:
     """About how much work a chunk is, for the time left."""
-    return float(chunk.runs) * chunk.environment.horizon * (5 + chunk.environment.n_arms)
+    return float(chunk.runs * chunk.environment.horizon * (5 + chunk.environment.n_arms))

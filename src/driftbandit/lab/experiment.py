@@ -99,7 +99,7 @@ def run(
             )
             curves[label], seconds[label] = done.regret, done.seconds
     runs = np.arange(first_run, first_run + experiment.runs)
-    return Result(rounds, runs, curves, provenance(experiment, seconds, compiled))
+    return Result(rounds, runs, curves, provenance(experiment, seconds))
 
 
 def _share_of(bar: Progress) -> Callable[[float], None]:

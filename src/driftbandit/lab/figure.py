@@ -73,14 +73,21 @@ def draw(results: Result | Sequence[Result], title: str | None = None) -> Any:
     >>> draw(flat).axes[0].get_xlabel()
     'round'
     """
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    import matplotlib.style
 
     several = [results] if isinstance(results, Result) else list(results)
     if not several:
         raise ValueError("A figure needs at least one result.")
+    with matplotlib.style.context(["default", _STYLE]):
+        return _drawn(several, title)
+
+
+def _drawn(several: list[Result], title: str | None) -> Any:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
     curves = _curves(several)
-    names = ["\n".join(textwrap.wrap(label, 72, break_long_words=True)) for label, _, _ in curves]
+    names = ["\n".join(textwrap.wrap(label, 66, break_long_words=True)) for label, _, _ in curves]
     below = max(len(name) for name in names) > _LONG
     lines = sum(name.count("\n") + 1 for name in names)
     height = 4.2 + (0.19 * lines if below else max(0.0, 0.19 * (lines - 18)))
@@ -122,9 +129,8 @@ def _curve(axes: Any, result: Result, key: str, number: int, total: int, name: s
     x = np.append(0, result.rounds)  # regret begins at 0, before the first round
     y = np.append(0.0, result.mean(key))
     step = max(1, len(x) // _MARKS)
-    first = min(
-        len(x) - 1, step // 2 + (number * step) // total
-    )  # shifted from policy to policy, so that markers do not hide each other
+    # Shifted from policy to policy, so that markers do not hide each other.
+    first = min(len(x) - 1, step // 2 + (number * step) // total)
     axes.plot(
         x,
         y,
@@ -132,6 +138,7 @@ def _curve(axes: Any, result: Result, key: str, number: int, total: int, name: s
         markevery=(first, step),
         markerfacecolor="white",
         markeredgewidth=1.2,
+        clip_on=False,  # a marker at the edge is shown whole
         label=name,
         zorder=3 + number / total,
     )

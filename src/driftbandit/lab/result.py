@@ -1,16 +1,18 @@
 """What came out of an experiment: regret curves with everything needed to make them again. Knows no plotting."""
 
+import hashlib
 import json
 import platform
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.discovery import nearest
 from driftbandit.lab.output import replacing, writable
-from driftbandit.spec import nearest
 
 FORMAT = 1  # raised when an older program could misread a newer file
 _KEY = b"driftbandit"
@@ -58,9 +60,8 @@ class Result:
     def curve(self, label: str) -> np.ndarray:
         """The regret of one policy, runs × checkpoints."""
         if label not in self.regret:
-            raise ValueError(
-                f"No policy {label!r} in this result{nearest(label, self.labels) or '.'} It has: {', '.join(self.labels)}."
-            )
+            hint = nearest(label, self.labels) or "."
+            raise ValueError(f"No policy {label!r} in this result{hint} It has: {', '.join(self.labels)}.")
         return self.regret[label]
 
     def final(self, label: str) -> np.ndarray:
@@ -187,7 +188,7 @@ def t_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.
     return mean - half, mean + half
 
 
-def provenance(experiment: Any, seconds: dict[str, float], compiled: bool = True) -> dict[str, Any]:
+def provenance(experiment: Any, seconds: dict[str, float]) -> dict[str, Any]:
     """What is needed to make a result again, and what was used to make it."""
     marks = experiment.checkpoints
     return {
@@ -201,7 +202,7 @@ def provenance(experiment: Any, seconds: dict[str, float], compiled: bool = True
         "checkpoints": marks if isinstance(marks, int) else list(marks),
         "seconds": seconds,
         "versions": versions(),
-        **({"source": _source()} if compiled else {}),
+        "source": source_digest(),
     }
 
 
@@ -216,8 +217,10 @@ def versions() -> dict[str, str]:
     return out
 
 
-def _source() -> str:
-    """The digest of the package's sources, for those who run from a checkout, where the version alone says little."""
-    from driftbandit.lab.kernel import source_digest
-
-    return source_digest()
+@cache
+def source_digest() -> str:
+    """A digest of the package's sources: in a checkout the version alone says little about what was run."""
+    root, digest = Path(__file__).parents[1], hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]

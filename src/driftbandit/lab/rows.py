@@ -19,6 +19,8 @@ from llvmlite import ir
 from numba import from_dtype, types
 from numba.core import cgutils
 from numba.core.datamodel import models
+from numba.core.imputils import lower_builtin
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import NativeValue, intrinsic, make_attribute_wrapper, overload, register_model, typeof_impl, unbox
 
 from driftbandit import numerics
@@ -107,26 +109,44 @@ def _as_row(context: Any, builder: Any, value: Any, kind: Any, dtype: Any, lanes
     return _splat(builder, context.cast(builder, value, kind, dtype), lanes)
 
 
+def _define(function: Any, shape: Callable[..., Any], codegen: Callable[..., Any], *patterns: tuple[Any, ...]) -> None:
+    """Give `function` a meaning for some types: `shape` names the result's type (None: not ours), `codegen` writes
+    the code.
+
+    Numba's `overload` would compile a small function for every operator and pair of types; this goes straight to
+    LLVM, which makes a cold start twice as fast."""
+
+    class Template(AbstractTemplate):
+        key = function
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if kws or len(args) != len(patterns[0]):
+                return None
+            kinds = tuple(types.unliteral(kind) for kind in args)
+            result = shape(self.context, *kinds)
+            return None if result is None else signature(result, *kinds)
+
+    infer_global(function)(Template)
+    for pattern in patterns:
+        lower_builtin(function, *pattern)(codegen)
+
+
 def _binary(function: Any, emit: Callable[..., Any], result: Any = None) -> None:
-    """Give `function`, an operator or builtin of two operands, a meaning for rows."""
+    """An operator or builtin of two operands, at least one of them a row."""
 
-    @intrinsic
-    def primitive(typing_context: Any, a: Any, b: Any) -> Any:
+    def shape(context: Any, a: Any, b: Any) -> Any:
         row = a if isinstance(a, Row) else b
-        dtype, lanes = row.dtype, row.lanes
+        return Row(result or row.dtype, row.lanes) if isinstance(row, Row) else None
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            x = _as_row(context, builder, args[0], signature.args[0], dtype, lanes)
-            y = _as_row(context, builder, args[1], signature.args[1], dtype, lanes)
-            return emit(builder, dtype, x, y)
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        row = signature.args[0] if isinstance(signature.args[0], Row) else signature.args[1]
+        x, y = (
+            _as_row(context, builder, value, kind, row.dtype, row.lanes)
+            for value, kind in zip(args, signature.args, strict=True)
+        )
+        return emit(builder, row.dtype, x, y)
 
-        return Row(result or dtype, lanes)(a, b), codegen
-
-    @overload(function, strict=False)
-    def typed(a: Any, b: Any) -> Any:
-        if isinstance(a, Row) or isinstance(b, Row):
-            return lambda a, b: primitive(a, b)
-        return None
+    _define(function, shape, codegen, (Row, Row), (Row, types.Number), (types.Number, Row))
 
 
 def _arithmetic(for_floats: str, for_integers: str) -> Callable[..., Any]:
@@ -173,102 +193,81 @@ _binary(min, lambda builder, dtype, x, y: builder.select(_comparison("<")(builde
 _binary(max, lambda builder, dtype, x, y: builder.select(_comparison(">")(builder, dtype, y, x), y, x))
 
 
-@intrinsic
-def _select(typing_context: Any, condition: Any, yes: Any, no: Any) -> Any:
+def _where_shape(context: Any, condition: Any, yes: Any, no: Any) -> Any:
+    if not isinstance(condition, Row):
+        return context.unify_types(yes, no)
     dtype = yes.dtype if isinstance(yes, Row) else no.dtype if isinstance(no, Row) else yes
-    lanes = condition.lanes
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x = _as_row(context, builder, args[1], signature.args[1], dtype, lanes)
-        y = _as_row(context, builder, args[2], signature.args[2], dtype, lanes)
-        return builder.select(args[0], x, y)
-
-    return Row(dtype, lanes)(condition, yes, no), codegen
+    return Row(dtype, condition.lanes)
 
 
-@overload(numerics.where, strict=False)
-def _where(condition: Any, yes: Any, no: Any) -> Any:
-    if isinstance(condition, Row):
-        return lambda condition, yes, no: _select(condition, yes, no)
-    return lambda condition, yes, no: yes if condition else no
+def _where(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    result = signature.return_type
+    if isinstance(result, Row):
+        x, y = (_as_row(context, builder, args[k], signature.args[k], result.dtype, result.lanes) for k in (1, 2))
+    else:
+        x, y = (context.cast(builder, args[k], signature.args[k], result) for k in (1, 2))
+    return builder.select(args[0], x, y)
 
 
-@intrinsic
-def _sqrt(typing_context: Any, x: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = args[0].type
-        name = f"llvm.sqrt.v{signature.args[0].lanes}f64"
-        return builder.call(
-            cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector]), name), args
-        )
-
-    return x(x), codegen
+_define(numerics.where, _where_shape, _where, (types.Any, types.Any, types.Any))
 
 
-@overload(math.sqrt, strict=False)
-@overload(np.sqrt, strict=False)
-def _row_sqrt(x: Any) -> Any:
-    return (lambda x: _sqrt(x)) if isinstance(x, Row) else None
+def _if_row(context: Any, x: Any) -> Any:
+    return x if isinstance(x, Row) else None
 
 
-@overload(abs, strict=False)
-def _row_abs(x: Any) -> Any:
-    return (lambda x: max(x, 0.0 - x)) if isinstance(x, Row) else None
+def _sqrt(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    vector = args[0].type
+    name = f"llvm.sqrt.v{signature.args[0].lanes}f64"
+    return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector]), name), args)
 
 
-@overload(operator.neg, strict=False)
-def _row_neg(x: Any) -> Any:
-    return (lambda x: -0.0 - x) if isinstance(x, Row) else None
+def _negative(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.fsub(ir.Constant(args[0].type, [-0.0] * signature.args[0].lanes), args[0])
+
+
+def _absolute(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    negative = _negative(context, builder, signature, args)
+    return builder.select(builder.fcmp_ordered(">", negative, args[0]), negative, args[0])
+
+
+_define(math.sqrt, _if_row, _sqrt, (Row,))
+_define(np.sqrt, _if_row, _sqrt, (Row,))
+_define(abs, _if_row, _absolute, (Row,))
+_define(operator.neg, _if_row, _negative, (Row,))
 
 
 # ---- bits ------------------------------------------------------------------------------------------------------------
 
 
-def _bit_cast(function: Callable[..., Any], dtype: Any) -> None:
-    """Compiled counterpart of `as_float` and its kin, for numbers and rows."""
-
-    @intrinsic
-    def primitive(typing_context: Any, x: Any) -> Any:
-        result = Row(dtype, x.lanes) if isinstance(x, Row) else dtype
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.bitcast(args[0], context.get_value_type(result))
-
-        return result(x), codegen
-
-    @overload(function, strict=False)
-    def typed(x: Any) -> Any:
-        return lambda x: primitive(x)
+def _like(dtype: Any) -> Callable[..., Any]:
+    """Shape of a function that keeps rows rows and numbers numbers, with elements of `dtype`."""
+    return lambda context, x: Row(dtype, x.lanes) if isinstance(x, Row) else dtype
 
 
-_bit_cast(numerics.as_float, types.float64)
-_bit_cast(numerics.as_int, types.int64)
-_bit_cast(numerics.as_uint, types.uint64)
+def _bit_cast(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
 
 
-@intrinsic
-def _row_to_float(typing_context: Any, x: Any) -> Any:
-    result = Row(types.float64, x.lanes)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.sitofp(args[0], context.get_value_type(result))
-
-    return result(x), codegen
+def _to_float(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    if isinstance(signature.args[0], Row):
+        return builder.sitofp(args[0], context.get_value_type(signature.return_type))
+    return context.cast(builder, args[0], signature.args[0], types.float64)
 
 
-@overload(numerics.as_number, strict=False)
-def _as_number(arm: Any) -> Any:
-    return (lambda arm: _row_to_float(arm)) if isinstance(arm, Row) else (lambda arm: float(arm))
+def _stride(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    kind = signature.args[0]
+    if isinstance(kind, Row):
+        return builder.mul(args[0], ir.Constant(args[0].type, [_GOLD] * kind.lanes))
+    return builder.mul(context.cast(builder, args[0], kind, types.uint64), ir.Constant(_I64, _GOLD))
 
 
-_GOLD = np.uint64(0x9E3779B97F4A7C15)
-
-
-@overload(numerics.stride, strict=False)
-def _stride(n: Any) -> Any:
-    if isinstance(n, Row):
-        return lambda n: numerics.as_uint(n) * _GOLD
-    return lambda n: np.uint64(n) * _GOLD
+_GOLD = 0x9E3779B97F4A7C15
+_define(numerics.as_float, _like(types.float64), _bit_cast, (types.Any,))
+_define(numerics.as_int, _like(types.int64), _bit_cast, (types.Any,))
+_define(numerics.as_uint, _like(types.uint64), _bit_cast, (types.Any,))
+_define(numerics.as_number, _like(types.float64), _to_float, (types.Any,))
+_define(numerics.stride, _like(types.uint64), _stride, (types.Any,))
 
 
 # ---- entries of lane arrays ------------------------------------------------------------------------------------------
@@ -295,90 +294,73 @@ def _lane_pointers(context: Any, builder: Any, kind: LaneArrayType, value: Any, 
         yield position, builder.gep(base, [builder.add(row, ir.Constant(_I64, lane))])
 
 
-@intrinsic
-def _load(typing_context: Any, array: Any, index: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_row_at(context, builder, array, args[0], args[1], signature.args[1]), align=8)
-
-    return Row(array.dtype, array.lanes)(array, index), codegen
-
-
-@intrinsic
-def _store(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row = _as_row(context, builder, args[2], signature.args[2], array.dtype, array.lanes)
-        builder.store(row, _row_at(context, builder, array, args[0], args[1], signature.args[1]), align=8)
-        return context.get_dummy_value()
-
-    return types.none(array, index, value), codegen
-
-
-@intrinsic
-def _gather(typing_context: Any, array: Any, entries: Any) -> Any:
-    result = Row(array.dtype, array.lanes)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row = ir.Constant(context.get_value_type(result), ir.Undefined)
-        for position, pointer in _lane_pointers(context, builder, array, args[0], args[1]):
-            row = builder.insert_element(row, builder.load(pointer), position)
-        return row
-
-    return result(array, entries), codegen
-
-
-@intrinsic
-def _scatter(typing_context: Any, array: Any, entries: Any, value: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row = _as_row(context, builder, args[2], signature.args[2], array.dtype, array.lanes)
-        for position, pointer in _lane_pointers(context, builder, array, args[0], args[1]):
-            builder.store(builder.extract_element(row, position), pointer)
-        return context.get_dummy_value()
-
-    return types.none(array, entries, value), codegen
-
-
-@intrinsic
-def _take(typing_context: Any, array: Any, entries: Any) -> Any:
-    """Each lane's entry of an array that all lanes share."""
-    result = Row(array.dtype, entries.lanes)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = context.make_array(array)(context, builder, value=args[0]).data
-        row = ir.Constant(context.get_value_type(result), ir.Undefined)
-        for lane in range(entries.lanes):
-            position = ir.Constant(_I32, lane)
-            pointer = builder.gep(base, [builder.extract_element(args[1], position)])
-            row = builder.insert_element(row, builder.load(pointer), position)
-        return row
-
-    return result(array, entries), codegen
-
-
-@overload(operator.getitem, strict=False)
-def _getitem(array: Any, index: Any) -> Any:
+def _entry_shape(context: Any, array: Any, index: Any) -> Any:
     if isinstance(array, LaneArrayType):
-        return (
-            (lambda array, index: _gather(array, index))
-            if isinstance(index, Row)
-            else (lambda array, index: _load(array, index))
-        )
-    if isinstance(array, types.Array) and isinstance(index, Row):
-        return lambda array, index: _take(array, index)
-    return None
+        return Row(array.dtype, array.lanes)
+    shared = isinstance(array, types.Array) and isinstance(index, Row)
+    return Row(array.dtype, index.lanes) if shared else None
 
 
-@overload(operator.setitem, strict=False)
-def _setitem(array: Any, index: Any, value: Any) -> Any:
-    if not isinstance(array, LaneArrayType):
-        return None
-    if isinstance(index, Row):
-        return lambda array, index, value: _scatter(array, index, value)
-    return lambda array, index, value: _store(array, index, value)
+def _load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    array, index = signature.args
+    return builder.load(_row_at(context, builder, array, args[0], args[1], index), align=8)
 
 
-@overload(len, strict=False)
-def _len(array: Any) -> Any:
-    return (lambda array: array.store.shape[0]) if isinstance(array, LaneArrayType) else None
+def _gather(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    row = ir.Constant(context.get_value_type(signature.return_type), ir.Undefined)
+    for position, pointer in _lane_pointers(context, builder, signature.args[0], args[0], args[1]):
+        row = builder.insert_element(row, builder.load(pointer), position)
+    return row
+
+
+def _take(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Each lane's entry of an array that all lanes share."""
+    array, index = signature.args
+    base = context.make_array(array)(context, builder, value=args[0]).data
+    row = ir.Constant(context.get_value_type(signature.return_type), ir.Undefined)
+    for lane in range(index.lanes):
+        position = ir.Constant(_I32, lane)
+        pointer = builder.gep(base, [builder.extract_element(args[1], position)])
+        row = builder.insert_element(row, builder.load(pointer), position)
+    return row
+
+
+_define(operator.getitem, _entry_shape, _load, (LaneArrayType, types.Integer))
+lower_builtin(operator.getitem, LaneArrayType, Row)(_gather)
+lower_builtin(operator.getitem, types.Array, Row)(_take)
+
+
+def _store_shape(context: Any, array: Any, index: Any, value: Any) -> Any:
+    return types.none if isinstance(array, LaneArrayType) else None
+
+
+def _store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    array, index, value = signature.args
+    row = _as_row(context, builder, args[2], value, array.dtype, array.lanes)
+    builder.store(row, _row_at(context, builder, array, args[0], args[1], index), align=8)
+    return context.get_dummy_value()
+
+
+def _scatter(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    array = signature.args[0]
+    row = _as_row(context, builder, args[2], signature.args[2], array.dtype, array.lanes)
+    for position, pointer in _lane_pointers(context, builder, array, args[0], args[1]):
+        builder.store(builder.extract_element(row, position), pointer)
+    return context.get_dummy_value()
+
+
+_define(operator.setitem, _store_shape, _store, (LaneArrayType, types.Integer, types.Any))
+lower_builtin(operator.setitem, LaneArrayType, Row, types.Any)(_scatter)
+
+
+def _length(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    kind = signature.args[0]
+    struct = cgutils.create_struct_proxy(kind)(context, builder, value=args[0])
+    store = context.make_array(kind.store)(context, builder, value=struct.store)
+    return builder.extract_value(store.shape, 0)
+
+
+_define(len, lambda context, x: types.intp if isinstance(x, LaneArrayType) else None, _length, (LaneArrayType,))
 
 
 def _argmax_without_branches(values: Any) -> Any:

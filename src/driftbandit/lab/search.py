@@ -87,9 +87,10 @@ def best(cells: Sequence[Cell]) -> Cell:
 
 
 def as_good(cells: Sequence[Cell], chosen: Cell) -> list[Cell]:
-    """The cells whose paired difference to the chosen one is not clearly above 0: the width of the valley.
+    """The cells whose paired difference to the chosen one is not clearly above 0.
 
-    Each is tested at 95 % on its own, so in a long list one may be missing by chance."""
+    Each is tested at 95 % on its own, so in a long list one may be missing by chance. They need not lie side by side:
+    in a slow drift a short memory and a long one can be equally good, and everything between them worse."""
     return [cell for cell in cells if cell is chosen or cell.excess(chosen).low <= 0.0]
 
 
@@ -97,7 +98,7 @@ def gammas(horizon: int, a_decade: int = 4) -> list[float]:
     """Discounts with memories 1 / (1 - gamma) from 2 rounds to the horizon, evenly spaced in the logarithm, and 1.
 
     >>> [round(gamma, 4) for gamma in gammas(200, a_decade=1)]
-    [0.5, 0.9, 0.98, 0.995, 1.0]
+    [0.5, 0.95, 0.995, 1.0]
     """
     span = math.log10(max(horizon, 3) * LARGEST_EPS)
     steps = max(2, math.ceil(span * a_decade))

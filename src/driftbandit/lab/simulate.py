@@ -149,8 +149,8 @@ def _room(runs: int, marks: np.ndarray, n_arms: int, horizon: int, pulls: bool, 
 
 
 def _tasks(runs: int, lanes: int) -> list[_Task]:
-    """Groups of runs played together. The last group may be short of runs; its lanes are filled with repeats of the last one, which
-    costs less than compiling the loop a second time for single runs."""
+    """Groups of runs played together. The last group may be short of runs; its lanes are filled with repeats of the
+    last one, which costs less than compiling the loop a second time for single runs."""
     groups = [list(range(first, min(first + lanes, runs))) for first in range(0, runs, lanes)]
     return [_Task(group, lanes) for group in groups]
 
@@ -184,14 +184,13 @@ class _Job:
         """Compile, or load from disk, in the main thread, where Ctrl-C is heard at once."""
         from numba.core.errors import NumbaError
 
-        from driftbandit.lab import kernel
+        from driftbandit.lab import cache, kernel
 
         bound = _bound(self.policy, self.worlds[0])
         kernel.prepare(bound)
         kernel.prepare(bound.init(self.n_arms))
         kernel.prepare(self.worlds[0])
-        own = kernel.is_own(bound) and kernel.is_own(self.worlds[0]) and kernel.is_own(bound.init(self.n_arms))
-        self.advance = kernel.compiled_advance(own)
+        self.advance = cache.compiled_advance(bound, bound.init(self.n_arms), self.worlds[0])
         for task in kinds:
             try:
                 self.advance(*self._arguments(task)._replace(start=0, stop=0))
@@ -239,19 +238,19 @@ class _Job:
             return _Arguments(
                 policy, to_lists(state), world, draws, luck, 0, 0, [0.0], marks, cursor, out, counts, trace
             )
-        from driftbandit.lab import kernel
+        from driftbandit.lab import streams
         from driftbandit.lab.rows import LaneArray
 
         if task.lanes == 1:
             counts = np.zeros(self.n_arms, np.int64) if self.pulls else None
             trace = self._trace(np.zeros) if self.trajectories else None
-            draws = kernel.ahead_stream(keys[POLICY][0], self.n_arms)
-            luck = kernel.KeyStream(np.array(keys[REWARD], np.uint64))
+            draws = streams.ahead_stream(keys[POLICY][0], self.n_arms)
+            luck = streams.KeyStream(np.array(keys[REWARD], np.uint64))
             return _Arguments(
                 policy, state, worlds[0], draws, luck, 0, 0, np.zeros(1), marks, cursor, out, counts, trace
             )
         counts = LaneArray(np.zeros((self.n_arms, task.lanes), np.int64)) if self.pulls else None
-        draws, luck = (kernel.KeyStream(LaneArray(np.array([keys[which]], np.uint64))) for which in (POLICY, REWARD))
+        draws, luck = (streams.KeyStream(LaneArray(np.array([keys[which]], np.uint64))) for which in (POLICY, REWARD))
         carry = LaneArray(np.zeros((1, task.lanes)))
         return _Arguments(
             policy,

@@ -1,8 +1,10 @@
-"""Results on disk under a name that says everything they depend on: nothing is computed twice, and nothing stale is ever read.
+"""Results on disk under a name that says everything they depend on: nothing is computed twice, and nothing stale is
+ever read.
 
-A chunk is some runs of one policy in one world. Its name is a hash of the policy, the world, the seed, the runs, the checkpoints and the sources that compute them.
-A file is complete or absent: it is written beside its place and renamed into it. Its first line is a checksum of the rest, so a
-damaged file is noticed, removed and computed again. Two processes may share a folder; at worst they compute the same chunk twice."""
+A chunk is some runs of one policy in one world. Its name is a hash of the policy, the world, the seed, the runs, the
+checkpoints and the sources that compute them. A file is complete or absent: it is written beside its place and
+renamed into it. Its first line is a checksum of the rest, so a damaged file is noticed, removed and computed again.
+Two processes may share a folder; at worst they compute the same chunk twice."""
 
 import contextlib
 import hashlib
@@ -43,10 +45,11 @@ class Outcome(NamedTuple):
 
 @lru_cache(maxsize=1)
 def code_digest() -> str:
-    """A digest of every source that can change a simulated number: not the figures, not the reports, not the commands."""
+    """A digest of every source that can change a simulated number: not the figures, not the reports, not the
+    commands."""
     digest = hashlib.sha256()
     parts = [*_PACKAGE.glob("*.py"), *(_PACKAGE / "policies").glob("*.py"), *(_PACKAGE / "environments").glob("*.py")]
-    parts += [_PACKAGE / "lab" / name for name in ("loop.py", "kernel.py", "rows.py", "simulate.py")]
+    parts += [_PACKAGE / "lab" / name for name in ("loop.py", "kernel.py", "rows.py", "streams.py", "simulate.py")]
     for path in sorted(parts):
         if path.name not in ("cli.py", "__main__.py", "__init__.py", "agent.py", "chances.py", "spec.py"):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -73,7 +76,7 @@ def _described(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_described(item) for item in value]
     if isinstance(value, np.ndarray):
-        return [str(value.dtype), list(value.shape), hashlib.sha256(np.ascontiguousarray(value)).hexdigest()]
+        return [str(value.dtype), list(value.shape), hashlib.sha256(value.tobytes()).hexdigest()]
     return value
 
 
@@ -93,7 +96,9 @@ class Store:
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except OSError as error:
-            raise OSError(f"The folder {self.folder} cannot be written ({error.strerror}); choose another with --out.") from None
+            raise OSError(
+                f"The folder {self.folder} cannot be written ({error.strerror}); choose another with --out."
+            ) from None
         self._names: set[str] | None = None
 
     def names(self) -> set[str]:
@@ -136,5 +141,7 @@ class Store:
         except OSError as error:
             with contextlib.suppress(OSError):
                 beside.unlink()
-            raise OSError(f"Writing to {self.folder} failed ({error.strerror}); what was finished before is kept.") from None
+            raise OSError(
+                f"Writing to {self.folder} failed ({error.strerror}); what was finished before is kept."
+            ) from None
         self.names().add(name)

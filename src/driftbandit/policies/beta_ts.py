@@ -8,7 +8,7 @@ import numpy as np
 from driftbandit.core import Domain, checked, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.numerics import argmax, argmax_fair, compilable
-from driftbandit.policies.window import WINDOW, log_window, push, renewed, root_window
+from driftbandit.policies.window import WINDOW, log_window, root_window, slide
 
 PRIOR: Domain = within("> 0", "1 and 1 is the uniform prior.")
 
@@ -208,14 +208,7 @@ class SlidingTS(NamedTuple):
     def learn(self, state: SlidingTSState, t: int, arm: Any, reward: Any) -> None:
         """Slide the window by one round. What a coin decided is kept, so that the same number leaves that came in."""
         y = as_win(reward, state.coin[0]) if self.binarize else reward
-        gone = push(state, arm, y)
-        if renewed(state):
-            for i in range(len(state.a)):
-                self.believe(state, i)
-        else:
-            self.believe(state, arm)
-            if gone >= 0:
-                self.believe(state, gone)
+        slide(self, state, arm, y)
 
     def believe(self, state: SlidingTSState, arm: Any) -> None:
         """Beta parameters from the window's sums, of which rounding errors may push none below 0."""

@@ -27,8 +27,8 @@ class Blocks(NamedTuple):
     before: Any  # pool: the total before each reward, upper part
     before_low: Any  # and lower part
     table: Any  # which chunk holds an arm's rewards: arm * rows + (j >> shift) % rows
-    free: Any  # chunks not in use, as a stack
-    shape: Any  # shift, rows - 1, height of the stack
+    free: Any  # the chunks not in use, after as many places as there are chunks in use
+    shape: Any  # shift, rows - 1, chunks in use
 
 
 def new_blocks(n_arms: int, entries: int, longest: int) -> Blocks:
@@ -47,30 +47,48 @@ def new_blocks(n_arms: int, entries: int, longest: int) -> Blocks:
         np.zeros(chunks * size),
         np.zeros(n_arms * rows, np.int64),
         np.arange(chunks, dtype=np.int64),
-        np.array([shift, rows - 1, chunks], np.int64),
+        np.array([shift, rows - 1, 0], np.int64),
     )
 
 
+class Tail(NamedTuple):
+    """What is needed to sum an arm's last rewards, read once for many duels."""
+
+    count: Any
+    arrived: Any
+    total: Any
+    total_low: Any
+    row: Any  # where the arm's part of the table begins
+    shift: Any
+    last_row: Any
+
+
 @compilable
-def place(blocks: Any, arm: int, j: int) -> int:
-    """Where in the pool reward number j of an arm lies."""
+def tail_of(blocks: Any, arm: int) -> Tail:
+    """The tail of an arm's rewards."""
     shift = blocks.shape[0]
     last_row = blocks.shape[1]
-    chunk = blocks.table[arm * (last_row + 1) + ((j >> shift) & last_row)]
-    return (chunk << shift) + (j & ((1 << shift) - 1))
+    row = arm * (last_row + 1)
+    return Tail(blocks.count[arm], blocks.arrived[arm], blocks.total[arm], blocks.total_low[arm], row, shift, last_row)
 
 
 @compilable
-def last_sum(blocks: Any, arm: int, n: int) -> float:
+def place(blocks: Any, tail: Any, j: int) -> int:
+    """Where in the pool reward number j of an arm lies."""
+    chunk = blocks.table[tail.row + ((j >> tail.shift) & tail.last_row)]
+    return (chunk << tail.shift) + (j & ((1 << tail.shift) - 1))
+
+
+@compilable
+def last_sum(blocks: Any, tail: Any, n: int) -> float:
     """The sum of an arm's last n rewards, 1 <= n <= count: total less the sum before the first of them, rounded once."""
-    at = place(blocks, arm, blocks.arrived[arm] - n)
-    total = blocks.total[arm]
+    at = place(blocks, tail, tail.arrived - n)
     before = blocks.before[at]
     # The difference of the upper parts and, exactly, what rounding took from it (Knuth).
-    upper = total - before
-    back = upper - total
-    lost = (total - (upper - back)) - (before + back)
-    return upper + (lost + (blocks.total_low[arm] - blocks.before_low[at]))
+    upper = tail.total - before
+    back = upper - tail.total
+    lost = (tail.total - (upper - back)) - (before + back)
+    return upper + (lost + (tail.total_low - blocks.before_low[at]))
 
 
 @compilable
@@ -79,10 +97,10 @@ def add_reward(blocks: Any, arm: int, reward: float) -> None:
     j = blocks.arrived[arm]
     shift = blocks.shape[0]
     if j & ((1 << shift) - 1) == 0:
-        blocks.shape[2] -= 1
         last_row = blocks.shape[1]
         blocks.table[arm * (last_row + 1) + ((j >> shift) & last_row)] = blocks.free[blocks.shape[2]]
-    at = place(blocks, arm, j)
+        blocks.shape[2] += 1
+    at = place(blocks, tail_of(blocks, arm), j)
     total = blocks.total[arm]
     blocks.before[at] = total
     blocks.before_low[at] = blocks.total_low[arm]
@@ -93,7 +111,7 @@ def add_reward(blocks: Any, arm: int, reward: float) -> None:
     blocks.total_low[arm] = low - (blocks.total[arm] - upper)
     blocks.arrived[arm] = j + 1
     blocks.count[arm] += 1
-    blocks.sums[arm] = last_sum(blocks, arm, blocks.count[arm])
+    blocks.sums[arm] = last_sum(blocks, tail_of(blocks, arm), blocks.count[arm])
 
 
 @compilable
@@ -106,27 +124,26 @@ def drop_oldest(blocks: Any, arm: int) -> None:
     blocks.count[arm] -= 1
     empty = blocks.count[arm] == 0
     if empty or j & last_place == last_place:
+        blocks.shape[2] -= 1
         blocks.free[blocks.shape[2]] = blocks.table[arm * (last_row + 1) + ((j >> shift) & last_row)]
-        blocks.shape[2] += 1
     if empty:
         blocks.arrived[arm] = 0
         blocks.total[arm] = 0.0
         blocks.total_low[arm] = 0.0
         blocks.sums[arm] = 0.0
     else:
-        blocks.sums[arm] = last_sum(blocks, arm, blocks.count[arm])
+        blocks.sums[arm] = last_sum(blocks, tail_of(blocks, arm), blocks.count[arm])
 
 
 @compilable
-def beats(blocks: Any, challenger: int, leader: int) -> bool:
+def beats(blocks: Any, challenger: int, leader: Any) -> bool:
     """Is the challenger's mean at least that of the leader's last rewards, as many as the challenger has? Both must have some.
 
-    With equal numbers sums are compared instead of means: the same answer without the rounding of two divisions."""
+    `leader` is the leader's `Tail`. With equal numbers sums are compared instead of means: the same answer without the rounding of two divisions."""
     mine = blocks.count[challenger]
-    theirs = blocks.count[leader]
-    if mine <= theirs:
+    if mine <= leader.count:
         return blocks.sums[challenger] >= last_sum(blocks, leader, mine)
-    return blocks.sums[challenger] / mine >= blocks.sums[leader] / theirs
+    return blocks.sums[challenger] / mine >= last_sum(blocks, leader, leader.count) / leader.count
 
 
 @compilable

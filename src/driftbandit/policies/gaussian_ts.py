@@ -10,7 +10,7 @@ import numpy as np
 from driftbandit.core import checked, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.numerics import argmax, argmax_fair
-from driftbandit.policies.window import WINDOW, push, renewed, root_window
+from driftbandit.policies.window import WINDOW, root_window, slide
 
 
 class GaussianTSState(NamedTuple):
@@ -116,14 +116,7 @@ class SlidingGaussianTS(NamedTuple):
 
     def learn(self, state: SlidingGaussianState, t: int, arm: Any, reward: Any) -> None:
         """Slide the window by one round; only two arms' posteriors change."""
-        gone = push(state, arm, reward)
-        if renewed(state):
-            for i in range(len(state.pulls)):
-                self.believe(state, i)
-        else:
-            self.believe(state, arm)
-            if gone >= 0:
-                self.believe(state, gone)
+        slide(self, state, arm, reward)
 
     def believe(self, state: SlidingGaussianState, arm: Any) -> None:
         """The posterior of one arm."""
@@ -238,14 +231,7 @@ class SlidingPrecisionTS(NamedTuple):
 
     def learn(self, state: SlidingGaussianState, t: int, arm: Any, reward: Any) -> None:
         """Slide the window by one round; only two arms change."""
-        gone = push(state, arm, reward)
-        if renewed(state):
-            for i in range(len(state.pulls)):
-                self.believe(state, i)
-        else:
-            self.believe(state, arm)
-            if gone >= 0:
-                self.believe(state, gone)
+        slide(self, state, arm, reward)
 
     def believe(self, state: SlidingGaussianState, arm: Any) -> None:
         """Centre and spread of one arm's next samples."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from driftbandit.core import checked, within
 from driftbandit.numerics import compilable, shuffle
-from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks
+from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks, tail_of
 
 _LONGEST_LOG = math.log(2.0**63)  # ln of more rounds than anybody will play
 
@@ -54,13 +54,14 @@ def plan_round(state: Any, power: float, rng: Any) -> int:
     r = state.rounds[0] + 1
     leader = elect(state.everybody, state.pulls, state.wins, state.leader[0], rng)
     most = state.pulls[leader]
+    tail = tail_of(state.blocks, leader)
     winners = 0
     for k in range(len(state.pulls)):
         mine = state.pulls[k]
         if mine < most:  # never true of the leader itself
             # The logarithm is taken only where it can matter: counts soon leave its reach.
             forced = mine < state.forced[0] and mine < math.log(r) ** power
-            if forced or state.blocks.count[k] == 0 or state.blocks.count[leader] == 0 or beats(state.blocks, k, leader):
+            if forced or state.blocks.count[k] == 0 or tail.count == 0 or beats(state.blocks, k, tail):
                 state.order[winners] = k
                 winners += 1
     if winners == 0:

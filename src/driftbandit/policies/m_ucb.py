@@ -20,8 +20,7 @@ class MonitoredUCBState(NamedTuple):
     mean: Any  # total / pulls
     recent: Any  # arm * window + j: each arm's last rewards, a ring
     place: Any  # where the arm's next reward goes in its ring
-    older: Any  # sum of the older half of a full ring
-    newer: Any  # sum of the newer half
+    halves: Any  # arm * 4 + j: sums of the older and the newer half of a full ring, and fresh sums of the pass under way
     start: Any  # length 1: rounds played when the last alarm was over
     period: Any  # length 1: rounds between two visits of forced exploration; 0 if nothing is forced
     alarms: Any  # length 1: alarms so far
@@ -70,8 +69,7 @@ class MonitoredUCB(NamedTuple):
             mean=np.zeros(n_arms),
             recent=np.zeros(n_arms * self.window),
             place=np.zeros(n_arms, np.int64),
-            older=np.zeros(n_arms),
-            newer=np.zeros(n_arms),
+            halves=np.zeros(4 * n_arms),
             start=np.zeros(1, np.int64),
             period=np.array([period], np.int64),
             alarms=np.zeros(1, np.int64),
@@ -93,47 +91,47 @@ class MonitoredUCB(NamedTuple):
     def learn(self, state: MonitoredUCBState, t: int, arm: int, reward: float) -> None:
         """Add the reward, move the arm's two half-sums by one place, and test.
 
-        A reward enters the newer half, the one in the middle of the ring passes to the older half, the oldest leaves: three numbers, however
-        long the window. Each time the ring has gone round, the sums are taken afresh, so that rounding cannot pile up."""
+        A reward enters the newer half, the one in the middle of the ring passes to the older half, the oldest leaves:
+        three numbers, however long the window. Beside that both halves are summed afresh on every pass through the ring,
+        and take over at its end, so that rounding cannot pile up.
+
+        An alarm only sets the counts to 0, and an arm's first reward after it overwrites the rest: with little to do here
+        the compiler puts this method into the loop itself, where a call would copy the whole state."""
         window = self.window
         half = window // 2
+        recent, halves = state.recent, state.halves
         pulls = state.pulls[arm] + 1.0
-        state.pulls[arm] = pulls
-        state.total[arm] += reward
-        state.mean[arm] = state.total[arm] / pulls
-        first = arm * window
         place = state.place[arm]
-        recent = state.recent
+        total = state.total[arm]
+        sums = 4 * arm
+        if pulls == 1.0:
+            place = 0
+            total = 0.0
+        if place == 0:
+            halves[sums + 2] = 0.0
+            halves[sums + 3] = 0.0
+        total += reward
+        state.pulls[arm] = pulls
+        state.total[arm] = total
+        state.mean[arm] = total / pulls
+        here = arm * window + place
         if pulls > window:
-            middle = recent[first + (place + half if place < half else place - half)]
-            state.older[arm] += middle - recent[first + place]
-            state.newer[arm] += reward - middle
-        recent[first + place] = reward
+            middle = recent[here + half] if place < half else recent[here - half]
+            halves[sums] += middle - recent[here]
+            halves[sums + 1] += reward - middle
+        recent[here] = reward
+        halves[sums + 2 if place < half else sums + 3] += reward
         place += 1
         if place == window:
             place = 0
-            older = 0.0
-            newer = 0.0
-            for j in range(half):
-                older += recent[first + j]
-                newer += recent[first + half + j]
-            state.older[arm] = older
-            state.newer[arm] = newer
+            halves[sums] = halves[sums + 2]
+            halves[sums + 1] = halves[sums + 3]
         state.place[arm] = place
-        if pulls >= window and abs(state.newer[arm] - state.older[arm]) > self.threshold:
-            self.restart(state, t + 1)
-
-    def restart(self, state: MonitoredUCBState, start: int) -> None:
-        """Forget all arms. Old rewards may stay in the rings: no test reads one before `window` new ones have covered it."""
-        state.alarms[0] += 1
-        state.start[0] = start
-        for i in range(len(state.pulls)):
-            state.pulls[i] = 0.0
-            state.total[i] = 0.0
-            state.mean[i] = 0.0
-            state.place[i] = 0
-            state.older[i] = 0.0
-            state.newer[i] = 0.0
+        if pulls >= window and abs(halves[sums + 1] - halves[sums]) > self.threshold:
+            state.alarms[0] += 1
+            state.start[0] = t + 1
+            for i in range(len(state.pulls)):
+                state.pulls[i] = 0.0
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int, smallest_change: float = 0.6) -> "MonitoredUCB":

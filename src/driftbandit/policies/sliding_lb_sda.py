@@ -7,7 +7,7 @@ import numpy as np
 
 from driftbandit.core import checked, within
 from driftbandit.numerics import shuffle
-from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks
+from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks, tail_of
 
 
 class SlidingLBSDAState(NamedTuple):
@@ -22,7 +22,7 @@ class SlidingLBSDAState(NamedTuple):
     since: Any  # the round in which the leader came to lead
     rounds: Any  # rounds begun
     drawn: Any  # the last round in which each arm was played
-    limits: Any  # f: an arm held less often is played; n0 = (ln window)**2; the delay d of the diversity rule
+    limits: Any  # f: an arm held less often is played; n0 = (ln window)**2
     eligible: Any  # scratch: may the arm lead?
 
 
@@ -59,7 +59,6 @@ class SlidingLBSDA(NamedTuple):
     def init(self, n_arms: int) -> SlidingLBSDAState:
         """Nothing held: in the first round every arm wins."""
         log = math.log(self.window)
-        spread = log**2
         return SlidingLBSDAState(
             new_blocks(n_arms, self.window, self.window),
             np.full(self.window, -1, np.int64),
@@ -70,7 +69,7 @@ class SlidingLBSDA(NamedTuple):
             np.zeros(1, np.int64),
             np.zeros(1, np.int64),
             np.zeros(n_arms, np.int64),
-            np.array([log**self.forced_power, spread, float(int((n_arms - 1) * spread))]),
+            np.array([log**self.forced_power, log**2]),
             np.zeros(n_arms, np.int64),
         )
 
@@ -82,7 +81,9 @@ class SlidingLBSDA(NamedTuple):
         leader = self.lead(state, rng)
         r = state.rounds[0] + 1
         blocks, count, drawn = state.blocks, state.blocks.count, state.drawn
-        forced, spread, delay = state.limits[0], state.limits[1], state.limits[2]
+        forced, spread = state.limits[0], state.limits[1]
+        delay = int((len(count) - 1) * spread)
+        tail = tail_of(blocks, leader)
         since = state.since[0] if leader == state.leader[0] else r
         diverse = r - since >= delay and r - drawn[leader] >= delay
         winners = 0
@@ -93,7 +94,7 @@ class SlidingLBSDA(NamedTuple):
             elif k == leader:
                 wins = False
             else:
-                wins = beats(blocks, k, leader) or (diverse and r - drawn[k] >= delay and held <= spread)
+                wins = beats(blocks, k, tail) or (diverse and r - drawn[k] >= delay and held <= spread)
             if wins:
                 order[winners] = k
                 winners += 1
@@ -110,19 +111,18 @@ class SlidingLBSDA(NamedTuple):
         """The leader of the round to come.
 
         A leader is deposed only by a winner of the last round with a fair share of the window, unless it has itself lost half of its own."""
-        count, eligible = state.blocks.count, state.eligible
+        count, eligible, drawn = state.blocks.count, state.eligible, state.drawn
         n_arms = len(count)
         previous, last_round = state.leader[0], state.rounds[0]
         reach = min(last_round + 1, self.window)
         settled = previous >= 0 and count[previous] >= reach / (2 * n_arms)
-        rivals = 0
+        if settled and state.queue[1] == 1 and drawn[previous] == last_round:
+            return previous  # the leader played alone, so nobody won; most rounds are of this kind
+        fair = reach / n_arms
         for k in range(n_arms):
-            # All arms played in the last round were its winners, or it was the leader alone, who is eligible anyway.
-            may = not settled or k == previous or (state.drawn[k] == last_round and count[k] >= reach / n_arms)
+            # Whoever was played in the last round had won it, except a leader alone, who is eligible anyway.
+            may = not settled or k == previous or (drawn[k] == last_round and count[k] >= fair)
             eligible[k] = 1 if may else 0
-            rivals += eligible[k]
-        if settled and rivals == 1:
-            return previous
         return elect(eligible, count, state.blocks.sums, previous, rng)
 
     def learn(self, state: SlidingLBSDAState, t: int, arm: Any, reward: Any) -> None:

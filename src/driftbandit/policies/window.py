@@ -45,9 +45,16 @@ def push(state: Any, arm: int, reward: float) -> int:
 
 
 @compilable
-def renewed(state: Any) -> bool:
-    """Were all sums made anew by the last push? Whatever was derived from them is then out of date for every arm."""
-    return state.place[0] == 0
+def slide(policy: Any, state: Any, arm: int, reward: float) -> None:
+    """Push a round and let the policy renew what it derives from an arm's record, by `policy.believe(state, arm)`, where that changed."""
+    gone = push(state, arm, reward)
+    if state.place[0] == 0:  # the ring came round, so every sum may have changed in its last digit
+        for i in range(len(state.pulls)):
+            policy.believe(state, i)
+    else:
+        policy.believe(state, arm)
+        if gone >= 0:
+            policy.believe(state, gone)
 
 
 def root_window(horizon: int, phases: int) -> int:

@@ -1,0 +1,86 @@
+"""`driftbandit theory`: what the theorems promise one policy in one world, and what is measured."""
+
+import argparse
+import textwrap
+from typing import Any
+
+from driftbandit import spec
+from driftbandit.commands._shared import add_example, need_lab, print_table, whole
+
+_EXAMPLES = """\
+  driftbandit theory --env "Abrupt(n_arms=5, horizon=100000, phases=10)" --policy ds-ts.tuned
+      facts of the world, bounds with their conditions, and a paragraph in plain words
+
+  driftbandit theory --env "Smooth(n_arms=5, horizon=10000, sigma=0.001)" --policy "ds-ts(gamma=0.9)" --measure 100
+      the same with the regret of 100 runs, and the best gamma by simulation
+
+  driftbandit theory --env "AbruptGap(n_arms=5, phases=10, gap=0.1)" --policy ds-ts.tuned --measure 40 --figure bound.svg
+      bound against measured regret over the horizon, on a logarithmic axis
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command to argparse."""
+    parser = add_example(subparsers, "theory", "say what the theorems promise a policy in a world", _EXAMPLES)
+    parser.add_argument("--env", default="Abrupt()", metavar="TEXT", help='the environment\'s text (default: "Abrupt()")')
+    parser.add_argument("--policy", default="ds-ts", metavar="TEXT", help="the policy's text (default: ds-ts)")
+    parser.add_argument(
+        "--measure", type=whole(4), metavar="RUNS", help="play this many runs, and look for the best gamma of DS-TS"
+    )
+    parser.add_argument("--figure", metavar="FILE.svg", help="draw bound and measured regret over T; needs --measure")
+    parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
+    parser.add_argument("--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Diagnose, bound, measure, and say it in words."""
+    need_lab("numba", "scipy", *(["matplotlib"] if args.figure else []))
+    from driftbandit.lab.promise import promise
+
+    if args.figure and not args.measure:
+        raise ValueError("--figure shows measured regret beside the bounds: add --measure 40 or so.")
+    world = spec.parse_environment(args.env)
+    policy = spec.parse_policy(args.policy, world=world)
+    found = promise(world, policy, args.measure or 0, args.seed, args.workers)
+    print(f"{world!r}\n{policy!r}\n")
+    print_table(["quantity", "value", "what it is"], [list(fact) for fact in found.facts], "the world (as run 0 meets it)")
+    print()
+    _bounds(found)
+    print()
+    rows = [[order.policy, order.formula, _power(order.log10)] for order in found.orders.values()]
+    print_table(["policy", "order of regret", "its size here"], rows, "Table 1 of the paper: orders without constants or logarithms")
+    print("\n" + textwrap.fill(found.paragraph(), 110))
+    if args.figure:
+        _figure(args, world, found)
+
+
+def _bounds(found: Any) -> None:
+    rows = []
+    for bound in [*found.bounds, found.floor]:
+        verdict = "vacuous" if bound.vacuous else ("says something" if bound.holds else "conditions fail")
+        above = found.gap_to(bound)
+        sign = ">= " if bound.lower else "<= "
+        measured = "-" if above is None else f"10^{above:+.1f} times"
+        rows.append([bound.name, bound.scope, sign + _power(bound.log10), verdict, measured])
+    print_table(["statement", "for", "bound", "verdict", "measured regret x"], rows, "what is proved (vacuous: not below T)")
+    failed = dict.fromkeys(f"{bound.name}: {c}" for bound in found.bounds for c in bound.conditions if not c.holds)
+    for line in failed:
+        print(f"  {line}")
+
+
+def _power(log10: float | None) -> str:
+    if log10 is None:
+        return "undefined"
+    return f"10^{log10:.2f}" if abs(log10) >= 6.0 else f"{10.0**log10:.4g}"
+
+
+def _figure(args: argparse.Namespace, world: Any, found: Any) -> None:
+    from driftbandit.lab import bound_figure
+
+    points = bound_figure.measure(world, lambda w: spec.parse_policy(args.policy, world=w), args.measure, args.seed)
+    beyond = bound_figure.far(
+        found.found.phases, found.found.gap, found.found.mu_max, found.policy.tau_max, found.found.suboptimal_arms
+    )
+    title = f"DS-TS, {world.n_arms} arms, {found.found.phases} phases, smallest gap {found.found.gap:.3g}, {args.measure} runs"
+    for path in bound_figure.save_bounds(points, beyond, args.figure, title):
+        print(f"wrote {path}")

@@ -1,0 +1,108 @@
+"""Where compiled loops are kept, so that the next process starts at once, and never with old code.
+
+Three traps, and the answers used here:
+* Numba's disk cache looks only at the file of the outermost function, so an edited policy would go on running its old
+  code. The place in the cache is named by a digest of every source the loop is made from.
+* A cache index that has seen a user's own class cannot be read where that class does not exist. Loops with classes from
+  outside the package are compiled afresh in each process.
+* A home directory may be read-only. The cache then goes to a temporary directory."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+
+from driftbandit import draws, numerics
+from driftbandit.lab import kernel, loop, rows, streams
+from driftbandit.lab.kernel import OPTIONS
+
+
+def sources(classes: Iterable[type]) -> list[Path]:
+    """The files whose change could change the compiled loop: the engine's, the classes' own, and what those take from
+    the package."""
+    modules = {module.__name__ for module in (draws, numerics, loop, kernel, rows, streams)}
+    todo = [cls.__module__ for cls in classes]
+    while todo:
+        name = todo.pop()
+        if name in modules or not name.startswith("driftbandit."):
+            continue
+        modules.add(name)
+        for value in vars(sys.modules[name]).values():
+            todo.append(getattr(value, "__module__", None) or "")
+    return sorted(Path(str(sys.modules[name].__file__)) for name in modules)
+
+
+def source_digest(classes: Iterable[type]) -> str:
+    """A digest of those files and of the compilers' versions: another digest, another place in the cache."""
+    digest = hashlib.sha256()
+    for path in sources(classes):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    digest.update(f"{numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
+    return digest.hexdigest()[:16]
+
+
+def cache_root() -> Path:
+    """Where compiled loops are kept: $DRIFTBANDIT_CACHE, else the user's cache directory, else a temporary one."""
+    chosen, home = os.environ.get("DRIFTBANDIT_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    base = Path(chosen) if chosen else Path(home or Path.home() / ".cache") / "driftbandit"
+    for root in (base, Path(tempfile.gettempdir()) / f"driftbandit-{os.getuid() if hasattr(os, 'getuid') else 'user'}"):
+        with contextlib.suppress(OSError):
+            root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=root):
+                return root
+    return Path(tempfile.mkdtemp(prefix="driftbandit-"))
+
+
+def _prune(root: Path, keep: int = 400) -> None:
+    """Forget the oldest places in the cache, so that it does not grow with every edit for ever."""
+    with contextlib.suppress(OSError):
+        places = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in places[keep:]:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _numba_cache(directory: Path) -> Iterator[None]:
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(directory)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+_dispatchers: dict[str, Any] = {}
+
+
+def compiled_advance(*tuples: Any) -> Any:
+    """`advance` as machine code for these policies, states and worlds, on demand: kept on disk if every class
+    involved is the package's own, otherwise for this process only."""
+    classes = {cls for value in tuples for cls in _classes_in(value)}
+    own = all(cls.__module__.split(".")[0] == "driftbandit" for cls in classes)
+    place = source_digest(classes) if own else "fresh"
+    if place not in _dispatchers:
+        if own:
+            root = cache_root()
+            _prune(root)
+            with _numba_cache(root / f"kernels-{place}"):
+                _dispatchers[place] = numba.njit(nogil=True, cache=True, **OPTIONS)(loop.advance)
+        else:
+            _dispatchers[place] = numba.njit(nogil=True, **OPTIONS)(loop.advance)
+    return _dispatchers[place]
+
+
+def _classes_in(value: Any) -> set[type]:
+    """The classes of the tuples a tuple is made of, itself included."""
+    if not isinstance(value, tuple):
+        return set()
+    own = set() if type(value) is tuple else {type(value)}
+    return own.union(*(_classes_in(item) for item in value)) if value else own

@@ -1,0 +1,117 @@
+"""The streams of compiled code: the numbers of `driftbandit.draws`, hashed as they are asked for or some rounds
+ahead."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.draws import Draws, beta_from, round_key
+from driftbandit.lab.kernel import register
+from driftbandit.lab.rows import LaneArray
+
+AHEAD = 8  # rounds whose draws are computed together when a run plays alone: one AVX-512 register of float64
+
+
+class KeyStream(NamedTuple):
+    """A stream whose numbers are hashed as they are asked for: one run's, or one a lane."""
+
+    keys: Any
+
+    def at(self, t: int) -> Any:
+        """The numbers of round t."""
+        return Draws(round_key(self.keys[0], t))
+
+
+class AheadStream(NamedTuple):
+    """A single run's stream that computes the normals of eight rounds at once, since nothing in them depends on what is
+    learnt meanwhile."""
+
+    keys: Any
+    steps: Any  # 0, 1, .. as a row
+    filled: Any  # first round of the block held, for normals and for Beta material
+    normal_rows: Any
+    material_rows: Any
+
+    def at(self, t: int) -> Any:
+        """The numbers of round t."""
+        return AheadDraws(round_key(self.keys[0], t), t, self)
+
+
+class AheadDraws(NamedTuple):
+    """One round of an `AheadStream`; the same numbers as `Draws` gives."""
+
+    key: Any
+    t: Any
+    stream: Any
+
+    def block_keys(self, first: int) -> Any:
+        """The keys of the block's rounds, as a row."""
+        return round_key(self.stream.keys[0], self.stream.steps[0] + first)
+
+    def uniform(self, slot: int) -> Any:
+        """As `Draws.uniform`."""
+        return Draws(self.key).uniform(slot)
+
+    def normal(self, slot: int) -> Any:
+        """As `Draws.normal`."""
+        return Draws(self.key).normal(slot)
+
+    def spare(self, attempt: int) -> Any:
+        """As `Draws.spare`."""
+        return Draws(self.key).spare(attempt)
+
+    def beta(self, a: float, b: float, slot: int) -> float:
+        """As `Draws.beta`."""
+        return Draws(self.key).beta(a, b, slot)
+
+    def normals(self, out: Any) -> None:
+        """As `Draws.normals`, from the block."""
+        column = self.t % AHEAD
+        first = self.t - column
+        if self.stream.filled[0] != first:
+            Draws(self.block_keys(first)).normals(self.stream.normal_rows)
+            self.stream.filled[0] = first
+        for i in range(len(out)):
+            out[i] = self.stream.normal_rows.store[i, column]
+
+    def betas(self, a: Any, b: Any, out: Any) -> None:
+        """As `Draws.betas`, from the block."""
+        column = self.t % AHEAD
+        first = self.t - column
+        rows_ = self.stream.material_rows
+        if self.stream.filled[1] != first:
+            block = Draws(self.block_keys(first))
+            for arm in range(len(out)):
+                x, y, u, v = block.beta_material(arm)
+                rows_[4 * arm] = x
+                rows_[4 * arm + 1] = y
+                rows_[4 * arm + 2] = u
+                rows_[4 * arm + 3] = v
+            self.stream.filled[1] = first
+        held = rows_.store
+        for arm in range(len(out)):
+            out[arm] = beta_from(
+                self,
+                a[arm],
+                b[arm],
+                arm,
+                held[4 * arm, column],
+                held[4 * arm + 1, column],
+                held[4 * arm + 2, column],
+                held[4 * arm + 3, column],
+            )
+
+
+for _cls in (Draws, KeyStream, AheadStream, AheadDraws):
+    register(_cls)
+
+
+def ahead_stream(key: int, n_arms: int) -> AheadStream:
+    """The stream of a run that plays alone, with room for its blocks."""
+    return AheadStream(
+        np.array([key], np.uint64),
+        LaneArray(np.arange(AHEAD, dtype=np.int64).reshape(1, AHEAD)),
+        np.full(2, -1, np.int64),
+        LaneArray(np.zeros((n_arms, AHEAD))),
+        LaneArray(np.zeros((4 * n_arms, AHEAD))),
+    )

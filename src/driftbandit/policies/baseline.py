@@ -1,0 +1,194 @@
+"""Yardsticks to measure policies by: chance, one arm for ever, the best arm always, and greedy play with a coin."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import checked, within
+from driftbandit.forgetting import DISCOUNT, Forgetting
+from driftbandit.numerics import argmax_fair
+
+
+class UniformState(NamedTuple):
+    """The same chance for every arm."""
+
+    chances: Any
+
+
+@checked
+class Uniform(NamedTuple):
+    """Every arm with the same probability, whatever happens: what a policy must beat to be worth its while.
+
+    Nothing to learn, hence nothing to forget. Its regret is linear: the average gap a round. Of use for collecting data that all arms can
+    be judged by afterwards."""
+
+    short = "uniform"
+    forgets = "learns nothing"
+    knows = "nothing"
+    cost = "O(1)"
+    reference = "-"
+
+    def init(self, n_arms: int) -> UniformState:
+        """Equal chances."""
+        return UniformState(np.full(n_arms, 1.0 / n_arms))
+
+    def choose(self, state: UniformState, t: int, rng: Any) -> Any:
+        """Any arm."""
+        return int(rng.uniform(0) * len(state.chances))
+
+    def learn(self, state: UniformState, t: int, arm: Any, reward: Any) -> None:
+        """Nothing."""
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "Uniform":
+        """There is nothing to tune."""
+        return cls()
+
+
+class ScoresState(NamedTuple):
+    """1 for the arm that is played, 0 for others."""
+
+    scores: Any
+
+
+@checked
+class FixedArm(NamedTuple):
+    """One arm for ever: what the business does today, or the best arm in hindsight if one knows it.
+
+    In a world that changes its regret is linear, yet many a policy that forgets too fast does worse."""
+
+    short = "fixed"
+    forgets = "learns nothing"
+    knows = "the arm"
+    cost = "O(1)"
+    reference = "-"
+
+    arm: Annotated[int, within(">= 0")] = 0  # the arm to play, counted from 0
+
+    def init(self, n_arms: int) -> ScoresState:
+        """The arm, if there is such an arm."""
+        if self.arm >= n_arms:
+            raise ValueError(f"FixedArm needs an arm from 0 to {n_arms - 1} here; got {self.arm}.")
+        scores = np.zeros(n_arms)
+        scores[self.arm] = 1.0
+        return ScoresState(scores)
+
+    def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
+        """The arm."""
+        return self.arm
+
+    def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
+        """Nothing."""
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "FixedArm":
+        """There is nothing to tune."""
+        return cls()
+
+
+@checked
+class Oracle(NamedTuple):
+    """The best arm in every round, by looking into the world: regret 0, in simulations only.
+
+    The simulator gives it the world through `bound`; anywhere else there is none to look into, and it says so."""
+
+    short = "oracle"
+    forgets = "needs no memory"
+    knows = "the mean of every arm in every round"
+    cost = "O(K)"
+    reference = "-"
+
+    def bound(self, world: Any) -> "BoundOracle":
+        """The oracle of this world."""
+        return BoundOracle(world)
+
+    def init(self, n_arms: int) -> ScoresState:
+        """There is no world here."""
+        raise ValueError("Oracle only plays in simulations, where simulate() shows it the world; a live agent needs another policy.")
+
+    def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
+        """There is no world here, so the oracle cannot have been started."""
+        return 0
+
+    def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
+        """Nothing."""
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "Oracle":
+        """There is nothing to tune."""
+        return cls()
+
+
+class BoundOracle(NamedTuple):
+    """An `Oracle` that sees the world it plays in."""
+
+    world: Any
+
+    def init(self, n_arms: int) -> ScoresState:
+        """Nothing to remember; the scores stay 0."""
+        return ScoresState(np.zeros(n_arms))
+
+    def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
+        """The first of the arms with the largest mean in round t."""
+        return self.world.best_arm(t)
+
+    def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
+        """Nothing."""
+
+
+class EpsilonGreedyState(NamedTuple):
+    """What greedy play knows of each arm."""
+
+    pulls: Any  # discounted number of pulls
+    mean: Any  # discounted average reward
+    scores: Any  # scratch: the means, +inf for the arm explored or never played
+
+
+@checked
+class EpsilonGreedy(NamedTuple):
+    """Greedy with a coin: with probability `explore` any arm, else the one with the largest discounted mean.
+
+    Means lose a factor `gamma` of their evidence each round; an idle arm keeps its mean. Exploration goes on at the same rate for ever,
+    so regret is linear, with a small factor where gaps are large and changes rare: simple, predictable, for any reward scale.
+
+    No theory says how to set both parameters together; `tuned` takes DS-TS's gamma and leaves `explore` at a twentieth.
+
+    Reference: Sutton and Barto 2018, section 2.5, whose constant step size is close to a discounted mean."""
+
+    short = "eps-greedy"
+    forgets = "discounts every past reward by gamma a round; an idle arm keeps its mean"
+    knows = "how often the world changes, to set gamma and explore"
+    cost = "O(K)"
+    reference = "Sutton, Barto 2018"
+
+    explore: Annotated[float, within("[0, 1]")] = 0.05  # probability of playing any arm
+    gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
+
+    def init(self, n_arms: int) -> EpsilonGreedyState:
+        """No arm played yet."""
+        return EpsilonGreedyState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+
+    def choose(self, state: EpsilonGreedyState, t: int, rng: Any) -> Any:
+        """Toss the coin, then any arm or the largest mean; arms never played come first in greedy rounds."""
+        scores = state.scores
+        for arm in range(len(scores)):
+            scores[arm] = state.mean[arm] if state.pulls[arm] > 0.0 else math.inf
+        if rng.uniform(0) < self.explore:
+            explored = int(rng.uniform(1) * len(scores))
+            scores[explored] = math.inf
+            return explored
+        return argmax_fair(scores, rng)
+
+    def learn(self, state: EpsilonGreedyState, t: int, arm: Any, reward: Any) -> None:
+        """Discount everything, then add the reward to count and mean; the mean form for the reason given in DS-TS."""
+        pulls, mean = state.pulls, state.mean
+        for i in range(len(pulls)):
+            pulls[i] *= self.gamma
+        pulls[arm] += 1.0
+        mean[arm] += (reward - mean[arm]) / pulls[arm]
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "EpsilonGreedy":
+        """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
+        return cls(gamma=Forgetting.tuned(horizon, phases).gamma)

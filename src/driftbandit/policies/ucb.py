@@ -1,0 +1,232 @@
+"""Upper confidence bounds: play the arm that could be best, given how little is known of it."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import Domain, checked, within
+from driftbandit.forgetting import DISCOUNT
+from driftbandit.numerics import argmax_fair
+from driftbandit.policies.window import WINDOW, changes, log_window, slide
+
+XI: Domain = within("> 0", "The theory asks for more than 1/2.")
+
+
+class UCB1State(NamedTuple):
+    """What UCB1 knows of each arm."""
+
+    pulls: Any
+    sums: Any
+    mean: Any  # sums / pulls; +inf for an arm never played, which makes its index +inf
+    root: Any  # 1 / sqrt(pulls), 0 for an arm never played: a round then costs no root and no division an arm
+    scores: Any  # scratch: the indices of the last choice
+
+
+@checked
+class UCB1(NamedTuple):
+    """UCB1: play the largest mean + sqrt(explore ln t / k), k being the arm's number of pulls.
+
+    It never forgets, so it belongs where nothing changes: regret there is of order log(T), with explore = 2 for rewards in [0, 1]. Smaller
+    values explore less and often do better, without the guarantee. For other ranges scale `explore` by the square of the width.
+
+    Reference: Auer, Cesa-Bianchi and Fischer 2002."""
+
+    short = "ucb1"
+    forgets = "never"
+    knows = "the range of rewards"
+    cost = "O(K)"
+    reference = "Auer et al. 2002"
+
+    explore: Annotated[float, within(">= 0")] = 2.0  # how much weight uncertainty has
+
+    def init(self, n_arms: int) -> UCB1State:
+        """No arm played yet."""
+        zeros = np.zeros
+        return UCB1State(zeros(n_arms), zeros(n_arms), np.full(n_arms, math.inf), zeros(n_arms), zeros(n_arms))
+
+    def choose(self, state: UCB1State, t: int, rng: Any) -> Any:
+        """The largest index, a fair choice among equal ones; arms never played come first."""
+        scores, mean, root = state.scores, state.mean, state.root
+        width = math.sqrt(self.explore * math.log(max(t, 1)))
+        for arm in range(len(scores)):
+            scores[arm] = mean[arm] + width * root[arm]
+        return argmax_fair(scores, rng)
+
+    def learn(self, state: UCB1State, t: int, arm: Any, reward: Any) -> None:
+        """Count and add. The mean is sum / count, not a running mean: for 0/1 rewards equal records then tie exactly, as they should."""
+        state.pulls[arm] += 1.0
+        state.sums[arm] += reward
+        state.mean[arm] = state.sums[arm] / state.pulls[arm]
+        state.root[arm] = 1.0 / math.sqrt(state.pulls[arm])
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "UCB1":
+        """There is nothing to tune."""
+        return cls()
+
+
+class DiscountedUCBState(NamedTuple):
+    """What a discounted bound knows of each arm."""
+
+    pulls: Any  # discounted number of pulls
+    mean: Any  # discounted average reward
+    total: Any  # discounted number of rounds
+    scores: Any  # scratch: the indices of the last choice
+
+
+@checked
+class DiscountedUCB(NamedTuple):
+    """Discounted UCB (D-UCB): upper confidence bounds from counts and means that lose a factor `gamma` each round.
+
+    The index is mean + 2 reward_max sqrt(xi ln n / N), N the arm's discounted pulls and n those of all arms. As N fades the bonus of
+    an idle arm grows without limit, so every arm is played again and again: at gamma = 0.9975 each must hold several of the 400 rounds in
+    memory, which with 30 arms is a large share of all play. Suited to few arms, rewards in [0, reward_max], abrupt changes.
+
+    With Υ changes in T rounds and gamma = 1 - sqrt(Υ/T) / (4 reward_max), which `tuned` computes, the regret is of order
+    sqrt(TΥ) log(T). `xi` must exceed 1/2 for the proof; 2/3 is what the paper of DS-TS took. At gamma = 1, xi = 1/2 this is UCB1.
+
+    Reference: Kocsis and Szepesvári 2006; Garivier and Moulines 2011."""
+
+    short = "d-ucb"
+    forgets = "discounts every past reward by gamma a round; an idle arm's bonus grows until it is played"
+    knows = "how often the world changes, to set gamma; the range of rewards"
+    cost = "O(K)"
+    reference = "Garivier, Moulines 2011"
+
+    gamma: Annotated[float, DISCOUNT] = 0.9975  # discount a round
+    xi: Annotated[float, XI] = 2.0 / 3.0  # how much weight uncertainty has
+    reward_max: Annotated[float, within("> 0")] = 1.0  # rewards lie in [0, reward_max]
+
+    def init(self, n_arms: int) -> DiscountedUCBState:
+        """No arm played yet."""
+        return DiscountedUCBState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(1), np.zeros(n_arms))
+
+    def choose(self, state: DiscountedUCBState, t: int, rng: Any) -> Any:
+        """The largest index, a fair choice among equal ones.
+
+        A count of 0 means never played, or idle for so long that the count underflowed: either way the arm must be tried."""
+        scores, pulls, mean = state.scores, state.pulls, state.mean
+        budget = self.xi * math.log(max(state.total[0], 1.0))
+        width = 2.0 * self.reward_max
+        for arm in range(len(scores)):
+            scores[arm] = mean[arm] + width * math.sqrt(budget / pulls[arm]) if pulls[arm] > 0.0 else math.inf
+        return argmax_fair(scores, rng)
+
+    def learn(self, state: DiscountedUCBState, t: int, arm: Any, reward: Any) -> None:
+        """Discount everything, then add the reward to count and mean; the mean form for the reason given in DS-TS."""
+        pulls, mean = state.pulls, state.mean
+        state.total[0] = self.gamma * state.total[0] + 1.0
+        for i in range(len(pulls)):
+            pulls[i] *= self.gamma
+        pulls[arm] += 1.0
+        mean[arm] += (reward - mean[arm]) / pulls[arm]
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0, reward_max: float = 1.0) -> "DiscountedUCB":
+        """gamma = 1 - sqrt(changes / horizon) / (4 reward_max)."""
+        return cls(discount(horizon, changes(phases), 4.0 * reward_max), reward_max=reward_max)
+
+    @classmethod
+    def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "DiscountedUCB":
+        """The paper's gamma = 1 - sqrt(phases / horizon) / 4, with one phase in smooth worlds."""
+        return cls(discount(horizon, 1 if smooth else phases, 4.0))
+
+    @classmethod
+    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "DiscountedUCB":
+        """The authors' code: a 16th in place of a quarter, and a 12th of sqrt(1 / horizon) in smooth worlds."""
+        return cls(discount(horizon, 1, 12.0) if smooth else discount(horizon, phases, 16.0))
+
+
+class SlidingUCBState(NamedTuple):
+    """What a sliding bound knows of each arm, and the rounds it knows it from."""
+
+    pulls: Any  # pulls within the window
+    sums: Any  # rewards within the window
+    mean: Any  # sums / pulls; +inf for an arm not in the window, which makes its index +inf
+    root: Any  # 1 / sqrt(pulls), 0 for an arm not in the window
+    scores: Any  # scratch: the indices of the last choice
+    arms: Any  # the ring of the last rounds, see `window`
+    rewards: Any
+    place: Any
+
+
+@checked
+class SlidingUCB(NamedTuple):
+    """Sliding-window UCB (SW-UCB): upper confidence bounds from the last `window` rounds only.
+
+    The index is S/N + reward_max sqrt(xi ln min(t, window) / N), with N pulls and sum S within the window. An arm that left the window is
+    played at once, so every arm is played at least once a window. Suited to few arms, rewards in [0, reward_max], abrupt changes.
+
+    With Υ changes in T rounds and window = 2 reward_max sqrt(T ln T / Υ), which `tuned` computes, the regret is of order
+    sqrt(TΥ) log(T). `xi` must exceed 1/2 for the proof. With a window of T rounds and xi = 2 this is UCB1. The minimum belongs inside
+    the logarithm; the code of the DS-TS paper takes min(ln t, window), in which the window has no part.
+
+    Reference: Garivier and Moulines 2011."""
+
+    short = "sw-ucb"
+    forgets = "all rounds older than the window; an arm not in it is played at once"
+    knows = "how often the world changes, to set the window; the range of rewards"
+    cost = "O(K), memory O(window)"
+    reference = "Garivier, Moulines 2011"
+
+    window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
+    xi: Annotated[float, XI] = 2.0 / 3.0  # how much weight uncertainty has
+    reward_max: Annotated[float, within("> 0")] = 1.0  # rewards lie in [0, reward_max]
+
+    def init(self, n_arms: int) -> SlidingUCBState:
+        """No arm played yet, the window empty."""
+        return empty_window(n_arms, self.window)
+
+    def choose(self, state: SlidingUCBState, t: int, rng: Any) -> Any:
+        """The largest index, a fair choice among equal ones; arms not in the window come first."""
+        scores, mean, root = state.scores, state.mean, state.root
+        width = self.reward_max * math.sqrt(self.xi * math.log(max(min(t, self.window), 1)))
+        for arm in range(len(scores)):
+            scores[arm] = mean[arm] + width * root[arm]
+        return argmax_fair(scores, rng)
+
+    def learn(self, state: SlidingUCBState, t: int, arm: Any, reward: Any) -> None:
+        """Slide the window by one round; only two arms change."""
+        slide(self, state, arm, reward)
+
+    def believe(self, state: SlidingUCBState, arm: Any) -> None:
+        """Mean and width of one arm."""
+        pulls = state.pulls[arm]
+        if pulls > 0.0:
+            state.mean[arm] = state.sums[arm] / pulls
+            state.root[arm] = 1.0 / math.sqrt(pulls)
+        else:
+            state.mean[arm] = math.inf
+            state.root[arm] = 0.0
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0, reward_max: float = 1.0) -> "SlidingUCB":
+        """window = 2 reward_max sqrt(horizon ln(horizon) / changes)."""
+        return cls(log_window(horizon, changes(phases), 2.0 * reward_max), reward_max=reward_max)
+
+    @classmethod
+    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingUCB":
+        """The window of the authors' code, 6 sqrt(horizon ln(horizon) / phases); none of their figures uses it."""
+        return cls(log_window(horizon, 1 if smooth else phases, 6.0))
+
+
+def discount(horizon: int, count: int, divisor: float) -> float:
+    """1 - sqrt(count / horizon) / divisor, the form of every discount proposed for D-UCB."""
+    if horizon < 1 or count < 1 or count > horizon:
+        raise ValueError(f"Tuning needs 1 <= phases <= horizon; got horizon={horizon!r}, phases={count!r}.")
+    return 1.0 - math.sqrt(count / horizon) / divisor
+
+
+def empty_window(n_arms: int, window: int) -> SlidingUCBState:
+    """The state of a sliding bound before the first round."""
+    return SlidingUCBState(
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.full(n_arms, math.inf),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(window, np.int64),
+        np.zeros(window),
+        np.zeros(2, np.int64),
+    )

@@ -1,0 +1,223 @@
+"""Bandits whose means rise to one peak and fall again along a line of arms: only the peak's neighbours need comparing."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core import checked
+from driftbandit.numerics import argmax_fair, compilable, kl_ucb
+from driftbandit.policies.kl_ucb import C, log_budget
+from driftbandit.policies.window import WINDOW, changes, log_window, slide
+
+
+@compilable
+def compare(state: Any, leader: int, budget: float, rng: Any) -> int:
+    """The largest kl-UCB index among the leader and its neighbours, equal ones drawn fairly.
+
+    Other arms get their mean less 2 as a score, which is below every index: it ranks them where none of the three can be played."""
+    scores, pulls, mean = state.scores, state.pulls, state.mean
+    first = max(leader - 1, 0)
+    last = min(leader + 1, len(scores) - 1)
+    for arm in range(len(scores)):
+        scores[arm] = mean[arm] - 2.0
+    ties = 0
+    best = first
+    for arm in range(first, last + 1):
+        scores[arm] = kl_ucb(mean[arm], budget / pulls[arm]) if pulls[arm] > 0.0 else math.inf
+        if scores[arm] > scores[best] or ties == 0:
+            best = arm
+            ties = 1
+        elif scores[arm] == scores[best]:
+            ties += 1
+    if ties == 1:
+        return best
+    skip = int(rng.uniform(3) * ties)  # not TIES: that number may have chosen the leader already
+    for arm in range(best, last + 1):
+        if scores[arm] == scores[best]:
+            if skip == 0:
+                return arm
+            skip -= 1
+    return best
+
+
+class OSUBState(NamedTuple):
+    """What OSUB knows of each arm."""
+
+    pulls: Any
+    sums: Any
+    mean: Any  # sums / pulls; +inf for an arm never played, which must be played before anything else
+    led: Any  # rounds in which the arm was the leader
+    leader: Any  # scratch: the leader of this round, -1 if there is none
+    scores: Any  # scratch: the indices of the last choice
+
+
+@checked
+class OSUB(NamedTuple):
+    """OSUB: find the peak of a line of arms by comparing the best-looking arm with its two neighbours.
+
+    The leader is the arm with the largest mean. Every third round it leads it is played itself, otherwise the largest kl-UCB
+    index among it and its neighbours, with the leader's own count of rounds in the logarithm. It never forgets.
+
+    It needs means that are unimodal along 0, 1, .., K-1 (prices, rates, doses), and rewards in [0, 1]. Where that holds and
+    nothing changes, the regret is of order log(T) with a constant that does not grow with K. The proof wants c = 3, practice c = 0.
+
+    Reference: Combes and Proutière 2014. The details here are checked against a public implementation, not word by word against the article."""
+
+    short = "osub"
+    forgets = "never"
+    knows = "that means are unimodal along the arms' order; the range of rewards"
+    cost = "O(K), three indices"
+    reference = "Combes, Proutière 2014"
+
+    c: Annotated[float, C] = 0.0  # weight of ln ln
+
+    def init(self, n_arms: int) -> OSUBState:
+        """No arm played yet."""
+        return OSUBState(
+            np.zeros(n_arms),
+            np.zeros(n_arms),
+            np.full(n_arms, math.inf),
+            np.zeros(n_arms, np.int64),
+            np.full(1, -1, np.int64),
+            np.zeros(n_arms),
+        )
+
+    def choose(self, state: OSUBState, t: int, rng: Any) -> Any:
+        """Arms never played in order of index; then the leader, or the best bound around it."""
+        scores, mean = state.scores, state.mean
+        state.leader[0] = -1
+        for arm in range(len(mean)):
+            scores[arm] = mean[arm]
+        for arm in range(len(mean)):
+            if mean[arm] == math.inf:
+                return arm
+        leader = argmax_fair(mean, rng)
+        state.leader[0] = leader
+        led = state.led[leader]
+        if led % (min(2, len(mean) - 1) + 1) == 0:
+            scores[leader] = math.inf
+            return leader
+        return compare(state, leader, log_budget(led + 1, self.c), rng)
+
+    def learn(self, state: OSUBState, t: int, arm: Any, reward: Any) -> None:
+        """Count the reward, and the round for the leader that `choose` found."""
+        state.pulls[arm] += 1.0
+        state.sums[arm] += reward
+        state.mean[arm] = state.sums[arm] / state.pulls[arm]
+        if state.leader[0] >= 0:
+            state.led[state.leader[0]] += 1
+        state.leader[0] = -1
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "OSUB":
+        """There is nothing to tune."""
+        return cls()
+
+
+class SlidingOSUBState(NamedTuple):
+    """What SW-OSUB knows of each arm, and the rounds it knows it from."""
+
+    pulls: Any  # pulls within the window
+    sums: Any  # rewards within the window
+    mean: Any  # sums / pulls; -inf for an arm not in the window, which cannot lead
+    seen: Any  # 1 for an arm ever played, else 0
+    led: Any  # rounds led since the start
+    lately: Any  # rounds led within the window
+    leader: Any  # scratch: the leader of this round, -1 if there is none
+    scores: Any  # scratch: the indices of the last choice
+    leaders: Any  # the leaders of the last rounds, in step with the ring
+    arms: Any  # the ring of the last rounds, see `window`
+    rewards: Any
+    place: Any
+
+
+@checked
+class SlidingOSUB(NamedTuple):
+    """SW-OSUB: OSUB from the last `window` rounds only, to follow a peak that wanders along the line.
+
+    A neighbour of the leader that left the window is played as soon as the neighbourhood is compared; arms further away are not
+    revisited, and need not be while means stay unimodal and move slowly. Suited to the smooth worlds of the paper, whose means
+    are unimodal in the arm; an abrupt jump of the peak has to be climbed to arm by arm. Rewards in [0, 1].
+
+    Its inventors bound the regret under drift by σ a round. Their window, σ**(-3/4) ln(1/σ) / 8, is unconfirmed, and so is σ**(-4/5), the
+    value met in experiments: `tuned_smooth`. `tuned` borrows SW-UCB's window. Which rounds count where is settled as
+    follows: every third round led since the start plays the leader, the logarithm counts rounds led within the window.
+
+    Reference: Combes and Proutière 2014, with the reservation made for `OSUB`."""
+
+    short = "sw-osub"
+    forgets = "all rounds older than the window"
+    knows = "that means are unimodal along the arms' order; how fast they move, to set the window"
+    cost = "O(K), three indices, memory O(window)"
+    reference = "Combes, Proutière 2014"
+
+    window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
+    c: Annotated[float, C] = 0.0  # weight of ln ln
+
+    def init(self, n_arms: int) -> SlidingOSUBState:
+        """No arm played yet, the window empty."""
+        return SlidingOSUBState(
+            np.zeros(n_arms),
+            np.zeros(n_arms),
+            np.full(n_arms, -math.inf),
+            np.zeros(n_arms, np.int64),
+            np.zeros(n_arms, np.int64),
+            np.zeros(n_arms, np.int64),
+            np.full(1, -1, np.int64),
+            np.zeros(n_arms),
+            np.full(self.window, -1, np.int64),
+            np.zeros(self.window, np.int64),
+            np.zeros(self.window),
+            np.zeros(2, np.int64),
+        )
+
+    def choose(self, state: SlidingOSUBState, t: int, rng: Any) -> Any:
+        """Arms never played in order of index; then the leader, or the best bound around it."""
+        scores, mean = state.scores, state.mean
+        state.leader[0] = -1
+        for arm in range(len(mean)):
+            scores[arm] = mean[arm]
+        for arm in range(len(mean)):
+            if state.seen[arm] == 0:
+                scores[arm] = math.inf
+                return arm
+        leader = argmax_fair(mean, rng)
+        state.leader[0] = leader
+        if state.led[leader] % (min(2, len(mean) - 1) + 1) == 0:
+            scores[leader] = math.inf
+            return leader
+        return compare(state, leader, log_budget(state.lately[leader] + 1, self.c), rng)
+
+    def learn(self, state: SlidingOSUBState, t: int, arm: Any, reward: Any) -> None:
+        """Slide both rings by one round: the leaders first, since the position is moved by the other."""
+        here = state.place[0]
+        gone = state.leaders[here]
+        if gone >= 0:
+            state.lately[gone] -= 1
+        leader = state.leader[0]
+        state.leaders[here] = leader
+        if leader >= 0:
+            state.lately[leader] += 1
+            state.led[leader] += 1
+        state.leader[0] = -1
+        state.seen[arm] = 1
+        slide(self, state, arm, reward)
+
+    def believe(self, state: SlidingOSUBState, arm: Any) -> None:
+        """The mean of one arm, which rounding errors may not push out of [0, 1]."""
+        pulls = state.pulls[arm]
+        state.mean[arm] = min(max(state.sums[arm] / pulls, 0.0), 1.0) if pulls > 0.0 else -math.inf
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingOSUB":
+        """window = 2 sqrt(horizon ln(horizon) / changes), borrowed from SW-UCB."""
+        return cls(log_window(horizon, changes(phases)))
+
+    @classmethod
+    def tuned_smooth(cls, sigma: float, practice: bool = False) -> "SlidingOSUB":
+        """For means that move by at most `sigma` a round: sigma**(-3/4) ln(1/sigma) / 8, or sigma**(-4/5) as in practice."""
+        if not 0.0 < sigma < 1.0:
+            raise ValueError(f"sigma, the largest change of a mean in a round, needs to be in (0, 1); got {sigma!r}.")
+        rounds = sigma ** (-4.0 / 5.0) if practice else sigma ** (-3.0 / 4.0) * math.log(1.0 / sigma) / 8.0
+        return cls(max(1, int(rounds)))

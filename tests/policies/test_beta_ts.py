@@ -1,0 +1,190 @@
+"""Beta Thompson sampling against its twins, its invariants (2.2, 2.4, 2.5 of the specification) and numbers checkable by hand.
+
+All seeds are fixed: a test that passes keeps passing."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driftbandit.environments.abrupt import Abrupt
+from driftbandit.lab.simulate import simulate
+from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
+from driftbandit.state import to_lists
+from harness import abrupt_means, assert_same_as_twin, play, rewards
+
+QUICK = [
+    BetaTS(),
+    DiscountedBetaTS(gamma=0.97),
+    DiscountedBetaTS(gamma=0.97, optimistic=True),
+    SlidingTS(window=40),
+]
+ODD = [
+    BetaTS(prior_wins=0.3, prior_losses=2.0, binarize=True),
+    DiscountedBetaTS(gamma=0.5, optimistic=True, binarize=True, prior_wins=0.5),
+    DiscountedBetaTS(gamma=1.0),
+    SlidingTS(window=1),
+    SlidingTS(window=2, binarize=True),
+    SlidingTS(window=7, prior_wins=0.4, prior_losses=3.0),
+    SlidingTS(window=5000),
+]
+STEPS = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), max_size=60)
+BITS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 1.0])), max_size=60)
+
+
+def taught(policy, steps, n_arms=4):
+    state = to_lists(policy.init(n_arms))
+    for t, (arm, reward) in enumerate(steps):
+        policy.learn(state, t, arm, reward)
+    return state
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+@pytest.mark.parametrize("world", ["abrupt", "smooth"])
+@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize("policy", QUICK, ids=repr)
+def test_beta_policies_choose_the_arms_of_their_twins(policy, n_arms, world, kind):
+    # The twin of TS sums its whole history in every round, so it gets fewer of them.
+    rounds = 400 if isinstance(policy, BetaTS) else 2000 if n_arms < 30 else 600
+    assert_same_as_twin(policy, n_arms, rounds, seed=n_arms, world=world, kind=kind)
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+@pytest.mark.parametrize("policy", ODD, ids=repr)
+def test_odd_parameters_follow_the_twin_too(policy, kind):
+    assert_same_as_twin(policy, 5, 500, seed=3, kind=kind)
+    assert_same_as_twin(policy, 7, 4, seed=4, world="smooth", kind=kind)  # fewer rounds than arms
+
+
+@pytest.mark.parametrize("policy", [BetaTS(binarize=True), DiscountedBetaTS(gamma=0.98, optimistic=True), SlidingTS(window=60)], ids=repr)
+def test_compiled_and_interpreted_beta_policies_choose_the_same_arms(policy):
+    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
+    compiled, plain = (simulate(policy, world, runs=1, trajectories=True, compiled=flag) for flag in (True, False))
+    assert (compiled.arms == plain.arms).all()
+
+
+def test_three_rewards_give_the_posteriors_one_computes_by_hand():
+    steps = [(0, 1.0), (1, 0.0), (0, 0.0)]
+    ts, dts, sw = (taught(policy, steps, 2) for policy in (BetaTS(), DiscountedBetaTS(gamma=0.5), SlidingTS(window=2)))
+    assert (ts.a, ts.b) == ([2.0, 1.0], [2.0, 2.0])
+    assert (dts.wins, dts.losses) == ([0.25, 0.0], [1.0, 0.5])
+    assert (dts.a, dts.b) == ([1.25, 1.0], [2.0, 1.5])
+    assert (sw.sums, [n - s for n, s in zip(sw.pulls, sw.sums, strict=True)]) == ([0.0, 0.0], [1.0, 1.0])
+
+
+@given(STEPS)
+def test_wins_and_losses_add_up_to_the_rounds_played(steps):
+    state = taught(BetaTS(), steps)
+    assert sum(state.wins) + sum(state.losses) == pytest.approx(len(steps), abs=1e-9)
+
+
+@given(STEPS, st.floats(0.01, 0.999))
+def test_discounted_evidence_adds_up_to_a_geometric_sum(steps, gamma):
+    state = taught(DiscountedBetaTS(gamma=gamma), steps)
+    assert sum(state.wins) + sum(state.losses) == pytest.approx((1 - gamma ** len(steps)) / (1 - gamma), rel=1e-9)
+
+
+@given(STEPS, st.integers(1, 30))
+def test_an_idle_arm_returns_to_the_prior_at_the_rate_gamma(steps, idle):
+    policy = DiscountedBetaTS(gamma=0.9, prior_wins=2.0, prior_losses=3.0)
+    before = taught(policy, steps)
+    after = taught(policy, steps + [(0, 1.0)] * idle)
+    for arm in (1, 2, 3):
+        assert after.a[arm] == pytest.approx(2.0 + 0.9**idle * before.wins[arm], rel=1e-12)
+        assert after.b[arm] == pytest.approx(3.0 + 0.9**idle * before.losses[arm], rel=1e-12)
+
+
+def test_an_arm_idle_for_a_million_rounds_is_at_the_prior():
+    policy = DiscountedBetaTS(gamma=0.5)
+    state = to_lists(policy.init(2))
+    policy.learn(state, 0, 1, 1.0)
+    for t in range(1, 3000):
+        policy.learn(state, t, 0, 0.5)
+    assert (state.a[1], state.b[1]) == (1.0, 1.0)
+
+
+@given(STEPS, st.integers(1, 70))
+def test_the_window_holds_exactly_the_last_rounds(steps, window):
+    policy = SlidingTS(window=window)
+    state = taught(policy, steps)
+    held = steps[-window:]
+    for arm in range(4):
+        mine = [x for i, x in held if i == arm]
+        assert state.pulls[arm] == len(mine)
+        assert state.sums[arm] == pytest.approx(sum(mine), abs=1e-9)
+        assert state.a[arm] == pytest.approx(1 + sum(mine), abs=1e-9)
+        assert state.b[arm] == pytest.approx(1 + len(mine) - sum(mine), abs=1e-9)
+        if not mine:
+            assert (state.sums[arm], state.a[arm], state.b[arm]) == (0.0, 1.0, 1.0)
+    assert sum(state.pulls) == min(len(steps), window)
+
+
+@given(BITS)
+def test_a_window_of_one_round_leaves_all_other_arms_at_the_prior(steps):
+    state = taught(SlidingTS(window=1), steps)
+    assert sum(a != 1.0 or b != 1.0 for a, b in zip(state.a, state.b, strict=True)) == min(len(steps), 1)
+
+
+def test_window_sums_do_not_drift_in_a_hundred_thousand_real_rewards():
+    policy = SlidingTS(window=300)
+    state = to_lists(policy.init(3))
+    luck = np.random.default_rng(1)
+    steps = list(zip(luck.integers(0, 3, 100_000).tolist(), luck.random(100_000).tolist(), strict=True))
+    for t, (arm, reward) in enumerate(steps):
+        policy.learn(state, t, arm, reward)
+    for arm in range(3):
+        assert state.sums[arm] == pytest.approx(sum(x for i, x in steps[-300:] if i == arm), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+@pytest.mark.parametrize("other", [DiscountedBetaTS(gamma=1.0), SlidingTS(window=1500)], ids=repr)
+def test_without_forgetting_they_are_thompson_sampling_draw_for_draw(other, kind):
+    reward = rewards(abrupt_means(5, 1500, 2), kind, 2)
+    assert play(other, 5, 1500, reward, seed=9) == play(BetaTS(), 5, 1500, reward, seed=9)
+
+
+@settings(max_examples=30)
+@given(BITS, st.integers(0, 1000))
+def test_optimism_never_scores_an_arm_below_its_posterior_mean(steps, seed):
+    from driftbandit.draws import Stream
+
+    policy = DiscountedBetaTS(gamma=0.9, optimistic=True)
+    state = taught(policy, steps)
+    policy.choose(state, len(steps), Stream(seed).at(len(steps)))
+    assert all(s >= a / (a + b) for s, a, b in zip(state.scores, state.a, state.b, strict=True))
+
+
+def test_a_binarised_reward_is_one_with_its_own_probability():
+    policy = BetaTS(binarize=True)
+    state = to_lists(policy.init(1))
+    for coin, reward, wins in ((0.69, 0.7, 1.0), (0.7, 0.7, 1.0), (0.0, 0.0, 1.0), (0.99, 1.0, 2.0)):
+        state.coin[0] = coin
+        policy.learn(state, 0, 0, reward)
+        assert state.wins[0] == wins
+
+
+def test_presets_have_the_values_of_the_paper_and_its_code():
+    assert SlidingTS.text(100_000, 10).window == SlidingTS.code(100_000, 10).window == 678
+    assert [SlidingTS.text(100_000, b).window for b in (5, 20)] == [959, 479]
+    assert [SlidingTS.code(t, 1, smooth=True).window for t in (10_000, 100_000)] == [606, 2145]
+    assert SlidingTS.tuned(100_000, 10).window == 100
+    assert SlidingTS.tuned_smooth(10_000, 0.5).window == 100
+    assert DiscountedBetaTS.code(100_000, 10).gamma == pytest.approx(1 - (9 / 100_000) ** 0.5)
+    assert DiscountedBetaTS.tuned(100_000, 10).gamma == pytest.approx(0.99)
+    assert BetaTS.tuned(100, 2) == BetaTS.text(100, 2) == BetaTS.code(100, 2) == BetaTS(1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: SlidingTS(window=0), "SlidingTS needs window >= 1, a whole number; got 0"),
+        (lambda: SlidingTS(window=2.5), "whole number"),
+        (lambda: DiscountedBetaTS(gamma=1.5), r"gamma in \(0, 1\]; got 1.5"),
+        (lambda: BetaTS(prior_wins=0.0), "prior_wins > 0; got 0.0"),
+        (lambda: SlidingTS.tuned_smooth(100, 2.0), "beta needs to be"),
+        (lambda: SlidingTS.tuned(0, 1), "Tuning needs horizon >= 1"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_one_sentence(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()

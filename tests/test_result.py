@@ -1,0 +1,222 @@
+"""Experiments run, results are summed up by hand-checkable numbers, and files are whole or refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from driftbandit.environments import Abrupt
+from driftbandit.lab.experiment import Experiment, run
+from driftbandit.lab.output import replacing, writable
+from driftbandit.lab.result import Result, ResultError, t_interval
+from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.spec import parse
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def small(**changes):
+    policies = {"slow": DiscountedTS(gamma=0.99), "quick": "ds-ts(gamma=0.5)"}
+    return Experiment(
+        "small",
+        "A small one",
+        "nothing",
+        Abrupt(n_arms=3, horizon=60, phases=2),
+        policies,
+        **{"runs": 4, "seed": 3, **changes},
+    )
+
+
+def play(experiment, **options):
+    return run(experiment, progress=False, compiled=False, **options)
+
+
+@pytest.fixture
+def result():
+    """Two policies, three runs, regret 10, 20, 30 and 1, 1, 1 at the end."""
+    rising = np.array([[5.0, 10.0], [10.0, 20.0], [15.0, 30.0]])
+    notes = {"id": "hand", "policies": {"a": "A()"}, "seconds": {"a": 0.5}}
+    return Result(np.array([50, 100]), np.arange(3), {"a": rising, "b": np.ones((3, 2))}, notes)
+
+
+def test_the_interval_is_students_t(result):
+    # Standard deviation 10, three runs: 4.302653 * 10 / sqrt(3) = 24.8414 on either side of 20.
+    a, b = result.summary()
+    assert (a.label, a.policy, a.runs, a.mean, a.seconds) == ("a", "A()", 3, 20.0, 0.5)
+    assert (a.low, a.high) == pytest.approx((20 - 24.84138, 20 + 24.84138), abs=1e-4)
+    assert (b.mean, b.low, b.high) == (1.0, 1.0, 1.0)
+    assert result.mean("a").tolist() == [10.0, 20.0]
+    assert result.interval("a")[1] == pytest.approx([10 + 12.42069, 20 + 24.84138], abs=1e-4)
+    assert result.final("a").tolist() == [10.0, 20.0, 30.0]
+
+
+def test_one_run_has_no_interval():
+    low, high = t_interval(np.array([[3.0, 4.0]]))
+    assert np.isnan(low).all()
+    assert np.isnan(high).all()
+
+
+def test_an_unknown_label_gets_the_nearest_one():
+    with pytest.raises(ValueError, match="did you mean quick"):
+        play(small()).final("quik")
+
+
+def test_run_gives_one_curve_a_policy_and_run_and_says_where_it_comes_from():
+    result = play(small())
+    assert result.labels == ["slow", "quick"]
+    assert result.curve("slow").shape == (4, 60)  # no more checkpoints than rounds
+    assert parse(result.provenance["policies"]["quick"]) == DiscountedTS(gamma=0.5)
+    assert parse(result.provenance["environment"]) == Abrupt(n_arms=3, horizon=60, phases=2)
+    assert result.provenance["seed"] == 3
+    assert set(result.provenance["versions"]) == {"driftbandit", "numpy", "numba", "python"}
+    assert set(result.provenance["seconds"]) == {"slow", "quick"}
+    json.dumps(result.provenance)
+
+
+def test_other_policies_change_no_curve_and_runs_can_be_made_in_parts():
+    together = play(small())
+    alone = play(
+        Experiment("alone", "", "", Abrupt(n_arms=3, horizon=60, phases=2), {"x": "ds-ts(gamma=0.5)"}, 2, 3),
+        first_run=2,
+    )
+    assert alone.runs.tolist() == [2, 3]
+    assert (alone.curve("x") == together.curve("quick")[2:]).all()
+
+
+def test_compiled_and_interpreted_runs_agree_to_the_last_bit():
+    pytest.importorskip("numba")
+    compiled, plain = run(small(), workers=2, progress=False), play(small())
+    assert all((compiled.curve(label) == plain.curve(label)).all() for label in plain.labels)
+
+
+def test_progress_rises_to_one():
+    shares: list[float] = []
+    run(small(runs=1), progress=shares.append, compiled=False)
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+
+
+def test_a_scaled_experiment_keeps_all_the_rest():
+    other = small().scaled(runs=2, horizon=30)
+    assert (other.runs, other.seed, other.environment) == (2, 3, Abrupt(n_arms=3, horizon=30, phases=2))
+    assert other.policies == small().policies
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"runs": 0}, "runs >= 1"),
+        ({"seed": -1}, "seed >= 0"),
+        ({"runs": 2.5}, "whole number"),
+        ({"policies": {}}, "no policies"),
+        ({"policies": {"x": DiscountedTS}}, "needs a policy"),
+        ({"environment": 3}, "needs an environment"),
+        ({"checkpoints": (5, 4)}, "increasing rounds"),
+        ({"checkpoints": (100,)}, "horizon 60"),
+    ],
+)
+def test_a_wrong_experiment_is_refused_when_it_is_made(changes, says):
+    fields = {"id": "x", "title": "", "shows": "", "environment": Abrupt(horizon=60), "policies": {"x": DiscountedTS()}}
+    with pytest.raises((ValueError, TypeError), match=says):
+        Experiment(**{**fields, **changes})
+
+
+def test_a_saved_result_is_loaded_as_it_was(tmp_path, result):
+    loaded = Result.load(result.save(tmp_path / "new folder" / "r.parquet"))
+    assert loaded.labels == result.labels
+    assert loaded.rounds.tolist() == [50, 100]
+    assert all((loaded.curve(label) == result.curve(label)).all() for label in result.labels)
+    assert loaded.provenance == result.provenance
+    assert [path.name for path in (tmp_path / "new folder").iterdir()] == ["r.parquet"]  # no draft is left
+
+
+def test_the_rows_are_tidy(tmp_path, result):
+    table = pq.read_table(result.save(tmp_path / "r.parquet"))
+    assert table.column_names == ["policy", "run", "round", "regret"]
+    assert table.num_rows == 2 * 3 * 2
+    assert [table[name][2].as_py() for name in table.column_names] == ["a", 1, 50, 10.0]
+
+
+def test_rows_in_another_order_are_put_right(tmp_path, result):
+    table = pq.read_table(result.save(tmp_path / "r.parquet"))
+    pq.write_table(table.take(np.random.default_rng(0).permutation(table.num_rows)), tmp_path / "r.parquet")
+    assert (Result.load(tmp_path / "r.parquet").curve("a") == result.curve("a")).all()
+
+
+def damage(table, how):
+    note = {b"driftbandit": json.dumps({"format": 1, "labels": ["a", "b"]}).encode()}
+    changed = {
+        "foreign": lambda: table.replace_schema_metadata(None),
+        "nonsense": lambda: table.replace_schema_metadata({b"driftbandit": b"[1"}),
+        "newer": lambda: table.replace_schema_metadata({b"driftbandit": b'{"format": 99, "labels": ["a"]}'}),
+        "column": lambda: table.drop_columns(["round"]),
+        "row": lambda: table.slice(1),
+        "empty": lambda: table.slice(0, 0),
+        "repeated": lambda: pa.concat_tables([table.slice(1), table.slice(3, 1)]),
+        "policy": lambda: table.set_column(0, "policy", pa.array(["c"] * table.num_rows)).replace_schema_metadata(note),
+        "words": lambda: table.set_column(3, "regret", pa.array(["x"] * table.num_rows)).replace_schema_metadata(note),
+        "nan": lambda: table.set_column(3, "regret", pa.array([float("nan")] * table.num_rows)).replace_schema_metadata(
+            note
+        ),
+    }
+    return changed[how]()
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("foreign", "not a result of driftbandit"),
+        ("nonsense", "not a result of driftbandit"),
+        ("newer", "update driftbandit"),
+        ("column", "lacks a column"),
+        ("row", "incomplete"),
+        ("empty", "incomplete"),
+        ("repeated", "incomplete"),
+        ("policy", "not those of a result"),
+        ("words", "not those of a result"),
+        ("nan", "incomplete"),
+    ],
+)
+def test_a_file_that_is_no_whole_result_is_refused(tmp_path, result, how, says):
+    path = result.save(tmp_path / "r.parquet")
+    pq.write_table(damage(pq.read_table(path), how), path)
+    with pytest.raises(ResultError, match=says):
+        Result.load(path)
+
+
+def test_truncated_and_altered_bytes_are_noticed(tmp_path, result):
+    path = result.save(tmp_path / "r.parquet")
+    whole = path.read_bytes()
+    for bytes_left in (whole[: len(whole) // 2], b"", b"not parquet at all"):
+        path.write_bytes(bytes_left)
+        with pytest.raises(ResultError, match="damaged"):
+            Result.load(path)
+    with pytest.raises(ResultError, match="There is no file"):
+        Result.load(tmp_path / "nowhere.parquet")
+
+
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+
+    def stopped_half_way():
+        with replacing(path) as draft:
+            draft.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        stopped_half_way()
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["x.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_noticed_without_writing(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="Cannot write in the folder"):
+        writable(tmp_path / "file" / "x.parquet")
+    with pytest.raises(OSError, match="there is a folder"):
+        writable(tmp_path)
+    with pytest.raises(ValueError, match=r"must end in \.svg"):
+        writable(tmp_path / "x.doc", (".svg",))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]

@@ -1,0 +1,172 @@
+"""Names and texts: everything is found, every text is read back, and nothing else is."""
+
+from typing import Annotated, Any, NamedTuple
+
+import pytest
+
+from driftbandit import spec
+from driftbandit.core import checked, parameters, within
+from driftbandit.environments import Abrupt, Gaussian, PhaseTable, Smooth
+from driftbandit.policies.discounted_ts import DiscountedTS
+
+DISCOVERED = [*spec.policies().values(), *spec.environments().values(), *spec.laws().values()]
+
+
+def example(cls: type) -> Any:
+    """An instance with every parameter that has no default set to something of its type inside its domain."""
+    if cls is PhaseTable:
+        return PhaseTable(means=((0.25, 0.75), (1.0, 0.0)), starts=(0, 7), horizon=10)
+    defaults = cls._field_defaults  # type: ignore[attr-defined]
+    given: dict[str, Any] = {}
+    for p in parameters(cls):
+        if p.name not in defaults:
+            choices = {int: [10, 100, 1, 0], float: [0.5, 1.5, 1.0], bool: [True], str: ["text"]}.get(
+                p.kind, [DiscountedTS(gamma=0.75)]
+            )
+            given[p.name] = next(value for value in choices if p.domain is None or p.domain.holds(value))
+    return cls(**given)
+
+
+@pytest.mark.parametrize("cls", DISCOVERED, ids=lambda cls: cls.__name__)
+def test_the_text_of_everything_discovered_is_read_back_as_the_same_thing(cls):
+    thing = example(cls)
+    again = spec.parse(repr(thing))
+    assert again == thing
+    assert type(again) is type(thing)
+    assert [type(value) for value in again] == [type(value) for value in thing]
+
+
+@pytest.mark.parametrize("cls", DISCOVERED, ids=lambda cls: cls.__name__)
+def test_a_class_is_found_by_its_name_in_any_case_and_by_its_short_name(cls):
+    for name in {cls.__name__, cls.__name__.upper(), getattr(cls, "short", cls.__name__)}:
+        assert spec.find(name) is cls
+
+
+def test_no_two_classes_share_a_name():
+    taken: dict[str, type] = {}
+    for cls in DISCOVERED:
+        for name in {
+            cls.__name__.casefold(),
+            getattr(cls, "short", cls.__name__).casefold(),
+            *getattr(cls, "aliases", ()),
+        }:
+            assert taken.setdefault(name, cls) is cls, f"{name} is both {cls.__name__} and {taken[name].__name__}"
+
+
+def test_a_policy_module_need_not_be_registered_anywhere():
+    assert spec.policies()["DiscountedTS"] is DiscountedTS
+    assert set(spec.environments()) >= {"Abrupt", "AbruptLimited", "AbruptGap", "AbruptFinite", "PhaseTable", "Smooth"}
+
+
+@pytest.mark.parametrize(
+    ("text", "thing"),
+    [
+        ("ds-ts", DiscountedTS()),
+        (" ds-ts( gamma = 0.9 ) ", DiscountedTS(gamma=0.9)),
+        ("DS-TS(0.9, 1e-1)", DiscountedTS(0.9, 0.1)),
+        ("DiscountedTS(tau_max=1/5)", DiscountedTS(tau_max=0.2)),
+        ("ds-ts.half_life(70)", DiscountedTS.half_life(70)),
+        ("ds-ts.tuned(horizon=100_000, phases=10)", DiscountedTS(gamma=0.99)),
+        ("smooth(sigma=1e-3, law=gaussian(sd=0.5))", Smooth(sigma=0.001, law=Gaussian(sd=0.5))),
+        ('abrupt(world="7")', Abrupt(world="7")),
+        (
+            "phases(means=[[0.2, 0.8], [0.9, 0.1]], starts=[0, 5], horizon=9)",
+            PhaseTable(((0.2, 0.8), (0.9, 0.1)), (0, 5), 9),
+        ),
+    ],
+)
+def test_short_names_lists_fractions_and_named_constructors_are_understood(text, thing):
+    assert spec.parse(text) == thing
+
+
+def test_a_named_constructor_takes_what_is_not_said_from_the_world():
+    world = Abrupt(horizon=40_000, phases=4)
+    assert spec.parse("ds-ts.tuned", world=world) == DiscountedTS(gamma=0.99)  # 1 - sqrt(4 / 40000)
+    assert spec.parse("ds-ts.tuned(phases=16)", world=world) == DiscountedTS(gamma=0.98)
+
+
+@checked
+class Mine(NamedTuple):
+    """A user's own policy, which may hold another."""
+
+    base: Any = None
+    factor: Annotated[float, within("> 0")] = 1.0
+
+    def init(self, n_arms):
+        return self.base.init(n_arms)
+
+    def choose(self, state, t, rng):
+        return self.base.choose(state, t, rng)
+
+    def learn(self, state, t, arm, reward):
+        self.base.learn(state, t, arm, reward * self.factor)
+
+
+def test_a_users_own_class_is_read_when_given_also_around_ours():
+    policy = Mine(base=DiscountedTS(gamma=0.5), factor=2.0)
+    extra = {"Mine": Mine, "my-own": Mine, "ready": policy}
+    assert spec.parse(repr(policy), extra=extra) == policy
+    assert spec.parse("my-own(base=ds-ts(gamma=0.5), factor=2)", extra=extra) == policy
+    assert spec.parse_policy("ready", extra=extra) is policy
+    with pytest.raises(spec.SpecError, match="no policy, environment or reward law named 'Mine'"):
+        spec.parse("Mine()")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ds-tss", "did you mean ds-ts"),
+        ("DiscountTS", "did you mean DiscountedTS"),
+        ("abrupt(law=Bernouli)", "did you mean Bernoulli"),
+        ("ds-ts(gama=0.9)", "did you mean gamma"),
+        ("ds-ts.tund(horizon=10)", "did you mean tuned"),
+        ("ds-ts.tuned(horizon=10)", "needs phases"),
+        ("phases(horizon=3)", "needs means and starts"),
+        ("ds-ts(1, 1, 1, 1, 1)", "5 values and has 4 parameters"),
+        ("ds-ts(0.5, gamma=0.5)", "gamma twice"),
+        ("ds-ts(gamma=0.5, gamma=0.6)", "gamma is given twice"),
+        ("ds-ts(gamma=1.2)", r"gamma in \(0, 1\]; got 1.2"),
+        ("ds-ts(gamma=nan)", "got nan"),
+        ("ds-ts(gamma=1/0)", "divides by zero"),
+        ("ds-ts(gamma=-'a')", "for numbers"),
+        ("ds-ts(", "Cannot read"),
+        ("", "given by its text"),
+        ("3.5", "no policy or environment"),
+        ("((1, 2), 3)", "no policy or environment"),
+        ("(" * 5000, "Cannot read"),
+        ("[" * 90 + "]" * 90, "no policy or environment"),
+        ("\0", "Cannot read"),
+    ],
+)
+def test_a_wrong_text_is_refused_in_one_sentence_with_the_nearest_right_one(text, says):
+    with pytest.raises(ValueError, match=says) as caught:
+        spec.parse(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "ds-ts.__class__",
+        "ds-ts._make((1, 2, 3, 4))",
+        "ds-ts(gamma=open('x'))",
+        "ds-ts(**{})",
+        "[p for p in (1, 2)]",
+        "lambda: 1",
+        "ds-ts if 1 else ts",
+        "ds-ts(gamma=10**10**10)",
+        "f'{1}'",
+        "ds-ts()()",
+    ],
+)
+def test_text_is_never_run(text):
+    with pytest.raises(spec.SpecError):
+        spec.parse(text)
+
+
+def test_a_world_is_no_policy_and_a_policy_no_world():
+    with pytest.raises(spec.SpecError, match="A policy is wanted"):
+        spec.parse_policy("smooth")
+    with pytest.raises(spec.SpecError, match="An environment is wanted"):
+        spec.parse_environment("ds-ts")
