@@ -227,20 +227,18 @@ def test_no_two_kinds_of_number_use_the_same_slot(monkeypatch):
 
     draws_bits = draws.bits
     monkeypatch.setattr(draws, "bits", recording)
-    block = rounds(seed=15, count=1)
-    for kind in ("uniform", "normal", "normals", "beta", "spare"):
-        for i in range(200):
-            if kind in ("uniform", "normal", "spare"):
-                getattr(block, kind)(i)
+    stream = Stream(stream_key(15, 0, POLICY)).at(0)
+    for kind in ("uniform", "normal", "spare", "normals", "betas"):
         if kind == "normals":
-            block.normals([None] * 200)
-        if kind == "beta":
-            for arm in range(200):
-                block.beta(0.5, 0.5, arm)
-                used["spare"] = used.get("spare", set())
-    first = {slot for slot in used["beta"] if slot < draws.RETRIES}
-    pools = [used["uniform"] | {TIES}, used["normal"], used["normals"], first, used["spare"]]
-    assert [len(pool) for pool in pools] == [201, 400, 200, 1200, 600]
+            stream.normals([0.0] * 200)
+        elif kind == "betas":
+            stream.betas([0.5] * 200, [0.5] * 200, [0.0] * 200)
+        else:
+            for i in range(200):
+                getattr(stream, kind)(i)
+    attempts = {slot for slot in used["betas"] if slot < draws.RETRIES}  # the retries are spares
+    pools = [used["uniform"] | {TIES}, used["normal"], used["spare"], used["normals"], attempts]
+    assert [len(pool) for pool in pools] == [201, 400, 600, 200, 1200]
     assert sum(len(pool) for pool in pools) == len(set.union(*pools))
 
 
@@ -273,13 +271,14 @@ def test_asking_for_one_number_shifts_no_other():
 def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
     import numba
 
-    from driftbandit.lab import kernel
+    from driftbandit.lab.kernel import OPTIONS
     from driftbandit.lab.rows import LaneArray
+    from driftbandit.lab.streams import KeyStream, ahead_stream
 
     lanes, n_arms, count = 8, 5, 40
     keys = [stream_key(21, run, POLICY) for run in range(lanes)]
 
-    @numba.njit(**kernel.OPTIONS)
+    @numba.njit(**OPTIONS)
     def plain(stream, normals, uniforms, scratch):
         for t in range(count):
             rng = stream.at(t)
@@ -289,7 +288,7 @@ def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
             uniforms[2 * t] = rng.uniform(7)
             uniforms[2 * t + 1] = rng.normal(3)
 
-    @numba.njit(**kernel.OPTIONS)
+    @numba.njit(**OPTIONS)
     def beta(stream, a, b, out, scratch):
         for t in range(count):
             stream.at(t).betas(a, b, scratch)
@@ -298,12 +297,12 @@ def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
 
     rows = LaneArray(np.zeros((count * n_arms, lanes)))
     units = LaneArray(np.zeros((2 * count, lanes)))
-    plain(kernel.KeyStream(LaneArray(np.array([keys], np.uint64))), rows, units, LaneArray(np.zeros((n_arms, lanes))))
+    plain(KeyStream(LaneArray(np.array([keys], np.uint64))), rows, units, LaneArray(np.zeros((n_arms, lanes))))
     a, b = np.array([1.0, 0.3, 20.0, 2.5, 1e-3]), np.array([1.0, 4.0, 7.0, 0.9, 1e-3])
     for lane, key in enumerate(keys):
         normals, uniforms, betas = np.zeros(count * n_arms), np.zeros(2 * count), np.zeros((count, n_arms))
         if lane < 2:
-            ahead, at_once = kernel.ahead_stream(key, n_arms), kernel.KeyStream(np.array([key], np.uint64))
+            ahead, at_once = ahead_stream(key, n_arms), KeyStream(np.array([key], np.uint64))
             for stream in (ahead, at_once):
                 plain(stream, normals, uniforms, np.zeros(n_arms))
                 assert np.array_equal(normals, rows.array[:, lane])

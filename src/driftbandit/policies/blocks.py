@@ -1,12 +1,14 @@
-"""The latest rewards of every arm, kept so that the sum of an arm's last n is one subtraction: what subsampling duels feed on.
+"""The latest rewards of every arm, kept so that the sum of an arm's last n is one subtraction: what subsampling duels
+feed on.
 
-Each reward is stored as the sum of its arm's rewards *before* it; the sum of the last n is then the arm's running total less one stored
-number. Plain floats would not do: 0.1 + 0.2 + 0.3 - (0.1 + 0.2) is not 0.3, and a duel between equal rewards, which the challenger must win,
-would be decided by rounding. So a sum is a pair of floats (value and what rounding took from it), good for 32 digits; differences of such sums, rounded once, are what
-exact arithmetic would give in all but freak cases, and need no rebasing however long a policy runs.
+Each reward is stored as the sum of its arm's rewards *before* it; the sum of the last n is then the arm's running total
+less one stored number. Plain floats would not do: 0.1 + 0.2 + 0.3 - (0.1 + 0.2) is not 0.3, and a duel between equal
+rewards, which the challenger must win, would be decided by rounding. So a sum is a pair of floats (value and what
+rounding took from it), good for 32 digits; differences of such sums, rounded once, are what exact arithmetic would give
+in all but freak cases, and need no rebasing however long a policy runs.
 
-Arms share one pool of memory, in chunks of about sqrt(longest) places. An arm holds a chunk only while it has rewards there, so that the whole takes room for
-the rewards held plus O(K sqrt(longest)), not K times the longest store."""
+Arms share one pool of memory, in chunks of about sqrt(longest) places. An arm holds a chunk only while it has rewards
+there, so that the whole takes room for the rewards held plus O(K sqrt(longest)), not K times the longest store."""
 
 import math
 from typing import Any, NamedTuple
@@ -17,7 +19,8 @@ from driftbandit.numerics import TIES, compilable
 
 
 class Blocks(NamedTuple):
-    """Rewards of all arms in chunks. Reward number j of an arm (numbered in order of arrival) lies in the chunk `table[row(j)]`."""
+    """Rewards of all arms in chunks. Reward number j of an arm (numbered in order of arrival) lies in the chunk
+    `table[row(j)]`."""
 
     count: Any  # rewards held, one an arm
     sums: Any  # their sum
@@ -73,15 +76,16 @@ def tail_of(blocks: Any, arm: int) -> Tail:
 
 
 @compilable
-def place(blocks: Any, tail: Any, j: int) -> int:
+def place(blocks: Any, tail: Any, j: int) -> Any:
     """Where in the pool reward number j of an arm lies."""
     chunk = blocks.table[tail.row + ((j >> tail.shift) & tail.last_row)]
     return (chunk << tail.shift) + (j & ((1 << tail.shift) - 1))
 
 
 @compilable
-def last_sum(blocks: Any, tail: Any, n: int) -> float:
-    """The sum of an arm's last n rewards, 1 <= n <= count: total less the sum before the first of them, rounded once."""
+def last_sum(blocks: Any, tail: Any, n: int) -> Any:
+    """The sum of an arm's last n rewards, 1 <= n <= count: total less the sum before the first of them, rounded
+    once."""
     at = place(blocks, tail, tail.arrived - n)
     before = blocks.before[at]
     # The difference of the upper parts and, exactly, what rounding took from it (Knuth).
@@ -136,10 +140,24 @@ def drop_oldest(blocks: Any, arm: int) -> None:
 
 
 @compilable
-def beats(blocks: Any, challenger: int, leader: Any) -> bool:
-    """Is the challenger's mean at least that of the leader's last rewards, as many as the challenger has? Both must have some.
+def take_turn(blocks: Any, recent: Any, cursor: Any, arm: int, reward: float) -> None:
+    """Store a reward in the place of the oldest of all arms, once as many are held as the ring `recent` has places for
+    their arms."""
+    at = cursor[0]
+    if recent[at] >= 0:
+        drop_oldest(blocks, recent[at])
+    add_reward(blocks, arm, reward)
+    recent[at] = arm
+    cursor[0] = at + 1 if at + 1 < len(recent) else 0
 
-    `leader` is the leader's `Tail`. With equal numbers sums are compared instead of means: the same answer without the rounding of two divisions."""
+
+@compilable
+def beats(blocks: Any, challenger: int, leader: Any) -> Any:
+    """Is the challenger's mean at least that of the leader's last rewards, as many as the challenger has? Both must
+    have some.
+
+    `leader` is the leader's `Tail`. With equal numbers sums are compared instead of means: the same answer without the
+    rounding of two divisions."""
     mine = blocks.count[challenger]
     if mine <= leader.count:
         return blocks.sums[challenger] >= last_sum(blocks, leader, mine)

@@ -1,14 +1,14 @@
-"""Global-CTS and PA-CTS: Thompson sampling with a belief about when the world last changed."""
+"""Global-CTS: Thompson sampling with a belief about when the world last changed."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import Domain, checked, within
 from driftbandit.numerics import argmax, compilable
 
-_NEGLIGIBLE = 1e-12  # runs less likely than this are forgotten
-_HAZARD = within("[0, 1]", "tuned(horizon, phases) gives changes / horizon.")
+NEGLIGIBLE = 1e-12  # runs less likely than this are forgotten
+HAZARD: Domain = within("[0, 1]", "tuned(horizon, phases) gives changes / horizon.")
 
 
 @compilable
@@ -41,23 +41,27 @@ class GlobalCTSState(NamedTuple):
 class GlobalCTS(NamedTuple):
     """Thompson sampling that infers the last change, when all arms change together.
 
-    It holds a belief over "the last change was r rounds ago". To choose, it draws an r and then samples every arm from the rewards since; each reward makes the values of r that
-    predicted it more likely, and with probability `hazard` a round the world is thought to begin anew. So it forgets when the rewards say so.
+    It holds a belief over "the last change was r rounds ago". To choose, it draws an r and then samples every arm from
+    the rewards since; each reward makes the values of r that predicted it more likely, and with probability `hazard` a
+    round the world is thought to begin anew. So it forgets when the rewards say so.
 
-    Suited to abrupt changes of all arms at once at a rate roughly known; when only some arms change use `PerArmCTS`. Rewards in [0, 1] are turned into 0 or 1 by a coin of that
-    probability. Good in experiments; no regret bound is known to us.
+    Suited to abrupt changes of all arms at once at a rate roughly known; when only some arms change use `PerArmCTS`.
+    Rewards in [0, 1] are turned into 0 or 1 by a coin of that probability. Good in experiments; no regret bound is
+    known to us.
 
-    At most `max_runs` values of r are kept, the likeliest, and none below 1e-12. A run's counts are differences of cumulative counts, so a round costs max_runs + K.
+    At most `max_runs` values of r are kept, the likeliest, and none below 1e-12. A run's counts are differences of
+    cumulative counts, so a round costs max_runs + K.
 
     Reference: Mellor and Shapiro 2013. Which runs to drop is our choice (they use stratified resampling)."""
 
-    short = "global-cts"
-    forgets = "by inference: draws the time of the last change from its posterior and ignores what came before"
-    knows = "how often the world changes, to set hazard"
-    cost = "O(max_runs + K), memory O(max_runs K)"
-    reference = "Mellor, Shapiro 2013"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "global-cts"
+        forgets = "by inference: draws the time of the last change from its posterior and ignores what came before"
+        knows = "how often the world changes, to set hazard"
+        cost = "O(max_runs + K), memory O(max_runs K)"
+        reference = "Mellor, Shapiro 2013"
 
-    hazard: Annotated[float, _HAZARD] = 1e-4  # probability of a change in a round
+    hazard: Annotated[float, HAZARD] = 1e-4  # probability of a change in a round
     max_runs: Annotated[int, within(">= 1")] = 1000  # times of the last change kept under consideration
     prior_wins: Annotated[float, within("> 0")] = 1.0
     prior_losses: Annotated[float, within("> 0")] = 1.0
@@ -135,7 +139,7 @@ class GlobalCTS(NamedTuple):
         rest = 0.0
         for run in range(size):
             weight = weights[run] / whole
-            if weight >= _NEGLIGIBLE:
+            if weight >= NEGLIGIBLE:
                 slot = slots[run]
                 slots[run] = slots[kept]
                 slots[kept] = slot
@@ -159,172 +163,5 @@ class GlobalCTS(NamedTuple):
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "GlobalCTS":
-        """The rate of changes as hazard: (phases - 1) / horizon, at least one change."""
-        return cls(max(1, phases - 1) / horizon)
-
-
-class PerArmCTSState(NamedTuple):
-    """For each arm its runs with evidence, oldest first, as they were when it was last played, and what has happened to them since."""
-
-    cumulative: Any  # arm * (max_runs + 2) + run: probability of this run and all older ones
-    weights: Any  # laid out alike: probability of the run
-    wins: Any  # laid out alike: wins since its birth
-    losses: Any
-    size: Any  # number of runs with evidence, one an arm
-    fresh: Any  # probability, when the arm was last played, that it has just changed
-    kept: Any  # probability that the arm has not changed since: (1 - hazard)**rounds of rest
-    a: Any  # scratch: Beta parameters of the runs drawn
-    b: Any
-    scores: Any  # scratch: the samples of the last choice
-    coin: Any  # scratch: the number that binarises this round's reward
-
-
-@checked
-class PerArmCTS(NamedTuple):
-    """Thompson sampling that infers the last change of every arm for itself.
-
-    As `GlobalCTS`, but each arm has a belief of its own about when it last changed, fed by its own rewards. An arm left alone has probability (1 - hazard)**d of being
-    unchanged after d rounds; the rest is back to the prior. So it forgets by evidence where it plays and by the clock where it does not.
-
-    Suited to arms that change independently, at a rate roughly known. Rewards in [0, 1] are turned into 0 or 1 by a coin of that probability. No regret bound is known to us.
-
-    Runs of an arm with the same counts are one run, so an arm holds at most one for each play (and at most `max_runs`); an arm not played costs one multiplication to
-    forget and one bisection to sample.
-
-    Reference: Mellor and Shapiro 2013. Which runs to drop is our choice (they use stratified resampling)."""
-
-    short = "pa-cts"
-    forgets = "by inference, arm by arm; an idle arm returns to the prior at the rate hazard"
-    knows = "how often an arm changes, to set hazard"
-    cost = "O(runs of the arm played + K log max_runs), memory O(max_runs K)"
-    reference = "Mellor, Shapiro 2013"
-
-    hazard: Annotated[float, _HAZARD] = 1e-4  # probability that an arm changes in a round
-    max_runs: Annotated[int, within(">= 1")] = 1000  # times of the last change kept under consideration, for each arm
-    prior_wins: Annotated[float, within("> 0")] = 1.0
-    prior_losses: Annotated[float, within("> 0")] = 1.0
-
-    def init(self, n_arms: int) -> PerArmCTSState:
-        """Every arm as if it had just changed."""
-        room = n_arms * (self.max_runs + 2)
-        return PerArmCTSState(
-            np.zeros(room),
-            np.zeros(room),
-            np.zeros(room, np.int64),
-            np.zeros(room, np.int64),
-            np.zeros(n_arms, np.int64),
-            np.ones(n_arms),
-            np.ones(n_arms),
-            np.zeros(n_arms),
-            np.zeros(n_arms),
-            np.zeros(n_arms),
-            np.full(1, 0.5),
-        )
-
-    def choose(self, state: PerArmCTSState, t: int, rng: Any) -> Any:
-        """For every arm draw a run and sample from its evidence; play the largest sample."""
-        state.coin[0] = rng.uniform(2)
-        for i in range(len(state.size)):
-            run = self.draw_run(state, i, rng.uniform(100 + i))
-            state.a[i] = self.prior_wins + (state.wins[run] if run >= 0 else 0)
-            state.b[i] = self.prior_losses + (state.losses[run] if run >= 0 else 0)
-        rng.betas(state.a, state.b, state.scores)
-        return argmax(state.scores)
-
-    def draw_run(self, state: PerArmCTSState, arm: int, u: float) -> int:
-        """Where the run lies that the uniform number points at; -1 for the one without evidence, which takes what the others leave."""
-        first = arm * (self.max_runs + 2)
-        kept = state.kept[arm]
-        low = 0
-        high = state.size[arm]
-        while low < high:
-            middle = (low + high) // 2
-            if kept * state.cumulative[first + middle] > u:
-                high = middle
-            else:
-                low = middle + 1
-        if low < state.size[arm]:
-            return first + low
-        if kept < 1.0 or state.fresh[arm] > 0.0:
-            return -1
-        return first + state.size[arm] - 1
-
-    def learn(self, state: PerArmCTSState, t: int, arm: Any, reward: Any) -> None:
-        """Bring the arm's runs up to date and weigh them by the reward; all other arms rest."""
-        self.weigh(state, arm, state.coin[0] < reward)
-        for i in range(len(state.size)):
-            # Cut off before numbers become so small that processors slow down over them.
-            rested = (1.0 - self.hazard) * state.kept[i] if state.kept[i] > 1e-300 else 0.0
-            state.kept[i] = rested if i != arm else 1.0
-
-    def weigh(self, state: PerArmCTSState, arm: int, won: bool) -> None:
-        """Weigh the arm's runs by how well they predicted the outcome, add a new one, drop the unlikely, and normalise."""
-        first = arm * (self.max_runs + 2)
-        weights, wins, losses = state.weights, state.wins, state.losses
-        kept = state.kept[arm]
-        end = first + state.size[arm]
-        for run in range(first, end):
-            weights[run] *= kept
-        fresh = kept * state.fresh[arm] + (1.0 - kept)
-        if fresh > 0.0:
-            weights[end] = fresh
-            wins[end] = 0
-            losses[end] = 0
-            end += 1
-        joint = 0.0
-        whole = 0.0
-        for run in range(first, end):
-            a = self.prior_wins + wins[run]
-            b = self.prior_losses + losses[run]
-            weight = (a if won else b) / (a + b) * weights[run]
-            joint += weight
-            weights[run] = (1.0 - self.hazard) * weight
-            whole += weights[run]
-            if won:
-                wins[run] += 1
-            else:
-                losses[run] += 1
-        newest = self.hazard * joint
-        whole += newest
-        self.prune(state, arm, end, newest / whole, whole)
-
-    def prune(self, state: PerArmCTSState, arm: int, end: int, newest: float, whole: float) -> None:
-        """Drop what is negligible, then the smallest until max_runs remain, the newest run included; normalise and add up."""
-        first = arm * (self.max_runs + 2)
-        weights, wins, losses = state.weights, state.wins, state.losses
-        size = 0
-        for run in range(first, end):
-            weight = weights[run] / whole
-            if weight >= _NEGLIGIBLE:
-                weights[first + size] = weight
-                wins[first + size] = wins[run]
-                losses[first + size] = losses[run]
-                size += 1
-        if newest < _NEGLIGIBLE:
-            newest = 0.0
-        while size + (1 if newest > 0.0 else 0) > self.max_runs:
-            drop = smallest_from(weights, first, size)
-            if size == 0 or (newest > 0.0 and newest < weights[drop]):
-                newest = 0.0
-            else:
-                size -= 1
-                for run in range(drop, first + size):
-                    weights[run] = weights[run + 1]
-                    wins[run] = wins[run + 1]
-                    losses[run] = losses[run + 1]
-        rest = 0.0
-        for run in range(first, first + size):
-            rest += weights[run]
-        rest += newest
-        mass = 0.0
-        for run in range(first, first + size):
-            weights[run] /= rest
-            mass += weights[run]
-            state.cumulative[run] = mass
-        state.size[arm] = size
-        state.fresh[arm] = newest / rest
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "PerArmCTS":
         """The rate of changes as hazard: (phases - 1) / horizon, at least one change."""
         return cls(max(1, phases - 1) / horizon)

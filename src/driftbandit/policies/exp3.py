@@ -1,7 +1,7 @@
 """EXP3.S and REXP3: exponential weights, which assume nothing about how rewards come about."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from driftbandit.numerics import compilable, draw_from
 
 @compilable
 def mix_in(chances: Any, weights: Any, whole: float, explore: float) -> None:
-    """Probabilities from weights of sum `whole`: mostly in proportion to them, with a share `explore` of uniform play."""
+    """Probabilities from weights of sum `whole`: mostly in proportion to them, with a share `explore` of uniform
+    play."""
     floor = explore / len(weights)
     for i in range(len(weights)):
         chances[i] = (1.0 - explore) * weights[i] / whole + floor
@@ -27,33 +28,40 @@ class EXP3SState(NamedTuple):
 
 @checked
 class EXP3S(NamedTuple):
-    """Exponential weights that share: after every round each arm is given a small part of all weight, so none is ever lost.
+    """Exponential weights that share: after every round each arm is given a small part of all weight, so none is ever
+    lost.
 
-    An arm is drawn with a probability that grows exponentially with what it has paid; a part `explore` of the play is uniform. Forgetting is
-    the sharing: an arm written off keeps at least about share / K of the weight and returns within ln(K / share) strong rewards.
+    An arm is drawn with a probability that grows exponentially with what it has paid; a part `explore` of the play is
+    uniform. Forgetting is the sharing: an arm written off keeps at least about share / K of the weight and returns
+    within ln(K / share) strong rewards.
 
-    Assumes nothing but rewards in [0, 1], not even chance: the bound holds against an adversary. That is its use, and its price: in worlds that
-    are random it is far behind Thompson sampling and UCB. For S segments in T rounds and the parameters of `tuned`, its regret against the best sequence with S
-    segments is at most 2 sqrt(e - 1) sqrt(KT (S ln(KT) + e)).
+    Assumes nothing but rewards in [0, 1], not even chance: the bound holds against an adversary. That is its use, and
+    its price: in worlds that are random it is far behind Thompson sampling and UCB. For S segments in T rounds and the
+    parameters of `tuned`, its regret against the best sequence with S segments is at most 2 sqrt(e - 1) sqrt(KT (S
+    ln(KT) + e)).
 
-    The recursion is homogeneous in the weights, so dividing them by their sum each round changes nothing, and they neither overflow (as unnormalised
-    ones do at the theory's `explore` before round 100 000) nor fall below share / (K (1 + share)).
+    The recursion is homogeneous in the weights, so dividing them by their sum each round changes nothing, and they
+    neither overflow (as unnormalised ones do at the theory's `explore` before round 100 000) nor fall below share / (K
+    (1 + share)).
 
     >>> from driftbandit.policies.exp3 import EXP3S
     >>> EXP3S.tuned(horizon=100_000, phases=10, n_arms=5)
     EXP3S(explore=0.062430..., share=1e-05)
 
-    Reference: Auer, Cesa-Bianchi, Freund and Schapire 2002, section 8. The arm is drawn from the same probabilities its reward is divided by;
-    the paper's code draws from those of the round before."""
+    Reference: Auer, Cesa-Bianchi, Freund and Schapire 2002, section 8. The arm is drawn from the same probabilities its
+    reward is divided by; the paper's code draws from those of the round before."""
 
-    short = "exp3s"
-    forgets = "gives every arm the same small share of all weight each round"
-    knows = "the number of phases and the horizon, to set explore and share"
-    cost = "O(K)"
-    reference = "Auer, Cesa-Bianchi, Freund, Schapire 2002"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "exp3s"
+        forgets = "gives every arm the same small share of all weight each round"
+        knows = "the number of phases and the horizon, to set explore and share"
+        cost = "O(K)"
+        reference = "Auer, Cesa-Bianchi, Freund, Schapire 2002"
 
     explore: Annotated[float, within("(0, 1]", "tuned(horizon, phases, n_arms) gives the theory's value.")] = 0.05
-    share: Annotated[float, within("[0, 1]", "The theory takes 1 / horizon.")] = 1e-5  # alpha: part of all weight shared out
+    share: Annotated[float, within("[0, 1]", "The theory takes 1 / horizon.")] = (
+        1e-5  # alpha: part of all weight shared out
+    )
 
     def init(self, n_arms: int) -> EXP3SState:
         """Equal weights."""
@@ -92,13 +100,15 @@ class EXP3S(NamedTuple):
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int, smooth: bool = False) -> "EXP3S":
-        """What the discounted-Thompson-sampling paper prints. A misplaced parenthesis makes its formula exceed 1 always: uniform play."""
+        """What the discounted-Thompson-sampling paper prints. A misplaced parenthesis makes its formula exceed 1
+        always: uniform play."""
         printed = math.sqrt(n_arms * (math.e + phases * math.log(n_arms * horizon) / ((math.e - 1.0) * horizon)))
         return cls(min(1.0, printed), 1.0 / horizon)
 
     @classmethod
     def code(cls, horizon: int, phases: int, n_arms: int, smooth: bool = False) -> "EXP3S":
-        """What that paper's code runs: a tenth of the theory's value, with changes in place of phases (1 in smooth worlds)."""
+        """What that paper's code runs: a tenth of the theory's value, with changes in place of phases (1 in smooth
+        worlds)."""
         changes = 1 if smooth else max(1, phases - 1)
         return cls(min(1.0, 0.1 * _explore(horizon, changes, n_arms)), 1.0 / horizon)
 
@@ -120,12 +130,13 @@ class REXP3State(NamedTuple):
 class REXP3(NamedTuple):
     """Exponential weights started anew every `batch` rounds: all is forgotten at once, by the clock.
 
-    Assumes rewards in [0, 1] whose means may move in any way, as long as the sum over rounds of the largest movement of a mean stays below a budget V.
-    With the parameters of `tuned` the regret is of order (K ln K V)**(1/3) T**(2/3), which no policy can improve by more than a
-    factor (ln K)**(1/3). Use it as the yardstick for slow drift of known size; in practice discounting does better.
+    Assumes rewards in [0, 1] whose means may move in any way, as long as the sum over rounds of the largest movement of
+    a mean stays below a budget V. With the parameters of `tuned` the regret is of order (K ln K V)**(1/3) T**(2/3),
+    which no policy can improve by more than a factor (ln K)**(1/3). Use it as the yardstick for slow drift of known
+    size; in practice discounting does better.
 
-    Between restarts this is EXP3, that is EXP3.S without sharing. Without sharing a weight has no floor, so logarithms of weights are kept, and the largest is
-    subtracted before they are raised.
+    Between restarts this is EXP3, that is EXP3.S without sharing. Without sharing a weight has no floor, so logarithms
+    of weights are kept, and the largest is subtracted before they are raised.
 
     >>> from driftbandit.policies.exp3 import REXP3
     >>> REXP3.tuned(horizon=100_000, phases=10, n_arms=5)
@@ -133,11 +144,12 @@ class REXP3(NamedTuple):
 
     Reference: Besbes, Gur and Zeevi 2014."""
 
-    short = "rexp3"
-    forgets = "starts anew every batch rounds"
-    knows = "the variation budget and the horizon, to set batch"
-    cost = "O(K)"
-    reference = "Besbes, Gur, Zeevi 2014"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "rexp3"
+        forgets = "starts anew every batch rounds"
+        knows = "the variation budget and the horizon, to set batch"
+        cost = "O(K)"
+        reference = "Besbes, Gur, Zeevi 2014"
 
     batch: Annotated[int, within(">= 1", "tuned(horizon, phases, n_arms) gives the theory's value.")] = 1000
     explore: Annotated[float, within("(0, 1]", "tuned(horizon, phases, n_arms) gives the theory's value.")] = 0.05

@@ -1,19 +1,20 @@
 """LB-SDA and LB-SDA-LM: the arm played most defends its place in duels on equal numbers of rewards."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.core import checked, within
 from driftbandit.numerics import compilable, shuffle
-from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks, tail_of
+from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks, tail_of, take_turn
 
 _LONGEST_LOG = math.log(2.0**63)  # ln of more rounds than anybody will play
 
 
 class DuelState(NamedTuple):
-    """What LB-SDA and LB-SDA-LM know: all counts and sums, the rewards duels may look at, and the plays of the present round."""
+    """What LB-SDA and LB-SDA-LM know: all counts and sums, the rewards duels may look at, and the plays of the present
+    round."""
 
     pulls: Any  # times each arm was played
     wins: Any  # sum of all its rewards
@@ -46,8 +47,9 @@ def _new_state(n_arms: int, blocks: Any, recent: int, power: float) -> DuelState
 
 
 @compilable
-def plan_round(state: Any, power: float, rng: Any) -> int:
-    """The arm to play: the next of the round under way, or the first of a new round, which is planned in scratch until `learn` begins it."""
+def plan_round(state: Any, power: float, rng: Any) -> Any:
+    """The arm to play: the next of the round under way, or the first of a new round, which is planned in scratch until
+    `learn` begins it."""
     queue = state.queue
     if queue[0] < queue[1]:
         return state.order[queue[0]]
@@ -76,7 +78,8 @@ def plan_round(state: Any, power: float, rng: Any) -> int:
 
 @compilable
 def count_play(state: Any, arm: int, reward: float) -> None:
-    """Begin the planned round if the last one is over, and count the play. A reward that nobody planned for makes no round."""
+    """Begin the planned round if the last one is over, and count the play. A reward that nobody planned for makes no
+    round."""
     queue = state.queue
     if queue[0] == queue[1] and queue[2] > 0:
         state.rounds[0] += 1
@@ -92,25 +95,30 @@ def count_play(state: Any, arm: int, reward: float) -> None:
 
 @checked
 class LBSDA(NamedTuple):
-    """Last-block subsampling duels: an arm challenges the most played one with all its rewards against as many of the leader's last.
+    """Last-block subsampling duels: an arm challenges the most played one with all its rewards against as many of the
+    leader's last.
 
-    A round plays every arm that wins its duel, or the leader if none does. There is no confidence bound and no prior: the leader's own recent luck does
-    the exploring. It forgets nothing and is meant for worlds that do not change, where its regret is optimal for one-parameter exponential families; the
-    last block makes it recover somewhat faster than UCB1 from a change. In changing worlds use `SlidingLBSDA`.
+    A round plays every arm that wins its duel, or the leader if none does. There is no confidence bound and no prior:
+    the leader's own recent luck does the exploring. It forgets nothing and is meant for worlds that do not change,
+    where its regret is optimal for one-parameter exponential families; the last block makes it recover somewhat faster
+    than UCB1 from a change. In changing worlds use `SlidingLBSDA`.
 
-    Rewards may be any real numbers: scaling or shifting them all changes no decision. `forced_power` 1/2 is the published forced exploration: an arm with fewer than (ln r)**(1/2)
-    plays in round r is played whatever its duel says; the code the paper runs has 0.333.
+    Rewards may be any real numbers: scaling or shifting them all changes no decision. `forced_power` 1/2 is the
+    published forced exploration: an arm with fewer than (ln r)**(1/2) plays in round r is played whatever its duel
+    says; the code the paper runs has 0.333.
 
-    Duels reach back as far as the loser has been played, so the whole past is needed. It is kept for the last `capacity` plays, 24 bytes each: up to
-    that many rounds this is LB-SDA to the letter; beyond them duels see only those plays, while leadership goes by all plays ever.
+    Duels reach back as far as the loser has been played, so the whole past is needed. It is kept for the last
+    `capacity` plays, 24 bytes each: up to that many rounds this is LB-SDA to the letter; beyond them duels see only
+    those plays, while leadership goes by all plays ever.
 
     Reference: Baudry, Russac and Cappé 2021."""
 
-    short = "lb-sda"
-    forgets = "never (duels look at the leader's latest rewards only)"
-    knows = "nothing; the horizon, to set capacity"
-    cost = "O(K), memory O(horizon)"
-    reference = "Baudry, Russac, Cappé 2021"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "lb-sda"
+        forgets = "never (duels look at the leader's latest rewards only)"
+        knows = "nothing; the horizon, to set capacity"
+        cost = "O(K), memory O(horizon)"
+        reference = "Baudry, Russac, Cappé 2021"
 
     forced_power: Annotated[float, within("(0, 10]")] = 0.5  # an arm played less than (ln r)**forced_power is played
     capacity: Annotated[int, within(">= 1")] = 100_000  # plays that duels can look back on
@@ -126,12 +134,7 @@ class LBSDA(NamedTuple):
     def learn(self, state: DuelState, t: int, arm: Any, reward: Any) -> None:
         """Count the play and store the reward, in the place of the oldest if the store is full."""
         count_play(state, arm, reward)
-        at = state.cursor[0]
-        if state.recent[at] >= 0:
-            drop_oldest(state.blocks, state.recent[at])
-        add_reward(state.blocks, arm, reward)
-        state.recent[at] = arm
-        state.cursor[0] = at + 1 if at + 1 < len(state.recent) else 0
+        take_turn(state.blocks, state.recent, state.cursor, arm, reward)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int = 1, n_arms: int = 0) -> "LBSDA":
@@ -141,21 +144,24 @@ class LBSDA(NamedTuple):
 
 @checked
 class LBSDALM(NamedTuple):
-    """LB-SDA with limited memory: duels see at most m_r = max(memory_floor, (ln r)**2) rewards of each arm, r the round.
+    """LB-SDA with limited memory: duels see at most m_r = max(memory_floor, (ln r)**2) rewards of each arm, r the
+    round.
 
-    Each arm keeps its latest rewards up to that number, so storage stays tiny (260 an arm after ten million rounds) and a duel can be turned by m_r fresh
-    rewards. Leadership still goes by all plays ever, so it is a policy for worlds that do not change: the theory, asymptotically the same regret as LB-SDA whenever
-    m_r / ln r grows beyond every bound, is for those. (ln r)**2 with floor 10 is the authors' code's choice; their notebook uses (ln r)**2 + 50.
+    Each arm keeps its latest rewards up to that number, so storage stays tiny (260 an arm after ten million rounds) and
+    a duel can be turned by m_r fresh rewards. Leadership still goes by all plays ever, so it is a policy for worlds
+    that do not change: the theory, asymptotically the same regret as LB-SDA whenever m_r / ln r grows beyond every
+    bound, is for those. (ln r)**2 with floor 10 is the authors' code's choice; their notebook uses (ln r)**2 + 50.
 
     Rewards may be any real numbers, as in `LBSDA`.
 
     Reference: Baudry, Russac and Cappé 2021, section 4."""
 
-    short = "lb-sda-lm"
-    forgets = "all but the latest (ln r)**2 rewards of an arm, in duels; never in counting plays"
-    knows = "nothing"
-    cost = "O(K), memory O(K ln^2 T)"
-    reference = "Baudry, Russac, Cappé 2021"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "lb-sda-lm"
+        forgets = "all but the latest (ln r)**2 rewards of an arm, in duels; never in counting plays"
+        knows = "nothing"
+        cost = "O(K), memory O(K ln^2 T)"
+        reference = "Baudry, Russac, Cappé 2021"
 
     forced_power: Annotated[float, within("(0, 10]")] = 0.5  # an arm played less than (ln r)**forced_power is played
     memory_floor: Annotated[float, within("[1, 1000000]")] = 10.0  # rewards an arm may keep however early it is

@@ -8,6 +8,8 @@ import numpy as np
 from driftbandit.core import checked, within
 from driftbandit.policies.cusum_ucb import changes_in
 
+_MOST_ARMS = 32_767
+
 
 class MetaState(NamedTuple):
     """The episode under way: its stack of base procedures, and sums of importance-weighted rewards over dyadic windows."""
@@ -18,9 +20,9 @@ class MetaState(NamedTuple):
     entry_arm: Any  # ring: the arm of a round ...
     entry: Any  # ... and its entry, (number of active arms) * reward
     gains: Any  # level * K + arm: sum of the arm's entries in the last 2**(level + 1) rounds
-    afresh: Any  # the same sums of the block of 2**(level + 1) rounds under way, which replace them at its end
+    afresh: Any  # the same of the block of 2**(level + 1) rounds under way, as far as its halves are complete
     limit: Any  # level: a spread of gains above this evicts
-    slack: Any  # level: how far the spread may be from the limit at most, by what has happened since it was last measured
+    slack: Any  # level: the spread was and is at least this far below the limit
     top: Any  # length 1: place of the running procedure
     start: Any  # length 1: first round of the episode
     alarms: Any  # length 1: new episodes so far
@@ -62,6 +64,8 @@ class Meta(NamedTuple):
 
     def init(self, n_arms: int) -> MetaState:
         """The first episode: all arms active."""
+        if n_arms > _MOST_ARMS:
+            raise ValueError(f"Meta keeps arms in two bytes, so it needs at most {_MOST_ARMS} arms; got {n_arms}.")
         levels = self.horizon.bit_length() - 1  # windows of 2, 4, ..., 2**levels rounds
         most = math.ceil(math.log2(self.horizon))
         log = math.log(self.horizon)
@@ -76,10 +80,154 @@ class Meta(NamedTuple):
             gains=np.zeros(max(levels, 1) * n_arms),
             afresh=np.zeros(max(levels, 1) * n_arms),
             limit=np.array(limits, np.float64),
-            slack=np.array(limits, np.float64),
+            slack=np.full(levels, -1.0),
             top=np.zeros(1, np.int64),
             start=np.zeros(1, np.int64),
             alarms=np.zeros(1, np.int64),
             planned=np.zeros(1, np.int64),
             chances=np.zeros(n_arms),
         )
+
+    def choose(self, state: MetaState, t: int, rng: Any) -> int:
+        """Draw whether a replay begins, then an arm, uniformly among the active ones."""
+        n_arms = len(state.active_from)
+        planned = 0
+        since = t - state.start[0]
+        if since > 0:
+            length = 1 << (len(state.begun) - 2)
+            slot = 1000 + len(state.begun) - 2
+            while length > 1:
+                u = rng.uniform(slot)
+                rare = float(length) * since
+                # The square spares a root and a division for the many lengths that are far from being drawn.
+                if u * u * rare < 1.001 * self.replays * self.replays and u < self.replays / math.sqrt(rare):
+                    planned = length
+                    break
+                length //= 2
+                slot -= 1
+        state.planned[0] = planned
+        place = state.top[0]
+        while state.ends[place] <= t:
+            place -= 1
+        if planned > 0:
+            place = len(state.begun)  # every arm is active from there or below
+        active = 0
+        for i in range(n_arms):
+            active += 1 if state.active_from[i] <= place else 0
+        skip = int(rng.uniform(1) * active)
+        arm = 0
+        for i in range(n_arms):
+            if state.active_from[i] <= place:
+                state.chances[i] = 1.0 / active
+                if skip == 0:
+                    arm = i
+                skip -= 1
+            else:
+                state.chances[i] = 0.0
+        return arm
+
+    def learn(self, state: MetaState, t: int, arm: int, reward: float) -> None:
+        """Make the round's replay lasting, then weigh the reward and evict."""
+        n_arms = len(state.active_from)
+        self.renew_stack(state, t)
+        top = state.top[0]
+        active = 0
+        for i in range(n_arms):
+            active += 1 if state.active_from[i] <= top else 0
+        if self.compare(state, t, arm, active * reward):
+            left = 0
+            for i in range(n_arms):
+                left += 1 if state.active_from[i] == 0 else 0
+            if left == 0:
+                self.begin(state, t + 1)
+
+    def renew_stack(self, state: MetaState, t: int) -> None:
+        """Take off what is over; put the planned replay on.
+
+        Procedures that would be over before the replay ends never run again, so they are taken off too. Then ends decrease up the
+        stack, lengths are different powers of two, and their number is bounded. Lifetimes being nested, an arm evicted from a procedure
+        leaves all those below it in the same round: one number an arm, the lowest place at which it is active, tells all active sets."""
+        top = state.top[0]
+        planned = state.planned[0]
+        over = t + planned
+        while state.ends[top] <= over:
+            top -= 1
+        if top < state.top[0]:
+            for i in range(len(state.active_from)):
+                state.active_from[i] = min(state.active_from[i], top + 1)
+        if planned > 0:
+            top += 1
+            state.begun[top] = t
+            state.ends[top] = over
+            state.planned[0] = 0
+        state.top[0] = top
+
+    def compare(self, state: MetaState, t: int, arm: int, value: float) -> bool:
+        """Enter the value in every window and evict the arms that fall behind; was there any?
+
+        A window gains the new entry and loses one from the ring. Whenever its length divides the age of the episode it is replaced by
+        sums built up from complete halves, so that rounding cannot pile up. The spread between largest and smallest gain moves by no
+        more than the entries that come and go, so arms are compared only once these have used up the slack."""
+        n_arms = len(state.active_from)
+        gains, afresh = state.gains, state.afresh
+        rounds = t - state.start[0] + 1
+        mask = len(state.entry) - 1
+        levels = len(state.limit)
+        place = state.top[0]
+        evicted = False
+        afresh[arm] += value
+        length = 2
+        for level in range(levels):
+            if length > rounds:
+                break
+            row = level * n_arms
+            if rounds > length:
+                gone = (rounds - 1 - length) & mask
+                gains[row + arm] += value
+                gains[row + state.entry_arm[gone]] -= state.entry[gone]
+                state.slack[level] -= abs(value) + abs(state.entry[gone])
+            if rounds & (length - 1) == 0:
+                for i in range(n_arms):
+                    gains[row + i] = afresh[row + i]
+                    if level + 1 < levels:
+                        afresh[row + n_arms + i] += afresh[row + i]
+                    afresh[row + i] = 0.0
+            if state.slack[level] < 0.01 * state.limit[level]:
+                most = gains[row]
+                least = gains[row]
+                for i in range(1, n_arms):
+                    most = max(most, gains[row + i])
+                    least = min(least, gains[row + i])
+                limit = state.limit[level]
+                state.slack[level] = limit - (most - least)
+                if most - least > limit:
+                    while t - state.begun[place] + 1 < length:
+                        place -= 1
+                    for i in range(n_arms):
+                        if most - gains[row + i] > limit and state.active_from[i] <= place:
+                            state.active_from[i] = place + 1
+                            evicted = True
+            length *= 2
+        state.entry_arm[(rounds - 1) & mask] = arm
+        state.entry[(rounds - 1) & mask] = value
+        return evicted
+
+    def begin(self, state: MetaState, start: int) -> None:
+        """A new episode: the root alone on the stack, all arms active, all windows empty."""
+        state.alarms[0] += 1
+        state.start[0] = start
+        state.top[0] = 0
+        state.begun[0] = start
+        for i in range(len(state.active_from)):
+            state.active_from[i] = 0
+        for i in range(len(state.gains)):
+            state.gains[i] = 0.0
+            state.afresh[i] = 0.0
+        for level in range(len(state.slack)):
+            state.slack[level] = -1.0
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "Meta":
+        """The practical c0; the number of phases is not used, and the theory's constant is unconfirmed."""
+        changes_in(horizon, phases)
+        return cls(horizon)

@@ -1,7 +1,7 @@
 """Starting a policy anew: at fixed intervals, or at the true change points, which only an oracle knows."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -29,24 +29,27 @@ def _needs_policy(wrapper: Any) -> None:
 class PeriodicRestart(NamedTuple):
     """Any policy, started anew every `period` rounds.
 
-    The plainest way to make a stationary policy follow a changing world: everything is forgotten at once, by the clock. Use it as the
-    yardstick that a cleverer way of forgetting has to beat. The wrapped policy sees a clock that begins at 0 with every restart, but the random numbers
-    of the round it is really in, so that two periods do not repeat each other.
+    The plainest way to make a stationary policy follow a changing world: everything is forgotten at once, by the clock.
+    Use it as the yardstick that a cleverer way of forgetting has to beat. The wrapped policy sees a clock that begins
+    at 0 with every restart, but the random numbers of the round it is really in, so that two periods do not repeat each
+    other.
 
-    With U changes and a base whose regret over N rounds is of order sqrt(KN), the loss is about T sqrt(K/N) for restarting and UN for changes inside a
-    period, least at N = (T sqrt(K) / (2U))**(2/3), which `tuned` computes; the order is U**(1/3) T**(2/3), above the sqrt(UT) of
-    policies that forget at the right times. Our own balance of the two terms, constants ignored.
+    With U changes and a base whose regret over N rounds is of order sqrt(KN), the loss is about T sqrt(K/N) for
+    restarting and UN for changes inside a period, least at N = (T sqrt(K) / (2U))**(2/3), which `tuned` computes; the
+    order is U**(1/3) T**(2/3), above the sqrt(UT) of policies that forget at the right times. Our own balance of the
+    two terms, constants ignored.
 
     >>> from driftbandit.policies import DiscountedTS
     >>> PeriodicRestart(base=DiscountedTS(gamma=0.9), period=100)
     PeriodicRestart(base=DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0), period=100)
     """
 
-    short = "periodic-restart"
-    forgets = "starts the wrapped policy anew every period rounds"
-    knows = "how often the world changes, to set period; what the wrapped policy needs"
-    cost = "as the wrapped policy, and its memory once a period"
-    reference = "folklore; analysed for EXP3 by Besbes, Gur, Zeevi 2014"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "periodic-restart"
+        forgets = "starts the wrapped policy anew every period rounds"
+        knows = "how often the world changes, to set period; what the wrapped policy needs"
+        cost = "as the wrapped policy, and its memory once a period"
+        reference = "folklore; analysed for EXP3 by Besbes, Gur, Zeevi 2014"
 
     base: Any  # the policy to start anew
     period: Annotated[int, within(">= 1", "tuned(horizon, phases, n_arms, base) suggests one.")] = 1000
@@ -64,7 +67,8 @@ class PeriodicRestart(NamedTuple):
         return self.base.choose(state.base, t - state.start[0], rng)
 
     def learn(self, state: RestartState, t: int, arm: Any, reward: Any) -> None:
-        """Let the wrapped policy learn; if the next round begins a period, forget it all now, since `choose` must not change anything."""
+        """Let the wrapped policy learn; if the next round begins a period, forget it all now, since `choose` must not
+        change anything."""
         if (t + 1) % self.period == 0:
             copy_state(state.base, state.fresh)
             state.start[0] = t + 1
@@ -73,7 +77,8 @@ class PeriodicRestart(NamedTuple):
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int, base: Any) -> "PeriodicRestart":
-        """The period that balances restarts against changes for a base of regret sqrt(KN): (T sqrt(K) / (2U))**(2/3)."""
+        """The period that balances restarts against changes for a base of regret sqrt(KN): (T sqrt(K) /
+        (2U))**(2/3)."""
         changes = max(1, phases - 1)
         period = math.ceil((horizon * math.sqrt(n_arms) / (2.0 * changes)) ** (2.0 / 3.0))
         return cls(base, min(horizon, period))
@@ -83,9 +88,10 @@ class PeriodicRestart(NamedTuple):
 class OracleRestart(NamedTuple):
     """Any policy, started anew at every true change of the world: what perfect change detection would be worth.
 
-    No real policy: it asks the world when it changes, so it plays only inside `simulate`, which binds it to the world. Wrap a stationary
-    policy (Thompson sampling, UCB) in it for the regret that detectors such as M-UCB or GLR-klUCB strive for. In worlds of phases a change is the
-    first round of a phase, whether or not the best arm changes; in smooth worlds it is a change of the best arm.
+    No real policy: it asks the world when it changes, so it plays only inside `simulate`, which binds it to the world.
+    Wrap a stationary policy (Thompson sampling, UCB) in it for the regret that detectors such as M-UCB or GLR-klUCB
+    strive for. In worlds of phases a change is the first round of a phase, whether or not the best arm changes; in
+    smooth worlds it is a change of the best arm.
 
     >>> from driftbandit.policies import DiscountedTS
     >>> OracleRestart(base=DiscountedTS(gamma=1.0)).init(2)
@@ -93,11 +99,12 @@ class OracleRestart(NamedTuple):
     ValueError: OracleRestart must be told when the world changes: play it with simulate, or bind it with bound(world).
     """
 
-    short = "oracle-restart"
-    forgets = "starts the wrapped policy anew at every true change"
-    knows = "the true change points"
-    cost = "as the wrapped policy, and its memory once a change"
-    reference = "yardstick"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "oracle-restart"
+        forgets = "starts the wrapped policy anew at every true change"
+        knows = "the true change points"
+        cost = "as the wrapped policy, and its memory once a change"
+        reference = "yardstick"
 
     base: Any  # the policy to start anew
 
@@ -113,7 +120,9 @@ class OracleRestart(NamedTuple):
 
     def init(self, n_arms: int) -> RestartState:
         """Refused: without a world there is nobody to ask."""
-        raise ValueError("OracleRestart must be told when the world changes: play it with simulate, or bind it with bound(world).")
+        raise ValueError(
+            "OracleRestart must be told when the world changes: play it with simulate, or bind it with bound(world)."
+        )
 
     def choose(self, state: RestartState, t: int, rng: Any) -> Any:
         """What the wrapped policy chooses."""
@@ -139,7 +148,8 @@ class BoundOracleRestart(NamedTuple):
         return self.base.choose(state.base, t - state.start[0], rng)
 
     def learn(self, state: RestartState, t: int, arm: Any, reward: Any) -> None:
-        """Let the wrapped policy learn; if the world changes with the next round, forget it all now. Beyond its horizon a world is not asked."""
+        """Let the wrapped policy learn; if the world changes with the next round, forget it all now. Beyond its horizon
+        a world is not asked."""
         if t + 1 < self.world.horizon and self.world.change(t + 1):
             copy_state(state.base, state.fresh)
             state.start[0] = t + 1

@@ -1,13 +1,13 @@
 """SW-LB-SDA: subsampling duels on a sliding window, the policy the paper runs under the name LB-SDA."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.core import checked, within
 from driftbandit.numerics import shuffle
-from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks, tail_of
+from driftbandit.policies.blocks import beats, elect, new_blocks, tail_of, take_turn
 
 
 class SlidingLBSDAState(NamedTuple):
@@ -22,7 +22,8 @@ class SlidingLBSDAState(NamedTuple):
     since: Any  # the round in which the leader came to lead
     rounds: Any  # rounds begun
     drawn: Any  # the last round in which each arm was played
-    limits: Any  # f: an arm held less often is played; n0 = (ln window)**2
+    forced: Any  # an arm held less often is played: (ln window)**forced_power rounded up, at least 1
+    spread: Any  # n0 = (ln window)**2
     eligible: Any  # scratch: may the arm lead?
 
 
@@ -30,16 +31,19 @@ class SlidingLBSDAState(NamedTuple):
 class SlidingLBSDA(NamedTuple):
     """Subsampling duels that see only the last `window` plays.
 
-    The arm held most often in the window leads; every other arm duels with its rewards in the window against as many of the leader's latest. All winners are played, in
-    random order, or the leader if there is none. Two rules keep the window from going blind: an arm held fewer than (ln window)**forced_power times is played,
-    and when nothing has happened for d = int((K - 1)(ln window)**2) rounds, so is every arm not played for that long and held at most (ln window)**2 times.
+    The arm held most often in the window leads; every other arm duels with its rewards in the window against as many of
+    the leader's latest. All winners are played, in random order, or the leader if there is none. Two rules keep the
+    window from going blind: an arm held fewer than (ln window)**forced_power times is played, and when nothing has
+    happened for d = int((K - 1)(ln window)**2) rounds, so is every arm not played for that long and held at most (ln
+    window)**2 times.
 
-    Suited to abrupt changes when their number is roughly known; needs no range, no prior and no noise level of the rewards: any real numbers will do, and scaling or shifting
-    them changes nothing. With U changes in T rounds and window = 2 sqrt(T ln(T) / U) the authors prove regret of order sqrt(T U) up to a logarithm.
-    Equal means favour the challenger, so constant rewards make it play all arms in turn.
+    Suited to abrupt changes when their number is roughly known; needs no range, no prior and no noise level of the
+    rewards: any real numbers will do, and scaling or shifting them changes nothing. With U changes in T rounds and
+    window = 2 sqrt(T ln(T) / U) the authors prove regret of order sqrt(T U) up to a logarithm. Equal means favour the
+    challenger, so constant rewards make it play all arms in turn.
 
-    `forced_power` 1/2 is the published value as far as we could confirm; the code the paper runs has 0.333, which `code` takes. With
-    window >= T it is not LB-SDA: the rules of leadership differ.
+    `forced_power` 1/2 is the published value as far as we could confirm; the code the paper runs has 0.333, which
+    `code` takes. With window >= T it is not LB-SDA: the rules of leadership differ.
 
     >>> from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
     >>> SlidingLBSDA.text(horizon=100_000, phases=10)
@@ -47,11 +51,12 @@ class SlidingLBSDA(NamedTuple):
 
     Reference: Baudry, Russac and Cappé 2021, section 5."""
 
-    short = "sw-lb-sda"
-    forgets = "sees the last window plays, all arms together"
-    knows = "how often the world changes, to set window"
-    cost = "O(K), memory O(window + K sqrt(window))"
-    reference = "Baudry, Russac, Cappé 2021"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "sw-lb-sda"
+        forgets = "sees the last window plays, all arms together"
+        knows = "how often the world changes, to set window"
+        cost = "O(K), memory O(window + K sqrt(window))"
+        reference = "Baudry, Russac, Cappé 2021"
 
     window: Annotated[int, within(">= 1", "tuned(horizon, phases) gives the theory's value.")] = 1000
     forced_power: Annotated[float, within("(0, 10]")] = 0.5  # an arm held less than (ln window)**forced_power is played
@@ -69,19 +74,21 @@ class SlidingLBSDA(NamedTuple):
             np.zeros(1, np.int64),
             np.zeros(1, np.int64),
             np.zeros(n_arms, np.int64),
-            np.array([log**self.forced_power, log**2]),
+            np.array([max(1, math.ceil(log**self.forced_power))], np.int64),
+            np.array([log**2]),
             np.zeros(n_arms, np.int64),
         )
 
     def choose(self, state: SlidingLBSDAState, t: int, rng: Any) -> Any:
-        """The next play of the round under way, or the first of a new round, planned in scratch until `learn` begins it."""
+        """The next play of the round under way, or the first of a new round, planned in scratch until `learn` begins
+        it."""
         order, queue = state.order, state.queue
         if queue[0] < queue[1]:
             return order[queue[0]]
         leader = self.lead(state, rng)
         r = state.rounds[0] + 1
         blocks, count, drawn = state.blocks, state.blocks.count, state.drawn
-        forced, spread = state.limits[0], state.limits[1]
+        forced, spread = state.forced[0], state.spread[0]
         delay = int((len(count) - 1) * spread)
         tail = tail_of(blocks, leader)
         since = state.since[0] if leader == state.leader[0] else r
@@ -89,7 +96,7 @@ class SlidingLBSDA(NamedTuple):
         winners = 0
         for k in range(len(count)):
             held = count[k]
-            if held == 0 or held < forced:
+            if held < forced:
                 wins = True
             elif k == leader:
                 wins = False
@@ -107,10 +114,11 @@ class SlidingLBSDA(NamedTuple):
         state.leader[1] = leader
         return order[0]
 
-    def lead(self, state: SlidingLBSDAState, rng: Any) -> int:
+    def lead(self, state: SlidingLBSDAState, rng: Any) -> Any:
         """The leader of the round to come.
 
-        A leader is deposed only by a winner of the last round with a fair share of the window, unless it has itself lost half of its own."""
+        A leader is deposed only by a winner of the last round with a fair share of the window, unless it has itself
+        lost half of its own."""
         count, eligible, drawn = state.blocks.count, state.eligible, state.drawn
         n_arms = len(count)
         previous, last_round = state.leader[0], state.rounds[0]
@@ -126,7 +134,8 @@ class SlidingLBSDA(NamedTuple):
         return elect(eligible, count, state.blocks.sums, previous, rng)
 
     def learn(self, state: SlidingLBSDAState, t: int, arm: Any, reward: Any) -> None:
-        """Begin the planned round if the last one is over, then let the reward take the place of the oldest in the window."""
+        """Begin the planned round if the last one is over, then let the reward take the place of the oldest in the
+        window."""
         queue = state.queue
         if queue[0] == queue[1] and queue[2] > 0:
             state.rounds[0] += 1
@@ -140,12 +149,7 @@ class SlidingLBSDA(NamedTuple):
             queue[2] = 0
         if queue[0] < queue[1]:
             queue[0] += 1
-        at = state.cursor[0]
-        if state.recent[at] >= 0:
-            drop_oldest(state.blocks, state.recent[at])
-        add_reward(state.blocks, arm, reward)
-        state.recent[at] = arm
-        state.cursor[0] = at + 1 if at + 1 < len(state.recent) else 0
+        take_turn(state.blocks, state.recent, state.cursor, arm, reward)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingLBSDA":
@@ -154,7 +158,8 @@ class SlidingLBSDA(NamedTuple):
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingLBSDA":
-        """What the discounted-Thompson-sampling paper prints: the same with phases in place of changes (1 in smooth worlds)."""
+        """What the discounted-Thompson-sampling paper prints: the same with phases in place of changes (1 in smooth
+        worlds)."""
         return cls(_window(horizon, 1 if smooth else phases))
 
     @classmethod

@@ -1,0 +1,49 @@
+"""`driftbandit rates`: measure how regret grows and lay it beside the theorems' orders."""
+
+import argparse
+import time
+from typing import Any
+
+from driftbandit.commands._shared import add_example, need_lab, print_table, whole
+
+_EXAMPLES = """\
+  driftbandit rates --out docs/theory
+      exponents in T, B_T, 1/gap and K for DS-TS, SW-TS, D-UCB and CUSUM; figure and tables in docs/theory
+
+  driftbandit rates --runs 10 --scale 0.1
+      a quick look at short horizons
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command to argparse."""
+    parser = add_example(subparsers, "rates", "measure how regret grows with T, B_T, 1/gap and K", _EXAMPLES)
+    parser.add_argument("--runs", type=whole(2), default=60, metavar="N", help="runs at every point (default: 60)")
+    parser.add_argument("--scale", type=float, default=1.0, metavar="S", help="multiply all horizons (default: 1)")
+    parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
+    parser.add_argument("--out", metavar="FOLDER", help="write rates.svg, .png, .md and .csv there")
+    parser.add_argument("--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Play all sweeps, fit, print, save."""
+    need_lab("numba", "scipy", *(["matplotlib"] if args.out else []))
+    from pathlib import Path
+
+    from driftbandit.lab import rates
+    from driftbandit.lab.output import writable
+
+    if not 0.0 < args.scale <= 100.0:
+        raise ValueError(f"--scale needs a number in (0, 100]; got {args.scale:g}.")
+    if args.out:
+        writable(Path(args.out) / "rates.csv")
+    started = time.perf_counter()
+    measured = rates.measure(rates.sweeps(args.scale), runs=args.runs, seed=args.seed, workers=args.workers, progress=True)
+    fits = [rates.fit(line) for line in measured]
+    base = measured[0].sweep.base
+    print(f"{base!r} varied one quantity at a time, {args.runs} runs a point, seed {args.seed}; every policy tuned by its theory")
+    print_table(*rates.table(fits))
+    print(f"{time.perf_counter() - started:.0f} seconds")
+    if args.out:
+        for path in rates.save(measured, fits, args.out):
+            print(f"wrote {path}")

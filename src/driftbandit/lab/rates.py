@@ -1,0 +1,237 @@
+"""How regret grows: with the horizon, the number of phases, the difficulty 1/gap and the number of arms.
+
+The theorems give orders, such as sqrt(T B_T) / gap^2, that hide all constants. An exponent can be measured: regret against one quantity,
+all others fixed, is a line on doubly logarithmic paper. Every policy is tuned anew at every point by its own theory's formula, as
+the orders assume. Two cautions: the interval covers the luck of the runs and not a line that bends, so the exponent of the last three points
+stands beside it; and an order is an upper bound, so a smaller exponent is no contradiction and a larger one none before the limit."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.environments import AbruptGap
+from driftbandit.lab.chart import save_chart, save_rows
+from driftbandit.lab.figure import look
+from driftbandit.lab.progress import Progress
+from driftbandit.lab.result import t_interval
+from driftbandit.lab.simulate import simulate
+from driftbandit.lab.theory import table1
+from driftbandit.policies.beta_ts import SlidingTS
+from driftbandit.policies.cusum_ucb import CusumUCB
+from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.policies.ucb import DiscountedUCB
+
+POLICIES: Mapping[str, Any] = {"ds-ts": DiscountedTS, "sw-ts": SlidingTS, "d-ucb": DiscountedUCB, "cusum-ucb": CusumUCB}
+RESAMPLES = 2000
+
+
+class Sweep(NamedTuple):
+    """One quantity varied, the others fixed."""
+
+    name: str  # what is varied, as the axis says it
+    field: str  # its name in AbruptGap
+    values: tuple[float, ...]
+    base: AbruptGap
+
+    def world(self, value: float) -> AbruptGap:
+        """The world at one value."""
+        kept = self.base._asdict()
+        return AbruptGap(**{**kept, self.field: type(kept[self.field])(value)})
+
+    def x(self) -> np.ndarray:
+        """Where the values stand on the axis: the gap as its inverse, since small gaps are the hard ones."""
+        values = np.array(self.values, float)
+        return 1.0 / values if self.field == "gap" else values
+
+
+class Measured(NamedTuple):
+    """Final regret of one policy over one sweep, a row a value and a column a run."""
+
+    policy: str
+    sweep: Sweep
+    regret: np.ndarray
+    seconds: float
+
+
+class Fit(NamedTuple):
+    """The exponent of a measured line beside the theorem's."""
+
+    policy: str
+    sweep: str
+    exponent: float
+    low: float
+    high: float
+    last: float  # exponent of the last three points: what the line bends to
+    order: float | None  # slope of Table 1's order over the same values; None where it does not contain the quantity
+
+    @property
+    def verdict(self) -> str:
+        """How the measured exponent lies to the order's."""
+        if self.order is None:
+            return "not in the order"
+        if self.low > self.order:
+            return "steeper in this range"
+        return "as the order" if self.high >= self.order else "flatter"
+
+
+def sweeps(scale: float = 1.0) -> list[Sweep]:
+    """The four sweeps; `scale` shrinks all horizons, for a quick look."""
+
+    def rounds(horizon: int) -> int:
+        return max(400, int(horizon * scale))
+
+    base = AbruptGap(n_arms=5, horizon=rounds(50_000), phases=5, gap=0.3)
+    horizons = tuple(float(rounds(2_000 * 2**k)) for k in range(8))
+    return [
+        Sweep("horizon T", "horizon", tuple(dict.fromkeys(horizons)), base),
+        Sweep("phases B_T", "phases", (2, 4, 8, 16, 32, 64), base),
+        Sweep("1 / gap", "gap", (0.5, 0.35, 0.25, 0.18, 0.125, 0.09, 0.06), base),
+        Sweep("arms K", "n_arms", (2, 4, 8, 16, 32), base),
+    ]
+
+
+def measure(
+    chosen: Sequence[Sweep],
+    policies: Mapping[str, Any] = POLICIES,
+    runs: int = 60,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: bool | Callable[[float], None] = False,
+) -> list[Measured]:
+    """Play every policy, tuned by its theory, at every value of every sweep."""
+    out = []
+    total = sum(len(sweep.values) for sweep in chosen) * len(policies)
+    with Progress(total, progress, label="rates") as bar:
+        for sweep in chosen:
+            for name, policy in policies.items():
+                rows, started = [], time.perf_counter()
+                for value in sweep.values:
+                    rows.append(_final(policy, sweep.world(value), runs, seed, workers))
+                    bar.add(1)
+                out.append(Measured(name, sweep, np.array(rows), time.perf_counter() - started))
+    return out
+
+
+def _final(policy: Any, world: AbruptGap, runs: int, seed: int, workers: int | None) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a gamma kept at the edge of the theory's domain; the widest sweeps touch it
+        tuned = policy.tuned(world.horizon, world.phases, world.n_arms)
+    return simulate(tuned, world, runs, seed, checkpoints=1, workers=workers).regret[:, -1]
+
+
+def weights(x: np.ndarray) -> np.ndarray:
+    """w with slope = w @ y: least squares of y against ln x is linear in y.
+
+    >>> float(weights(np.array([1.0, 10.0, 100.0])) @ np.log([2.0, 20.0, 200.0]))
+    1.0
+    """
+    centred = np.log(x) - np.log(x).mean()
+    return np.asarray(centred / (centred @ centred))
+
+
+def fit(measured: Measured, seed: int = 0) -> Fit:
+    """The exponent with a bootstrap interval: runs are drawn again with replacement, the same ones at every value.
+
+    A run keeps its luck along a sweep, so drawing points apart would make the interval too wide or too narrow."""
+    x, regret = measured.sweep.x(), measured.regret
+    w = weights(x)
+    runs = regret.shape[1]
+    picks = np.random.default_rng(seed).integers(0, runs, (RESAMPLES, runs))
+    slopes = w @ np.log(np.maximum(regret[:, picks].mean(axis=2), 1e-12))
+    low, high = np.quantile(slopes, [0.025, 0.975])
+    line = np.log(np.maximum(regret.mean(axis=1), 1e-12))
+    last = float(weights(x[-3:]) @ line[-3:])
+    order = order_slope(measured.policy, measured.sweep)
+    return Fit(measured.policy, measured.sweep.name, float(w @ line), float(low), float(high), last, order)
+
+
+def order_slope(policy: str, sweep: Sweep) -> float | None:
+    """The slope of Table 1's order over the values of a sweep. Logarithms are left out, as there.
+
+    CUSUM's order is a sum, so its slope depends on where one looks."""
+    if sweep.field == "n_arms":
+        return None
+    sizes = []
+    for value in sweep.values:
+        world = sweep.world(value)
+        order = table1(world.horizon, world.phases, world.gap).get(policy)
+        if order is None or order.log10 is None:
+            return None
+        sizes.append(order.log10 * math.log(10.0))
+    return float(weights(sweep.x()) @ np.array(sizes))
+
+
+def table(fits: Sequence[Fit]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows as text."""
+    head = ["regret against", "policy", "exponent", "95 % interval", "last three points", "order's exponent", "verdict"]
+    rows = [
+        [
+            f.sweep, f.policy, f"{f.exponent:.3f}", f"{f.low:.3f} to {f.high:.3f}", f"{f.last:.3f}",
+            "-" if f.order is None else f"{f.order:.3f}", f.verdict,
+        ]
+        for f in fits
+    ]  # fmt: skip
+    return head, rows
+
+
+def save(measured: Sequence[Measured], fits: Sequence[Fit], folder: str | Path) -> list[Path]:
+    """Write rates.svg, rates.png, rates.md (exponents) and rates.csv (every mean with its interval) into a folder."""
+    folder = Path(folder)
+    points = []
+    for line in measured:
+        low, high = t_interval(line.regret.T)
+        for place, value in enumerate(line.sweep.values):
+            numbers = (line.regret[place].mean(), low[place], high[place])
+            points.append([line.sweep.name, line.policy, f"{value:g}", *(f"{number:.6g}" for number in numbers)])
+    head = ["regret against", "policy", "value", "regret", "low", "high"]
+    return [
+        save_chart(lambda figure: draw(figure, measured, fits), folder / "rates.svg", (8.6, 6.6)),
+        save_chart(lambda figure: draw(figure, measured, fits), folder / "rates.png", (8.6, 6.6)),
+        save_rows(*table(fits), folder / "rates.md"),
+        save_rows(head, points, folder / "rates.csv"),
+    ]
+
+
+def draw(figure: Any, measured: Sequence[Measured], fits: Sequence[Fit]) -> None:
+    """A panel a sweep on doubly logarithmic axes, each policy with its exponent in the legend."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    names = list(dict.fromkeys(line.sweep.name for line in measured))
+    policies = list(dict.fromkeys(line.policy for line in measured))
+    panels = figure.subplots(2, (len(names) + 1) // 2, squeeze=False).ravel()
+    for axes, name in zip(panels, names, strict=False):
+        lines = [line for line in measured if line.sweep.name == name]
+        for line in lines:
+            exponent = next(f.exponent for f in fits if (f.policy, f.sweep) == (line.policy, name))
+            low, high = t_interval(line.regret.T)
+            mean = line.regret.mean(axis=1)
+            style = look(policies.index(line.policy))
+            axes.errorbar(
+                line.sweep.x(), mean, [mean - low, high - mean], **style, markerfacecolor="white", markersize=5,
+                label=f"{line.policy}: {exponent:.2f}",
+            )  # fmt: skip
+        _guide(axes, lines)
+        axes.set(xscale="log", yscale="log", xlabel=name, ylabel="final regret")
+        axes.set_xticks(lines[0].sweep.x())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, place=0: f"{value:.3g}" if value < 1000 else f"{value / 1000:g}k"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.minorticks_off()
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, place=0: f"{value:g}"))
+        axes.legend(title="policy: exponent", loc="best", fontsize=8, title_fontsize=8, handlelength=3.6)
+    for axes in panels[len(names) :]:
+        axes.set_visible(False)
+
+
+def _guide(axes: Any, lines: Sequence[Measured]) -> None:
+    """A thin grey line with the slope of DS-TS's order (1 for arms: the sum over arms), below the curves."""
+    sweep = lines[0].sweep
+    slope = order_slope("ds-ts", sweep)
+    slope = 1.0 if slope is None else slope
+    x = sweep.x()
+    start = 0.8 * min(float(line.regret[0].mean()) for line in lines)
+    axes.plot(x, start * (x / x[0]) ** slope, color="#888888", linewidth=0.9, linestyle="-", label=f"slope {slope:g}")
