@@ -1,5 +1,7 @@
 """One policy playing live: named arms, its own random stream and clock, snapshots."""
 
+import contextlib
+import copy
 import json
 import math
 import os
@@ -104,6 +106,11 @@ class Agent:
     def add_arm(self, arm: Hashable) -> None:
         """One more arm, of which nothing is known yet."""
         with self._lock:
+            with contextlib.suppress(TypeError):  # what cannot be hashed is refused below
+                if self._slot.get(arm) in self._removed:
+                    raise ValueError(
+                        f"Arm {arm!r:.60} was removed and its name stays taken; add it under another name."
+                    )
             names = _arm_names([*self._arms, arm])
             self._state = grown(self._state, self.policy, len(self._arms))
             self._arms = names
@@ -131,14 +138,7 @@ class Agent:
                 whole = belief(to_arrays(self._state, self.policy.init(len(self._arms))))
                 values, out.error = chance_of_largest(type(whole)(*(np.asarray(field)[allowed] for field in whole)))
             else:
-                counts = np.zeros(len(self._arms))
-                for n in range(draws):
-                    counts[self._choose_slot(allowed, _FAR + n)] += 1
-                values = counts[allowed] / draws
-                out.error = float(2.0 * np.sqrt(values * (1.0 - values) / draws).max()) if len(allowed) > 1 else 0.0
-                if hasattr(self._state, "chances"):
-                    values = np.array([self._state.chances[slot] for slot in allowed])
-                    values, out.error = values / values.sum(), 0.0
+                values, out.error = self._sampled_chances(allowed, draws)
             out.update({self._arms[slot]: float(value) for slot, value in zip(allowed, values, strict=True)})
             return out
 
@@ -170,13 +170,13 @@ class Agent:
         from driftbandit.spec import parse
 
         try:
-            data = json.loads(text)
+            data = json.loads(text, parse_constant=_no_number)
             version = data["format"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise ValueError(
                 "This is no snapshot of an agent: it is not complete JSON with a format number. Was the file cut short?"
             ) from None
-        if version != FORMAT:
+        if isinstance(version, bool) or version != FORMAT:
             raise ValueError(
                 f"This snapshot has format {version!r:.40}; this version reads format {FORMAT}. "
                 "Update driftbandit to read it."
@@ -191,13 +191,15 @@ class Agent:
                 outside=data["outside"],
             )
             agent._state = from_plain(data["state"], policy.init(len(agent._arms)))
-            agent._stream = Stream(int(data["key"]))
-            agent._removed = {slot for slot in data["removed"] if 0 <= slot < len(agent._arms)}
+            agent._stream = Stream(_count(int(data["key"]), 1 << 64))
+            agent._removed = {_count(slot, len(agent._arms)) for slot in data["removed"]}
+            if len(agent._removed) == len(agent._arms):
+                raise ValueError("every arm is removed.")
             agent.clipped, agent.rewards_learnt, agent.decisions = (
-                _count(data[name]) for name in ("clipped", "rewards_learnt", "decisions")
+                _count(data[name], _FAR) for name in ("clipped", "rewards_learnt", "decisions")
             )
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            detail = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            detail = f"{error.args[0]!r} is missing." if isinstance(error, KeyError) else f"{error!s:.200}"
             raise ValueError(f"This snapshot is damaged and was not restored: {detail}") from None
         return agent
 
@@ -231,9 +233,34 @@ class Agent:
                 return int(arm)
         return allowed[int(self._stream.at(decision).uniform(TIES) * len(allowed))]
 
+    def _sampled_chances(self, allowed: list[int], draws: int) -> tuple[np.ndarray, float]:
+        """How often each allowed arm is chosen, and two standard errors of that."""
+        if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
+            raise ValueError(f"probabilities needs draws of 1 or more; got {draws!r:.60}.")
+        if len(allowed) == 1:
+            return np.ones(1), 0.0
+        counts = np.zeros(len(self._arms))
+        held = self._state
+        self._state = copy.deepcopy(
+            held
+        )  # `choose` may write scratch that the next `learn` reads: asking changes nothing
+        try:
+            for n in range(draws):
+                counts[self._choose_slot(allowed, _FAR + n)] += 1
+                if hasattr(self._state, "chances"):  # drawn from probabilities, which the policy has just written down
+                    exact = np.array([self._state.chances[slot] for slot in allowed])
+                    return exact / exact.sum(), 0.0
+        finally:
+            self._state = held
+        values = counts[allowed] / draws
+        # An arm never seen in n draws may still have a chance of about 1/n: the last term keeps the error from being 0.
+        return values, float(2.0 * np.sqrt(values * (1.0 - values) / draws).max() + 2.0 / draws)
+
     def _allowed(self, available: Iterable[Hashable] | None) -> list[int]:
         if available is None:
             return [slot for slot in range(len(self._arms)) if slot not in self._removed]
+        if isinstance(available, str | bytes) or not isinstance(available, Iterable):
+            raise ValueError(f"choose(available=...) needs a list of arms; got {available!r:.60}.")
         slots = sorted({self._slot_of(arm) for arm in available})
         if not slots:
             raise ValueError("choose(available=...) needs at least one arm; got none.")
@@ -253,7 +280,9 @@ class Agent:
         """The reward mapped to [0, 1], and 1 if it had to be clipped."""
         if isinstance(reward, str | bytes) or not isinstance(reward, int | float | np.integer | np.floating | np.bool_):
             raise ValueError(f"A reward is a number; got {reward!r:.60} of type {type(reward).__name__}.")
-        value, (low, high) = float(reward), self.reward_range
+        (low, high), value = self.reward_range, math.inf
+        with contextlib.suppress(OverflowError):  # a whole number beyond the largest float counts as infinite
+            value = float(reward)
         if not math.isfinite(value):
             raise ValueError(f"A reward is a finite number; got {value}. Nothing was learnt.")
         clipped = 0
@@ -271,7 +300,7 @@ class Agent:
 
 
 def _arm_names(arms: int | Iterable[Hashable]) -> list[Hashable]:
-    if isinstance(arms, int) and not isinstance(arms, bool):
+    if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
         names: list[Hashable] = list(range(arms))
     elif isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
         raise ValueError(f"arms is a list of names or a number of arms; got {arms!r}.")
@@ -290,8 +319,8 @@ def _arm_names(arms: int | Iterable[Hashable]) -> list[Hashable]:
 
 def _range(reward_range: Any) -> tuple[float, float]:
     try:
-        low, high = (float(value) for value in reward_range)
-    except (TypeError, ValueError):
+        low, high = (math.nan if isinstance(value, str | bytes) else float(value) for value in reward_range)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"reward_range is a pair (low, high) of numbers; got {reward_range!r}.") from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"reward_range needs finite low < high; got ({low:g}, {high:g}).")
@@ -304,10 +333,14 @@ def _seed(seed: Any) -> int:
     return int(seed)
 
 
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"a count is {value!r}")
+def _count(value: Any, limit: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
+        raise ValueError(f"{value!r:.40} stands where a number from 0 to {limit - 1} should.")
     return value
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON.")  # Python's reader takes NaN and Infinity, our snapshots never hold them
 
 
 def _listed(arms: list[Hashable]) -> str:

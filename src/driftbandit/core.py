@@ -149,12 +149,12 @@ def _coerced(cls: type, parameter: Parameter, value: Any) -> Any:
     domain = parameter.domain
     if kind is str:
         if not isinstance(value, str):
-            raise ValueError(f"{cls.__name__} needs {name} to be a text; got {value!r}.")
+            raise ValueError(f"{cls.__name__} needs {name} to be a text; got {value!r:.60}.")
         return value
     if kind is bool:
         if isinstance(value, bool | np.bool_):
             return bool(value)
-        raise ValueError(f"{cls.__name__} needs {name} to be True or False; got {value!r}.")
+        raise ValueError(f"{cls.__name__} needs {name} to be True or False; got {value!r:.60}.")
     right = "a number" if kind is float else "a whole number"
     if domain is not None and domain.text != "any":
         right = f"{name} {'in ' if domain.text[0] in '([' else ''}{domain.text}" + (
@@ -163,14 +163,20 @@ def _coerced(cls: type, parameter: Parameter, value: Any) -> Any:
     else:
         right = f"{name} to be {right}"
     advice = f" {domain.advice}" if domain is not None and domain.advice else ""
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not is_number or (kind is int and (not math.isfinite(value) or value != int(value))):
-        raise ValueError(f"{cls.__name__} needs {right}; got {value!r}.{advice}")
+    number = _as_number(kind, value)
+    if number is None or not (domain.holds(number) if domain is not None else number == number):
+        raise ValueError(f"{cls.__name__} needs {right}; got {value!r:.60}.{advice}")
+    return number
+
+
+def _as_number(kind: type, value: Any) -> Any:
+    """The value as a float or an int of 64 bits, which is what compiled code holds; None if it is no such number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
     try:
-        number: Any = kind(value)
-    except OverflowError:  # a whole number beyond the largest float
-        number = math.inf
-    # Without a declared domain any number will do, but "not a number" never does.
-    if not (domain.holds(number) if domain is not None else number == number):
-        raise ValueError(f"{cls.__name__} needs {right}; got {value!r}.{advice}")
+        number = kind(value)
+    except (OverflowError, ValueError):  # too large for a float; infinite or NaN where an int is wanted
+        return None
+    if kind is int and (number != value or not -(2**63) <= number < 2**63):
+        return None
     return number

@@ -10,6 +10,8 @@ import math
 import warnings
 from typing import NamedTuple
 
+import numpy as np
+
 from driftbandit.core import Domain, within
 
 DISCOUNT: Domain = within(
@@ -36,7 +38,11 @@ class Forgetting(NamedTuple):
     @classmethod
     def half_life(cls, rounds: float) -> "Forgetting":
         """Evidence loses half its weight every `rounds` rounds."""
-        _need(rounds > 0 and math.isfinite(rounds), f"A half-life needs a positive number of rounds; got {rounds!r}.")
+        number = isinstance(rounds, int | float | np.integer | np.floating)
+        _need(
+            number and rounds > 0 and math.isfinite(rounds),
+            f"A half-life needs a positive number of rounds; got {rounds!r}.",
+        )
         return cls(2.0 ** (-1.0 / rounds), "2 ** (-1 / rounds)", f"2 ** (-1 / {rounds:g})")
 
     @classmethod
@@ -52,7 +58,7 @@ class Forgetting(NamedTuple):
         """Corollary 2 of the paper, for drift in which the arms are close in at most about horizon**beta rounds."""
         _counts(horizon, 1)
         _need(
-            0.0 <= beta < 1.0,
+            isinstance(beta, int | float | np.floating) and 0.0 <= beta < 1.0,
             f"beta needs to be in [0, 1); got {beta!r}. driftbandit.lab.theory computes which values a world admits.",
         )
         return cls(
@@ -79,8 +85,9 @@ def _need(condition: bool, message: str) -> None:
 
 
 def _counts(horizon: int, phases: int) -> None:
+    numbers = all(isinstance(value, int | float | np.integer | np.floating) for value in (horizon, phases))
     _need(
-        horizon >= 1 and phases >= 1,
+        numbers and math.isfinite(horizon) and math.isfinite(phases) and horizon >= 1 and phases >= 1,
         f"Tuning needs horizon >= 1 and phases >= 1; got horizon={horizon!r}, phases={phases!r}.",
     )
     _need(phases <= horizon, f"Tuning needs phases <= horizon; got {phases} phases in {horizon} rounds.")

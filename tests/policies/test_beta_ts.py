@@ -1,4 +1,5 @@
-"""Beta Thompson sampling against its twins, its invariants (2.2, 2.4, 2.5 of the specification) and numbers checkable by hand.
+"""Beta Thompson sampling against its twins, its invariants (2.2, 2.4, 2.5 of the specification) and numbers checkable
+by hand.
 
 All seeds are fixed: a test that passes keeps passing."""
 
@@ -56,7 +57,9 @@ def test_odd_parameters_follow_the_twin_too(policy, kind):
     assert_same_as_twin(policy, 7, 4, seed=4, world="smooth", kind=kind)  # fewer rounds than arms
 
 
-@pytest.mark.parametrize("policy", [BetaTS(binarize=True), DiscountedBetaTS(gamma=0.98, optimistic=True), SlidingTS(window=60)], ids=repr)
+@pytest.mark.parametrize(
+    "policy", [BetaTS(binarize=True), DiscountedBetaTS(gamma=0.98, optimistic=True), SlidingTS(window=60)], ids=repr
+)
 def test_compiled_and_interpreted_beta_policies_choose_the_same_arms(policy):
     world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
     compiled, plain = (simulate(policy, world, runs=1, trajectories=True, compiled=flag) for flag in (True, False))
@@ -94,7 +97,7 @@ def test_an_idle_arm_returns_to_the_prior_at_the_rate_gamma(steps, idle):
         assert after.b[arm] == pytest.approx(3.0 + 0.9**idle * before.losses[arm], rel=1e-12)
 
 
-def test_an_arm_idle_for_a_million_rounds_is_at_the_prior():
+def test_evidence_that_underflowed_leaves_the_prior_behind():
     policy = DiscountedBetaTS(gamma=0.5)
     state = to_lists(policy.init(2))
     policy.learn(state, 0, 1, 1.0)

@@ -1,4 +1,5 @@
-"""Gaussian Thompson sampling against its twins, its invariants (2.3, 2.5 of the specification) and numbers checkable by hand."""
+"""Gaussian Thompson sampling against its twins, its invariants (2.3, 2.5 of the specification) and numbers checkable
+by hand."""
 
 import math
 
@@ -161,7 +162,9 @@ def test_a_window_without_end_is_the_same_policy_as_no_discount():
 
 def test_ds_ts_without_discount_is_not_gaussian_ts():
     reward = rewards(abrupt_means(5, 400, 2), "real", 2)
-    assert play(DiscountedTS(gamma=1.0, tau_max=1.0), 5, 400, reward, seed=9) != play(GaussianTS(), 5, 400, reward, seed=9)
+    assert play(DiscountedTS(gamma=1.0, tau_max=1.0), 5, 400, reward, seed=9) != play(
+        GaussianTS(), 5, 400, reward, seed=9
+    )
 
 
 def test_window_sums_do_not_drift_in_a_hundred_thousand_real_rewards():

@@ -18,7 +18,7 @@ _EXAMPLES = """\
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "rates", "measure how regret grows with T, B_T, 1/gap and K", _EXAMPLES)
-    parser.add_argument("--runs", type=whole(2), default=60, metavar="N", help="runs at every point (default: 60)")
+    parser.add_argument("--runs", type=whole(2), default=40, metavar="N", help="runs at every point (default: 40)")
     parser.add_argument("--scale", type=float, default=1.0, metavar="S", help="multiply all horizons (default: 1)")
     parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
     parser.add_argument("--out", metavar="FOLDER", help="write rates.svg, .png, .md and .csv there")

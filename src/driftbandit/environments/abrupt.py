@@ -22,7 +22,7 @@ def world_seed(world: str, key: int) -> int | None:
         return key
     if world.isdigit():
         return int(world)
-    raise ValueError(f'world is "fresh", "authors" or a number in quotes such as "7"; got {world!r}.')
+    raise ValueError(f'A world is "fresh", "authors" or a number in quotes such as "7"; got {world!r}.')
 
 
 def _validate(spec: Any) -> None:
@@ -187,9 +187,14 @@ class PhaseTable(NamedTuple):
 
     def realise(self, key: int) -> Phased:
         """The same world for every run."""
-        return _table(self)
+        return _table(_tuples(self.means), _tuples(self.starts), self.horizon, self.law)
+
+
+def _tuples(value: Any) -> Any:
+    """Lists and arrays as tuples, which a cache can hold."""
+    return tuple(_tuples(item) for item in value) if isinstance(value, list | tuple | np.ndarray) else value
 
 
 @lru_cache(maxsize=256)
-def _table(spec: PhaseTable) -> Phased:
-    return phased(spec.means, spec.starts, spec.horizon, spec.law)
+def _table(means: Any, starts: Any, horizon: int, law: Any) -> Phased:
+    return phased(means, starts, horizon, law)

@@ -1,11 +1,12 @@
 """Worlds in phases, ready to play: means from a table that changes row at known times."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.core import Environment
-from driftbandit.environments.rewards import Bernoulli
+from driftbandit.environments.rewards import checked_law
 
 _COARSE = 8  # the phase is looked up for every 256 rounds and searched from there
 
@@ -98,16 +99,17 @@ def phased(means: Any, starts: Any, horizon: int, law: Any = None) -> Phased:
             f"Breakpoints need one first round a phase ({len(table)} here), beginning with 0, increasing, "
             f"below the horizon {horizon}; got {starts!r:.80}."
         )
-    law = Bernoulli() if law is None else law
-    if not hasattr(law, "draw"):
-        raise ValueError(f"A reward law has a method draw(mean, rng), as Bernoulli() has; got {law!r}.")
-    if isinstance(law, Bernoulli) and ((table < 0).any() or (table > 1).any()):
-        raise ValueError(
-            "Bernoulli rewards need means in [0, 1]; scale the table or give another law, e.g. Gaussian(sd=0.1)."
-        )
+    law = checked_law(law, float(table.min()), float(table.max()))
+    coarse = _coarse(tuple(first.tolist()), int(horizon))
     ends = np.append(first, horizon)
-    coarse = np.searchsorted(first, np.arange(0, horizon + 1, 1 << _COARSE), side="right") - 1
     return Phased(table.shape[1], int(horizon), law, table.ravel(), table.max(axis=1), ends, coarse)
+
+
+@lru_cache(maxsize=8)
+def _coarse(starts: tuple[int, ...], horizon: int) -> np.ndarray:
+    """The phase of every 256th round. Worlds of all runs change at the same times, so they share it: what a run needs
+    does not grow with the horizon."""
+    return np.searchsorted(starts, np.arange(0, horizon + 1, 1 << _COARSE), side="right") - 1
 
 
 def from_means(array: Any, law: Any = None) -> Phased:

@@ -86,3 +86,16 @@ class TruncatedGaussian(NamedTuple):
                 if rng.uniform(attempt) < math.exp(-0.5 * (x / self.sd) * (x / self.sd)):
                     return mean + x
         return mean + 0.0
+
+
+def checked_law(law: Any, low: float, high: float) -> Any:
+    """The law, Bernoulli if none is given, after making sure that it can have means between `low` and `high`."""
+    law = Bernoulli() if law is None else law
+    if isinstance(law, type) or not hasattr(law, "draw"):
+        raise ValueError(f"A reward law has a method draw(mean, rng), as Bernoulli() has; got {law!r:.60}.")
+    if isinstance(law, Bernoulli | BetaLaw | TruncatedGaussian) and not (low >= 0.0 and high <= 1.0):
+        raise ValueError(
+            f"{type(law).__name__} rewards need means in [0, 1]; scale the means or give another law, such as "
+            "Gaussian(sd=0.1)."
+        )
+    return law

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core import checked, within
-from driftbandit.environments.rewards import Bernoulli
+from driftbandit.environments.rewards import Bernoulli, checked_law
 from driftbandit.numerics import as_number
 
 
@@ -29,6 +29,10 @@ class Smooth(NamedTuple):
     start: Annotated[int, within("[0, 1]")] = 1
     rescaled: bool = False
     law: Any = Bernoulli()
+
+    def validate(self) -> None:
+        """Refuse what is no reward law."""
+        checked_law(self.law, 0.0, 1.0)
 
     def centre(self, t: int) -> float:
         """Where the best mean lies on the line of arms 1..K in round t."""

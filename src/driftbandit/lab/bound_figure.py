@@ -68,9 +68,11 @@ def far(phases: int, gap: float, mu_max: float, tau_max: float, arms: int, last:
 
 
 def save_bounds(
-    points: list[Point], beyond: list[tuple[int, float]], path: str | Path, title: str
+    points: list[Point], beyond: list[tuple[int, float]], useful: float | None, path: str | Path, title: str
 ) -> list[Path]:
-    """Draw both panels, and beside the figure write the numbers as CSV."""
+    """Draw both panels to `path` and, beside it, to a PNG, and write the numbers as CSV.
+
+    `useful` is log10 of the first horizon at which the bound is below T."""
     import numpy as np
 
     def draw(figure: Any) -> None:
@@ -98,22 +100,24 @@ def save_bounds(
         wide.plot(
             np.log10(horizons), [math.log10(p.regret.mean) for p in points], color="#000000", marker="o", markersize=3
         )
-        crossing = next((power for power, value in beyond if value < power), None)
-        if crossing is not None:
-            wide.axvline(crossing, color="#999999", linewidth=0.8)
-            wide.annotate(f"useful from\nT = 10^{crossing}", (crossing, 6), ha="right", xytext=(-4, 0), textcoords="offset points")
+        if useful is not None:
+            wide.axvline(useful, color="#999999", linewidth=0.8)
+            note = f"below T from\nT = $10^{{{useful:.1f}}}$"
+            wide.annotate(note, (useful, 8), ha="right", xytext=(-4, 0), textcoords="offset points")
         if beyond:
-            wide.annotate("Theorem 1, proved", beyond[len(beyond) // 4], xytext=(0, 10), textcoords="offset points", ha="center")
+            place = beyond[len(beyond) // 4]
+            wide.annotate("Theorem 1, proved", place, xytext=(-14, 14), textcoords="offset points", ha="center")
         wide.annotate("trivial: T", (20, 20), xytext=(8, -10), textcoords="offset points")
         wide.annotate("measured", (math.log10(horizons[-1]), 2.6), xytext=(8, -3), textcoords="offset points")
         wide.set(xlabel="log10 of the horizon T", ylabel="log10 of regret or bound")
         wide.set_title("(b) where the bound begins to speak", loc="left")
         figure.suptitle(title, x=0.01, ha="left", fontsize=10)
 
-    path = save_chart(draw, path, (8.6, 4.0))
+    wanted = dict.fromkeys([Path(path), Path(path).with_suffix(".png")])
+    drawn = [save_chart(draw, name, (8.6, 4.0)) for name in wanted]
     head = ["horizon", "regret", "low", "high", "uniform", "log10_proved", "log10_printed", "log10_floor"]
     rows = [
         [p.horizon, *(f"{v:.6g}" for v in p.regret), f"{p.uniform:.6g}", *("" if v is None else f"{v:.4f}" for v in (p.proved, p.printed, p.floor))]
         for p in points
     ]
-    return [path, save_rows(head, rows, path.with_suffix(".csv"))]
+    return [*drawn, save_rows(head, rows, Path(path).with_suffix(".csv"))]

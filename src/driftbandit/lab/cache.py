@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,11 @@ def sources(classes: Iterable[type]) -> list[Path]:
     return sorted(Path(str(sys.modules[name].__file__)) for name in modules)
 
 
-def source_digest(classes: Iterable[type]) -> str:
-    """A digest of those files and of the compilers' versions: another digest, another place in the cache."""
+@lru_cache(maxsize=1024)
+def source_digest(classes: frozenset[type]) -> str:
+    """A digest of those files and of the compilers' versions: another digest, another place in the cache.
+
+    Taken once a process: what is compiled is what was imported, also if a file changes meanwhile."""
     digest = hashlib.sha256()
     for path in sources(classes):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -86,7 +90,7 @@ _dispatchers: dict[str, Any] = {}
 def compiled_advance(*tuples: Any) -> Any:
     """`advance` as machine code for these policies, states and worlds, on demand: kept on disk if every class
     involved is the package's own, otherwise for this process only."""
-    classes = {cls for value in tuples for cls in _classes_in(value)}
+    classes = frozenset(cls for value in tuples for cls in _classes_in(value))
     own = all(cls.__module__.split(".")[0] == "driftbandit" for cls in classes)
     place = source_digest(classes) if own else "fresh"
     if place not in _dispatchers:

@@ -161,6 +161,7 @@ def _note(trace: Any, t: Any, arm: Any, reward: Any) -> Any:
     def write(trace: Any, t: Any, arm: Any, reward: Any) -> None:
         trace.arms[t] = arm
         trace.rewards[t] = reward
+        trace.alarms[t] = trace.counter[0]
 
     return write
 

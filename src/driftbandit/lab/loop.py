@@ -4,10 +4,12 @@ from typing import Any, NamedTuple
 
 
 class Trace(NamedTuple):
-    """Room for every arm and reward of a run."""
+    """Room for every arm and reward of a run, and for the number of alarms after each round."""
 
     arms: Any
     rewards: Any
+    alarms: Any
+    counter: Any  # where the policy counts its alarms: the field `alarms` of its state, or a 0 of our own
 
 
 def tally(counts: Any, arm: Any) -> None:
@@ -21,6 +23,7 @@ def note(trace: Any, t: int, arm: Any, reward: Any) -> None:
     if trace is not None:
         trace.arms[t] = arm
         trace.rewards[t] = reward
+        trace.alarms[t] = trace.counter[0]
 
 
 def store_lanes(out: Any, column: int, value: Any) -> None:

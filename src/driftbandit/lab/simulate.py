@@ -32,6 +32,7 @@ class Simulation(NamedTuple):
     arms: np.ndarray | None  # runs × horizon, if asked for
     rewards: np.ndarray | None  # runs × horizon, if asked for
     seconds: float  # wall time, without compiling
+    alarms: list[np.ndarray] | None = None  # with trajectories: the rounds in which each run's policy gave an alarm
 
 
 class _Task(NamedTuple):
@@ -60,8 +61,8 @@ def simulate(
     """Play `policy` in `environment` for `runs` independent runs.
 
     `checkpoints` is how many evenly spaced rounds to report, or the rounds themselves. `pulls` adds how often each arm
-    was played, `trajectories` every arm and reward (runs × horizon of memory). Neither workers, lockstep nor compiled
-    changes any number.
+    was played, `trajectories` every arm and reward (runs × horizon of memory) and the rounds of alarms. Neither
+    workers, lockstep nor compiled changes any number.
 
     >>> from driftbandit.policies import DiscountedTS
     >>> from driftbandit.environments import Smooth
@@ -145,6 +146,7 @@ def _room(runs: int, marks: np.ndarray, n_arms: int, horizon: int, pulls: bool, 
         np.zeros((runs, horizon), np.int32) if trajectories else None,
         np.zeros((runs, horizon)) if trajectories else None,
         0.0,
+        [np.zeros(0, np.int64)] * runs if trajectories else None,
     )
 
 
@@ -231,19 +233,20 @@ class _Job:
             from driftbandit.state import to_lists
 
             counts: Any = [0] * self.n_arms if self.pulls else None
-            trace: Any = self._trace(list) if self.trajectories else None
+            state = to_lists(state)
+            trace: Any = self._trace(state, list) if self.trajectories else None
             draws: Any = Stream(keys[POLICY][0])
             luck: Any = Stream(keys[REWARD][0])
             world = to_lists(worlds[0])
             return _Arguments(
-                policy, to_lists(state), world, draws, luck, 0, 0, [0.0], marks, cursor, out, counts, trace
+                policy, state, world, draws, luck, 0, 0, [0.0], marks, cursor, out, counts, trace
             )
         from driftbandit.lab import streams
         from driftbandit.lab.rows import LaneArray
 
         if task.lanes == 1:
             counts = np.zeros(self.n_arms, np.int64) if self.pulls else None
-            trace = self._trace(np.zeros) if self.trajectories else None
+            trace = self._trace(state, np.zeros) if self.trajectories else None
             draws = streams.ahead_stream(keys[POLICY][0], self.n_arms)
             luck = streams.KeyStream(np.array(keys[REWARD], np.uint64))
             return _Arguments(
@@ -268,12 +271,14 @@ class _Job:
             None,
         )
 
-    def _trace(self, make: Any) -> Any:
+    def _trace(self, state: Any, make: Any) -> Any:
         from driftbandit.lab.loop import Trace
 
+        n, counter = self.horizon, _alarm_counter(state)
         if make is list:
-            return Trace([0] * self.horizon, [0.0] * self.horizon)
-        return Trace(np.zeros(self.horizon, np.int64), np.zeros(self.horizon))
+            return Trace([0] * n, [0.0] * n, [0] * n, [0] if counter is None else counter)
+        counter = np.zeros(1, np.int64) if counter is None else counter
+        return Trace(np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64), counter)
 
     def _collect(self, task: _Task, arguments: "_Arguments", result: Simulation) -> None:
         for lane, run in enumerate(task.runs):
@@ -281,8 +286,10 @@ class _Job:
             if result.pulls is not None:
                 counts = arguments.counts
                 result.pulls[run] = counts.array[:, lane] if task.lanes > 1 else counts
-            if result.arms is not None and result.rewards is not None:
+            if result.arms is not None and result.rewards is not None and result.alarms is not None:
                 result.arms[run], result.rewards[run] = arguments.trace.arms, arguments.trace.rewards
+                # A wrapper that restarts its policy sets the count back to 0, which is no alarm.
+                result.alarms[run] = np.flatnonzero(np.diff(arguments.trace.alarms, prepend=0) > 0)
 
 
 class _Arguments(NamedTuple):
@@ -301,6 +308,15 @@ class _Arguments(NamedTuple):
     out: Any
     counts: Any
     trace: Any
+
+
+def _alarm_counter(state: Any) -> Any:
+    """The field `alarms` of a state, or of the state of what a wrapper wraps; None for policies that detect nothing."""
+    if not isinstance(state, tuple) or not hasattr(state, "_fields"):
+        return None
+    if "alarms" in state._fields:
+        return state.alarms  # type: ignore[attr-defined]
+    return next((found for found in map(_alarm_counter, state) if found is not None), None)
 
 
 def _bound(policy: Any, world: Any) -> Any:

@@ -1,7 +1,7 @@
 """Yardsticks to measure policies by: chance, one arm for ever, the best arm always, and greedy play with a coin."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -20,14 +20,15 @@ class UniformState(NamedTuple):
 class Uniform(NamedTuple):
     """Every arm with the same probability, whatever happens: what a policy must beat to be worth its while.
 
-    Nothing to learn, hence nothing to forget. Its regret is linear: the average gap a round. Of use for collecting data that all arms can
-    be judged by afterwards."""
+    Nothing to learn, hence nothing to forget. Its regret is linear: the average gap a round. Of use for collecting
+    data that all arms can be judged by afterwards."""
 
-    short = "uniform"
-    forgets = "learns nothing"
-    knows = "nothing"
-    cost = "O(1)"
-    reference = "-"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "uniform"
+        forgets = "learns nothing"
+        knows = "nothing"
+        cost = "O(1)"
+        reference = "-"
 
     def init(self, n_arms: int) -> UniformState:
         """Equal chances."""
@@ -58,11 +59,12 @@ class FixedArm(NamedTuple):
 
     In a world that changes its regret is linear, yet many a policy that forgets too fast does worse."""
 
-    short = "fixed"
-    forgets = "learns nothing"
-    knows = "the arm"
-    cost = "O(1)"
-    reference = "-"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "fixed"
+        forgets = "learns nothing"
+        knows = "the arm"
+        cost = "O(1)"
+        reference = "-"
 
     arm: Annotated[int, within(">= 0")] = 0  # the arm to play, counted from 0
 
@@ -93,11 +95,12 @@ class Oracle(NamedTuple):
 
     The simulator gives it the world through `bound`; anywhere else there is none to look into, and it says so."""
 
-    short = "oracle"
-    forgets = "needs no memory"
-    knows = "the mean of every arm in every round"
-    cost = "O(K)"
-    reference = "-"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "oracle"
+        forgets = "needs no memory"
+        knows = "the mean of every arm in every round"
+        cost = "O(K)"
+        reference = "-"
 
     def bound(self, world: Any) -> "BoundOracle":
         """The oracle of this world."""
@@ -105,7 +108,9 @@ class Oracle(NamedTuple):
 
     def init(self, n_arms: int) -> ScoresState:
         """There is no world here."""
-        raise ValueError("Oracle only plays in simulations, where simulate() shows it the world; a live agent needs another policy.")
+        raise ValueError(
+            "Oracle only plays in simulations, where simulate() shows it the world; a live agent needs another policy."
+        )
 
     def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
         """There is no world here, so the oracle cannot have been started."""
@@ -149,18 +154,20 @@ class EpsilonGreedyState(NamedTuple):
 class EpsilonGreedy(NamedTuple):
     """Greedy with a coin: with probability `explore` any arm, else the one with the largest discounted mean.
 
-    Means lose a factor `gamma` of their evidence each round; an idle arm keeps its mean. Exploration goes on at the same rate for ever,
-    so regret is linear, with a small factor where gaps are large and changes rare: simple, predictable, for any reward scale.
+    Means lose a factor `gamma` of their evidence each round; an idle arm keeps its mean. Exploration goes on at the
+    same rate for ever, so regret is linear, with a small factor where gaps are large and changes rare: simple,
+    predictable, for any reward scale.
 
     No theory says how to set both parameters together; `tuned` takes DS-TS's gamma and leaves `explore` at a twentieth.
 
     Reference: Sutton and Barto 2018, section 2.5, whose constant step size is close to a discounted mean."""
 
-    short = "eps-greedy"
-    forgets = "discounts every past reward by gamma a round; an idle arm keeps its mean"
-    knows = "how often the world changes, to set gamma and explore"
-    cost = "O(K)"
-    reference = "Sutton, Barto 2018"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "eps-greedy"
+        forgets = "discounts every past reward by gamma a round; an idle arm keeps its mean"
+        knows = "how often the world changes, to set gamma and explore"
+        cost = "O(K)"
+        reference = "Sutton, Barto 2018"
 
     explore: Annotated[float, within("[0, 1]")] = 0.05  # probability of playing any arm
     gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round

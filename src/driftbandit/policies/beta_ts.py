@@ -1,10 +1,13 @@
-"""Thompson sampling for rewards in [0, 1] with a Beta belief about each arm: of everything, discounted, or of a window."""
+"""Thompson sampling for rewards in [0, 1] with a Beta belief about each arm: of everything, discounted, or of a
+window."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.chances import BetaBelief
 from driftbandit.core import Domain, checked, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.numerics import argmax, argmax_fair, compilable
@@ -34,19 +37,21 @@ class BetaTSState(NamedTuple):
 class BetaTS(NamedTuple):
     """Thompson sampling (TS): draw each arm's mean from its Beta posterior and play the largest draw.
 
-    It never forgets, hence belongs where nothing changes: there its regret is of order log(T), optimal for 0/1 rewards. After a change
-    it stays with what used to be best about as long as it took to learn that; this is the yardstick the forgetting policies are held to.
+    It never forgets, hence belongs where nothing changes: there its regret is of order log(T), optimal for 0/1 rewards.
+    After a change it stays with what used to be best about as long as it took to learn that; this is the yardstick the
+    forgetting policies are held to.
 
-    Rewards must lie in [0, 1]. A reward x counts as x of a win and 1 - x of a loss; with `binarize` it is first turned into 1 with
-    probability x, else 0, which is the version the theory covers. For 0/1 rewards the two are the same.
+    Rewards must lie in [0, 1]. A reward x counts as x of a win and 1 - x of a loss; with `binarize` it is first turned
+    into 1 with probability x, else 0, which is the version the theory covers. For 0/1 rewards the two are the same.
 
     Reference: Thompson 1933; Agrawal and Goyal 2012 for rewards between 0 and 1."""
 
-    short = "ts"
-    forgets = "never"
-    knows = "nothing"
-    cost = "O(K)"
-    reference = "Thompson 1933"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "ts"
+        forgets = "never"
+        knows = "nothing"
+        cost = "O(K)"
+        reference = "Thompson 1933"
 
     prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
@@ -71,6 +76,10 @@ class BetaTS(NamedTuple):
         state.a[arm] = self.prior_wins + state.wins[arm]
         state.b[arm] = self.prior_losses + state.losses[arm]
 
+    def belief(self, state: BetaTSState) -> BetaBelief:
+        """The distributions the next samples come from."""
+        return beta_belief(state)
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "BetaTS":
         """There is nothing to tune."""
@@ -89,23 +98,27 @@ class BetaTS(NamedTuple):
 
 @checked
 class DiscountedBetaTS(NamedTuple):
-    """Discounted Thompson sampling (dTS): each round multiplies all wins and losses by `gamma`, then draws from Beta posteriors.
+    """Discounted Thompson sampling (dTS): each round multiplies all wins and losses by `gamma`, then draws from Beta
+    posteriors.
 
-    The prior is not discounted: an arm left alone drifts back to the prior, so its draws spread over all of [0, 1] and it is tried again.
-    That is the contrast with DS-TS, where an idle arm keeps its mean. Exploration therefore never stops, and costs more the more arms there are.
+    The prior is not discounted: an arm left alone drifts back to the prior, so its draws spread over all of [0, 1] and
+    it is tried again. That is the contrast with DS-TS, where an idle arm keeps its mean. Exploration therefore never
+    stops, and costs more the more arms there are.
 
     `optimistic` (dOTS) never lets a draw fall below the posterior mean, so that only good news moves the choice.
 
-    Suited to 0/1 or [0, 1] rewards that change often. No regret bound is known and no formula for `gamma`: its inventors tried values by
-    hand and noted 0.75; `tuned` borrows DS-TS's formula. They binarise rewards (`binarize`); by default a reward counts in parts, as in TS.
+    Suited to 0/1 or [0, 1] rewards that change often. No regret bound is known and no formula for `gamma`: its
+    inventors tried values by hand and noted 0.75; `tuned` borrows DS-TS's formula. They binarise rewards (`binarize`);
+    by default a reward counts in parts, as in TS.
 
     Reference: Raj and Kalyani 2017."""
 
-    short = "dts"
-    forgets = "discounts wins and losses by gamma a round; an idle arm returns to the prior"
-    knows = "how often the world changes, to set gamma"
-    cost = "O(K)"
-    reference = "Raj, Kalyani 2017"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "dts"
+        forgets = "discounts wins and losses by gamma a round; an idle arm returns to the prior"
+        knows = "how often the world changes, to set gamma"
+        cost = "O(K)"
+        reference = "Raj, Kalyani 2017"
 
     gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
     optimistic: bool = False  # no draw below the posterior mean: dOTS
@@ -130,7 +143,8 @@ class DiscountedBetaTS(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any) -> None:
-        """Discount all evidence, add the reward, and only then the prior: kept in one number with it, the prior would fade too."""
+        """Discount all evidence, add the reward, and only then the prior: kept in one number with it, the prior
+        would fade too."""
         wins, losses, a, b = state.wins, state.losses, state.a, state.b
         y = as_win(reward, state.coin[0]) if self.binarize else reward
         for i in range(len(wins)):
@@ -143,6 +157,11 @@ class DiscountedBetaTS(NamedTuple):
         a[arm] = self.prior_wins + wins[arm]
         b[arm] = self.prior_losses + losses[arm]
 
+    @property
+    def belief(self) -> Callable[[Any], BetaBelief] | None:
+        """The distributions the next samples come from; with optimism they are not Beta, and there is none to give."""
+        return None if self.optimistic else beta_belief
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedBetaTS":
         """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS: dTS has no theory of its own."""
@@ -150,7 +169,8 @@ class DiscountedBetaTS(NamedTuple):
 
     @classmethod
     def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "DiscountedBetaTS":
-        """gamma = 1 - sqrt(changes / horizon) as the authors' code has it in a line they left out of their runs; one change if smooth."""
+        """gamma = 1 - sqrt(changes / horizon) as the authors' code has it in a line they left out of their runs; one
+        change if smooth."""
         return cls(1.0 - math.sqrt((1 if smooth else phases - 1) / horizon))
 
 
@@ -172,20 +192,22 @@ class SlidingTSState(NamedTuple):
 class SlidingTS(NamedTuple):
     """Sliding-window Thompson sampling (SW-TS): Thompson sampling that knows the last `window` rounds only.
 
-    Older rounds are forgotten all at once: when an arm's last reward leaves the window, the arm is back at the prior and will be tried.
-    Suited to [0, 1] rewards with abrupt changes, when something is known of how often. Memory grows with the window, time does not.
+    Older rounds are forgotten all at once: when an arm's last reward leaves the window, the arm is back at the prior
+    and will be tried. Suited to [0, 1] rewards with abrupt changes, when something is known of how often. Memory grows
+    with the window, time does not.
 
-    For T**α phases its inventors ask for T**((1-α)/2) rounds, which `tuned` computes as sqrt(horizon / phases); Fiandri and others
-    (arXiv 2409.05181) found passages of that analysis wrong and gave other bounds; the policy is the same. The paper of DS-TS uses
-    the longer window 2 sqrt(T ln T / B): `text`.
+    For T**α phases its inventors ask for T**((1-α)/2) rounds, which `tuned` computes as sqrt(horizon / phases); Fiandri
+    and others (arXiv 2409.05181) found passages of that analysis wrong and gave other bounds; the policy is the same.
+    The paper of DS-TS uses the longer window 2 sqrt(T ln T / B): `text`.
 
     Reference: Trovò, Paladino, Restelli and Gatti 2020."""
 
-    short = "sw-ts"
-    forgets = "all rounds older than the window; an arm not in it is at the prior"
-    knows = "how often the world changes, to set the window"
-    cost = "O(K), memory O(window)"
-    reference = "Trovò et al. 2020"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "sw-ts"
+        forgets = "all rounds older than the window; an arm not in it is at the prior"
+        knows = "how often the world changes, to set the window"
+        cost = "O(K), memory O(window)"
+        reference = "Trovò et al. 2020"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior
@@ -217,6 +239,10 @@ class SlidingTS(NamedTuple):
         state.a[arm] = self.prior_wins + wins
         state.b[arm] = self.prior_losses + (pulls - wins)
 
+    def belief(self, state: SlidingTSState) -> BetaBelief:
+        """The distributions the next samples come from."""
+        return beta_belief(state)
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingTS":
         """window = sqrt(horizon / phases), for abrupt changes."""
@@ -238,6 +264,11 @@ class SlidingTS(NamedTuple):
     def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingTS":
         """The authors' code does as the text says."""
         return cls.text(horizon, phases, n_arms, smooth)
+
+
+def beta_belief(state: Any) -> BetaBelief:
+    """The Beta laws of a state, one an arm."""
+    return BetaBelief(np.asarray(state.a), np.asarray(state.b))
 
 
 def _blank(n_arms: int, prior_wins: float, prior_losses: float) -> BetaTSState:

@@ -1,7 +1,7 @@
 """CUSUM-UCB and PHT-UCB: UCB with a two-sided alarm on every arm; an alarm throws away what was known of that arm."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,8 @@ class AlarmState(NamedTuple):
 
 @compilable
 def padded_scores(scores: Any, mean: Any, pulls: Any, factor: float) -> None:
-    """Write mean + sqrt(factor / pulls) of every arm; +inf where nothing is known. Without a branch, so that it runs on SIMD registers."""
+    """Write mean + sqrt(factor / pulls) of every arm; +inf where nothing is known. Without a branch, so that it runs
+    on SIMD registers."""
     for i in range(len(scores)):
         value = mean[i] + math.sqrt(factor / max(pulls[i], 1.0))
         scores[i] = value if pulls[i] > 0.0 else math.inf
@@ -54,26 +55,31 @@ def _choose(self: Any, state: AlarmState, t: int, rng: Any) -> int:
 class CusumUCB(NamedTuple):
     """UCB whose arms each carry a cumulative-sum test: after an alarm the arm starts from nothing.
 
-    The first `samples` rewards of an arm fix a reference mean u0. From then on g+ adds up y - u0 - drift and g- adds up u0 - y - drift, neither
-    below 0, and the arm rings when one of them reaches `threshold`. Only the arm that rang forgets; the alarming reward goes too. Since
-    a test sees only rewards of arms that are played, a share `explore` of the rounds is uniform over all arms.
+    The first `samples` rewards of an arm fix a reference mean u0. From then on g+ adds up y - u0 - drift and g- adds
+    up u0 - y - drift, neither below 0, and the arm rings when one of them reaches `threshold`. Only the arm that rang
+    forgets; the alarming reward goes too. Since a test sees only rewards of arms that are played, a share `explore`
+    of the rounds is uniform over all arms.
 
-    Assumes abrupt changes by more than `drift`, rewards in [0, 1] (threshold is in units of summed reward) and phases long enough to
-    collect `samples` rewards. Use it when changes are few and large; for slow drift the reference goes stale and a window is the better tool.
-    With `warmup`, arms short of `samples` are played first, which costs K * samples rounds at the start and `samples` rounds an alarm: the authors'
-    code of the DS-TS paper does so and its figures show it; Liu, Lee and Shroff do not. Regret is of order
-    sqrt(T B log(T/B)) when B, the number of changes, is known. Unconfirmed: the theory's xi, taken as 1 by `tuned`.
+    Assumes abrupt changes by more than `drift`, rewards in [0, 1] (threshold is in units of summed reward) and phases
+    long enough to collect `samples` rewards. Use it when changes are few and large; for slow drift the reference goes
+    stale and a window is the better tool. With `warmup`, arms short of `samples` are played first, which costs K *
+    samples rounds at the start and `samples` rounds an alarm: the authors' code of the DS-TS paper does so and its
+    figures show it; Liu, Lee and Shroff do not. Regret is of order sqrt(T B log(T/B)) when B, the number of changes,
+    is known. Unconfirmed: the theory's xi, taken as 1 by `tuned`.
 
     >>> CusumUCB.text(horizon=100_000, phases=10, n_arms=5).threshold
     9.210340371976184
 
-    Reference: Liu, Lee and Shroff 2018, "A change-detection based framework for piecewise-stationary multi-armed bandit problem"."""
+    Reference: Liu, Lee and Shroff 2018, "A change-detection based framework for piecewise-stationary multi-armed
+    bandit problem"."""
 
-    short = "cusum-ucb"
-    forgets = "drops all it knows of an arm when the arm's two-sided cumulative-sum test rings"
-    knows = "how often the world changes, to set threshold and explore; the smallest change, to set drift"
-    cost = "O(K), update O(1)"
-    reference = "Liu, Lee, Shroff 2018"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "cusum-ucb"
+        forgets = "drops all it knows of an arm when the arm's two-sided cumulative-sum test rings"
+        knows = "how often the world changes, to set threshold and explore; the smallest change, to set drift"
+        cost = "O(K), update O(1)"
+        reference = "Liu, Lee, Shroff 2018"
+        choose = _choose
 
     samples: Annotated[int, within(">= 1")] = 50  # M: rewards that fix the reference mean
     drift: Annotated[float, within(">= 0")] = 0.05  # epsilon: smaller shifts of the mean are tolerated
@@ -81,8 +87,6 @@ class CusumUCB(NamedTuple):
     explore: Annotated[float, within("[0, 1]")] = 0.0303  # alpha: share of uniform rounds
     xi: Annotated[float, within(">= 0")] = 0.5  # width of the confidence bound
     warmup: bool = True  # play arms short of `samples` first
-
-    choose = _choose
 
     def init(self, n_arms: int) -> AlarmState:
         """Nothing known."""
@@ -110,13 +114,15 @@ class CusumUCB(NamedTuple):
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "CusumUCB":
-        """The theory's h = ln(T / changes) and alpha = sqrt(changes / T ln(T / changes)), without warm-up; xi = 1 is unconfirmed."""
+        """The theory's h = ln(T / changes) and alpha = sqrt(changes / T ln(T / changes)), without warm-up; xi = 1 is
+        unconfirmed."""
         changes = changes_in(horizon, phases)
         return cls(50, 0.05, _threshold(horizon, changes), _explore(horizon, changes), 1.0, False)
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "CusumUCB":
-        """The paper's values: as the theory with phases in place of changes. It names neither xi nor the warm-up; both are its code's."""
+        """The paper's values: as the theory with phases in place of changes. It names neither xi nor the warm-up;
+        both are its code's."""
         changes_in(horizon, phases)
         count = 1 if smooth else phases
         return cls(50, 0.05, _threshold(horizon, count), _explore(horizon, count), 0.5, True)
@@ -129,19 +135,23 @@ class CusumUCB(NamedTuple):
 
 @checked
 class PHTUCB(NamedTuple):
-    """CUSUM-UCB with the Page-Hinkley test: the reference is the running mean of the arm, so the test needs no first sample.
+    """CUSUM-UCB with the Page-Hinkley test: the reference is the running mean of the arm, so the test needs no first
+    sample.
 
-    g+ adds up y - mean - drift and g- the opposite, against the mean of all rewards since the arm's alarm, y included. The running mean follows a
-    slow drift and so hides it; abrupt changes ring a little later than with `CusumUCB` once the arm has a long record, but a new arm is
-    watched at once. Assumptions and use are those of `CusumUCB`; no regret bound of its own is known. `samples` matters only with `warmup`.
+    g+ adds up y - mean - drift and g- the opposite, against the mean of all rewards since the arm's alarm, y
+    included. The running mean follows a slow drift and so hides it; abrupt changes ring a little later than with
+    `CusumUCB` once the arm has a long record, but a new arm is watched at once. Assumptions and use are those of
+    `CusumUCB`; no regret bound of its own is known. `samples` matters only with `warmup`.
 
     Reference: Liu, Lee and Shroff 2018, after Page 1954 and Hinkley 1971."""
 
-    short = "pht-ucb"
-    forgets = "drops all it knows of an arm when the arm's Page-Hinkley test rings"
-    knows = "how often the world changes, to set threshold and explore; the smallest change, to set drift"
-    cost = "O(K), update O(1)"
-    reference = "Liu, Lee, Shroff 2018"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "pht-ucb"
+        forgets = "drops all it knows of an arm when the arm's Page-Hinkley test rings"
+        knows = "how often the world changes, to set threshold and explore; the smallest change, to set drift"
+        cost = "O(K), update O(1)"
+        reference = "Liu, Lee, Shroff 2018"
+        choose = _choose
 
     drift: Annotated[float, within(">= 0")] = 0.05  # epsilon: smaller shifts of the mean are tolerated
     threshold: Annotated[float, within("(0, inf]")] = 9.21  # h: summed evidence that rings; inf never rings
@@ -149,8 +159,6 @@ class PHTUCB(NamedTuple):
     xi: Annotated[float, within(">= 0")] = 0.5  # width of the confidence bound
     warmup: bool = False  # play arms short of `samples` first
     samples: Annotated[int, within(">= 0")] = 0  # length of the warm-up
-
-    choose = _choose
 
     def init(self, n_arms: int) -> AlarmState:
         """Nothing known."""
@@ -199,9 +207,18 @@ def _explore(horizon: int, count: int) -> float:
 
 
 def _nothing_known(n_arms: int, warmup: bool) -> AlarmState:
-    per_arm = [np.zeros(n_arms) for _ in range(6)]
-    short = np.array([n_arms if warmup else 0], np.int64)
-    return AlarmState(*per_arm, np.zeros(1), short, np.zeros(1, np.int64), np.zeros(n_arms))
+    return AlarmState(
+        pulls=np.zeros(n_arms),
+        total=np.zeros(n_arms),
+        mean=np.zeros(n_arms),
+        reference=np.zeros(n_arms),
+        up=np.zeros(n_arms),
+        down=np.zeros(n_arms),
+        counted=np.zeros(1),
+        short=np.array([n_arms if warmup else 0], np.int64),
+        alarms=np.zeros(1, np.int64),
+        scores=np.zeros(n_arms),
+    )
 
 
 @compilable

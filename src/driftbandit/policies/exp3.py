@@ -140,7 +140,7 @@ class REXP3(NamedTuple):
 
     >>> from driftbandit.policies.exp3 import REXP3
     >>> REXP3.tuned(horizon=100_000, phases=10, n_arms=5)
-    REXP3(batch=999, explore=0.06847...)
+    REXP3(batch=998, explore=0.0685...)
 
     Reference: Besbes, Gur and Zeevi 2014."""
 

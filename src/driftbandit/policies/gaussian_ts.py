@@ -1,12 +1,14 @@
 """Thompson sampling with a normal belief about each arm: of everything, of a window, or discounted.
 
-These take any real rewards. DS-TS itself, whose spread is capped and whose idle arms keep their mean, is in `discounted_ts`."""
+These take any real rewards. DS-TS itself, whose spread is capped and whose idle arms keep their mean, is in
+`discounted_ts`."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.chances import NormalBelief
 from driftbandit.core import checked, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.numerics import argmax, argmax_fair
@@ -23,22 +25,25 @@ class GaussianTSState(NamedTuple):
 
 @checked
 class GaussianTS(NamedTuple):
-    """Thompson sampling for any reward law: a normal draw around Sum / (k + 1) with variance 1 / (k + 1), after k pulls.
+    """Thompson sampling for any reward law: a normal draw around Sum / (k + 1) with variance 1 / (k + 1), after k
+    pulls.
 
-    That is the posterior of a normal mean with prior N(0, 1) and unit noise. 1 / (k + 1) is a variance; several public versions
-    pass it as a standard deviation. It never forgets, so it belongs where nothing changes; regret there of order sqrt(KT log K).
+    That is the posterior of a normal mean with prior N(0, 1) and unit noise. 1 / (k + 1) is a variance; several public
+    versions pass it as a standard deviation. It never forgets, so it belongs where nothing changes; regret there of
+    order sqrt(KT log K).
 
     Two forms of the mean are in print: the posterior's, and the plain average Sum / k, which `shrink=False` gives.
     DS-TS at gamma = 1 is neither of the two.
 
     Reference: Agrawal and Goyal 2013, Algorithm 2."""
 
-    short = "g-ts"
-    forgets = "never"
-    knows = "the scale of rewards (about 1)"
-    cost = "O(K)"
-    reference = "Agrawal, Goyal 2013"
-    lockstep = True
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "g-ts"
+        forgets = "never"
+        knows = "the scale of rewards (about 1)"
+        cost = "O(K)"
+        reference = "Agrawal, Goyal 2013"
+        lockstep = True
 
     shrink: bool = True  # mean Sum / (k + 1); else the plain average
 
@@ -60,6 +65,12 @@ class GaussianTS(NamedTuple):
         """Count the pull, add the reward."""
         state.pulls[arm] += 1.0
         state.sums[arm] += reward
+
+    def belief(self, state: GaussianTSState) -> NormalBelief:
+        """The distributions the next samples come from."""
+        pulls, sums = np.asarray(state.pulls), np.asarray(state.sums)
+        share = pulls + 1.0 if self.shrink else np.maximum(pulls, 1.0)
+        return NormalBelief(sums / share, 1.0 / np.sqrt(pulls + 1.0))
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "GaussianTS":
@@ -84,18 +95,21 @@ class SlidingGaussianState(NamedTuple):
 class SlidingGaussianTS(NamedTuple):
     """Gaussian Thompson sampling that knows the last `window` rounds only.
 
-    The exact posterior of a normal mean with prior N(prior_mean, prior_sd²) under noise N(0, noise_sd²), as if the window were all there
-    is; an arm not in the window is drawn from its prior. Suited to real-valued rewards that change abruptly, when their scale is known.
+    The exact posterior of a normal mean with prior N(prior_mean, prior_sd²) under noise N(0, noise_sd²), as if the
+    window were all there is; an arm not in the window is drawn from its prior. Suited to real-valued rewards that
+    change abruptly, when their scale is known.
 
-    No regret bound is known for it; `tuned` borrows the window of SW-TS. It stands, never run, in the code of the DS-TS paper.
+    No regret bound is known for it; `tuned` borrows the window of SW-TS. It stands, never run, in the code of the DS-TS
+    paper.
 
     Reference: the Gaussian relative of Trovò and others 2020."""
 
-    short = "sw-gts"
-    forgets = "all rounds older than the window; an arm not in it is at the prior"
-    knows = "how often the world changes, to set the window; the scale of rewards"
-    cost = "O(K), memory O(window)"
-    reference = "after Trovò et al. 2020"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "sw-gts"
+        forgets = "all rounds older than the window; an arm not in it is at the prior"
+        knows = "how often the world changes, to set the window; the scale of rewards"
+        cost = "O(K), memory O(window)"
+        reference = "after Trovò et al. 2020"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     prior_mean: Annotated[float, within("any")] = 0.0
@@ -126,6 +140,10 @@ class SlidingGaussianTS(NamedTuple):
         state.centre[arm] = variance * (self.prior_mean * prior + state.sums[arm] * noise)
         state.spread[arm] = math.sqrt(variance)
 
+    def belief(self, state: SlidingGaussianState) -> NormalBelief:
+        """The distributions the next samples come from."""
+        return NormalBelief(np.asarray(state.centre), np.asarray(state.spread))
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingGaussianTS":
         """window = sqrt(horizon / phases), borrowed from SW-TS."""
@@ -144,20 +162,23 @@ class DiscountedGaussianState(NamedTuple):
 class DiscountedGaussianTS(NamedTuple):
     """Gaussian Thompson sampling that multiplies past evidence by `gamma` each round.
 
-    The posterior of a normal mean with prior N(prior_mean, prior_sd²) under noise N(0, noise_sd²), computed from discounted counts. Unlike in
-    DS-TS an idle arm returns to its prior, mean and all, so it is tried again however bad it looked; `prior_mean` says
-    how good an arm is taken to be that has not been seen lately. Suited to real-valued rewards of known scale that drift.
+    The posterior of a normal mean with prior N(prior_mean, prior_sd²) under noise N(0, noise_sd²), computed from
+    discounted counts. Unlike in DS-TS an idle arm returns to its prior, mean and all, so it is tried again however bad
+    it looked; `prior_mean` says how good an arm is taken to be that has not been seen lately. Suited to real-valued
+    rewards of known scale that drift.
 
-    No regret bound is known for it; `tuned` borrows DS-TS's gamma. It stands, never run, in the code of the DS-TS paper.
+    No regret bound is known for it; `tuned` borrows DS-TS's gamma. It stands, never run, in the code of the DS-TS
+    paper.
 
     Reference: the Gaussian relative of Raj and Kalyani 2017."""
 
-    short = "d-gts"
-    forgets = "discounts every past reward by gamma a round; an idle arm returns to the prior"
-    knows = "how often the world changes, to set gamma; the scale of rewards"
-    cost = "O(K)"
-    reference = "after Raj, Kalyani 2017"
-    lockstep = True
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "d-gts"
+        forgets = "discounts every past reward by gamma a round; an idle arm returns to the prior"
+        knows = "how often the world changes, to set gamma; the scale of rewards"
+        cost = "O(K)"
+        reference = "after Raj, Kalyani 2017"
+        lockstep = True
 
     gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
     prior_mean: Annotated[float, within("any")] = 0.0
@@ -189,6 +210,13 @@ class DiscountedGaussianTS(NamedTuple):
         pulls[arm] += 1.0
         mean[arm] += (reward - mean[arm]) / pulls[arm]
 
+    def belief(self, state: DiscountedGaussianState) -> NormalBelief:
+        """The distributions the next samples come from."""
+        prior, noise = self.prior_sd**-2, self.noise_sd**-2
+        evidence = np.asarray(state.pulls) * noise
+        variance = 1.0 / (prior + evidence)
+        return NormalBelief(variance * (self.prior_mean * prior + evidence * np.asarray(state.mean)), np.sqrt(variance))
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedGaussianTS":
         """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
@@ -197,22 +225,24 @@ class DiscountedGaussianTS(NamedTuple):
 
 @checked
 class SlidingPrecisionTS(NamedTuple):
-    """Sliding-window Gaussian sampling without a prior (γ-SWGTS): a normal draw around the window's mean, variance 1 / (precision N).
+    """Sliding-window Gaussian sampling without a prior (γ-SWGTS): a normal draw around the window's mean, variance 1 /
+    (precision N).
 
-    An arm that is not in the window is played at once, so with more arms than `window` it only cycles. Suited to real-valued rewards
-    that change abruptly, where no prior can be stated.
+    An arm that is not in the window is played at once, so with more arms than `window` it only cycles. Suited to
+    real-valued rewards that change abruptly, where no prior can be stated.
 
-    Its inventors bound the regret for arbitrarily changing worlds by how well the arms stay apart within a window. Their condition on
-    the precision, at most min(1, 1/(4 λ²)) for λ-subgaussian rewards, hence 1 for rewards in [0, 1], is quoted from memory
-    and unconfirmed; so is any best window, for which `tuned` borrows SW-TS's.
+    Its inventors bound the regret for arbitrarily changing worlds by how well the arms stay apart within a window.
+    Their condition on the precision, at most min(1, 1/(4 λ²)) for λ-subgaussian rewards, hence 1 for rewards in [0, 1],
+    is quoted from memory and unconfirmed; so is any best window, for which `tuned` borrows SW-TS's.
 
     Reference: Fiandri, Metelli and Trovò 2024 (arXiv 2409.05181)."""
 
-    short = "gamma-swgts"
-    forgets = "all rounds older than the window; an arm not in it is played at once"
-    knows = "how often the world changes, to set the window; the noise of rewards, to set the precision"
-    cost = "O(K), memory O(window)"
-    reference = "Fiandri et al. 2024"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "gamma-swgts"
+        forgets = "all rounds older than the window; an arm not in it is played at once"
+        knows = "how often the world changes, to set the window; the noise of rewards, to set the precision"
+        cost = "O(K), memory O(window)"
+        reference = "Fiandri et al. 2024"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     precision: Annotated[float, within("> 0")] = 1.0  # what one reward adds to the inverse variance

@@ -1,7 +1,7 @@
 """Upper confidence bounds by relative entropy: for rewards in [0, 1] tighter than any square root."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -33,18 +33,21 @@ class KLUCBState(NamedTuple):
 
 @checked
 class KLUCB(NamedTuple):
-    """kl-UCB: an arm's index is the largest mean q that its record does not refute, kl(average, q) <= (ln t + c ln ln t) / pulls.
+    """kl-UCB: an arm's index is the largest mean q that its record does not refute, kl(average, q) <= (ln t + c ln ln
+    t) / pulls.
 
-    Here kl is the relative entropy of 0/1 laws. It never forgets, so it belongs where nothing changes: regret there is of order log(T)
-    with the best possible constant for 0/1 rewards. Rewards must lie in [0, 1]. The proof wants c = 3; c = 0 is better in practice.
+    Here kl is the relative entropy of 0/1 laws. It never forgets, so it belongs where nothing changes: regret there is
+    of order log(T) with the best possible constant for 0/1 rewards. Rewards must lie in [0, 1]. The proof wants c = 3;
+    c = 0 is better in practice.
 
     Reference: Garivier and Cappé 2011."""
 
-    short = "kl-ucb"
-    forgets = "never"
-    knows = "the range of rewards"
-    cost = "O(K)"
-    reference = "Garivier, Cappé 2011"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "kl-ucb"
+        forgets = "never"
+        knows = "the range of rewards"
+        cost = "O(K)"
+        reference = "Garivier, Cappé 2011"
 
     c: Annotated[float, C] = 0.0  # weight of ln ln t
 
@@ -75,17 +78,19 @@ class KLUCB(NamedTuple):
 class DiscountedKLUCB(NamedTuple):
     """Discounted kl-UCB (D-klUCB): kl-UCB from counts and means that lose a factor `gamma` each round.
 
-    The index is the largest q with kl(mean, q) <= ln n / N, N the arm's discounted pulls and n those of all arms. An idle arm's index
-    rises to 1, so it is played again unless another's is 1 too. Suited to few arms, rewards in [0, 1], abrupt changes; being tighter
-    than D-UCB it explores less. No regret bound of its own is known; `tuned` borrows D-UCB's gamma.
+    The index is the largest q with kl(mean, q) <= ln n / N, N the arm's discounted pulls and n those of all arms. An
+    idle arm's index rises to 1, so it is played again unless another's is 1 too. Suited to few arms, rewards in [0, 1],
+    abrupt changes; being tighter than D-UCB it explores less. No regret bound of its own is known; `tuned` borrows
+    D-UCB's gamma.
 
     Reference: the kl form of Garivier and Moulines 2011, as in the code of Besson, Kaufmann and others."""
 
-    short = "d-klucb"
-    forgets = "discounts every past reward by gamma a round; an idle arm's index rises until it is played"
-    knows = "how often the world changes, to set gamma; the range of rewards"
-    cost = "O(K)"
-    reference = "after Garivier, Moulines 2011"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "d-klucb"
+        forgets = "discounts every past reward by gamma a round; an idle arm's index rises until it is played"
+        knows = "how often the world changes, to set gamma; the range of rewards"
+        cost = "O(K)"
+        reference = "after Garivier, Moulines 2011"
 
     gamma: Annotated[float, DISCOUNT] = 0.9975  # discount a round
 
@@ -94,7 +99,8 @@ class DiscountedKLUCB(NamedTuple):
         return DiscountedUCBState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(1), np.zeros(n_arms))
 
     def choose(self, state: DiscountedUCBState, t: int, rng: Any) -> Any:
-        """The largest index, a fair choice among equal ones; a count of 0, also by underflow, means the arm must be tried."""
+        """The largest index, a fair choice among equal ones; a count of 0, also by underflow, means the arm must be
+        tried."""
         scores, pulls, mean = state.scores, state.pulls, state.mean
         budget = math.log(max(state.total[0], 1.0))
         for arm in range(len(scores)):
@@ -132,25 +138,34 @@ class SlidingKLUCBState(NamedTuple):
 class SlidingKLUCB(NamedTuple):
     """Sliding-window kl-UCB (SW-klUCB): kl-UCB from the last `window` rounds only.
 
-    The index is the largest q with kl(S/N, q) <= (ln n + c ln ln n) / N, where n = min(t, window) and N, S belong to the window. An arm
-    that left the window is played at once. Suited to few arms, rewards in [0, 1], abrupt changes; being tighter than SW-UCB it
-    explores less. `tuned` borrows SW-UCB's window. Combes and Proutière bound the regret of such a policy under slow drift.
+    The index is the largest q with kl(S/N, q) <= (ln n + c ln ln n) / N, where n = min(t, window) and N, S belong to
+    the window. An arm that left the window is played at once. Suited to few arms, rewards in [0, 1], abrupt changes;
+    being tighter than SW-UCB it explores less. `tuned` borrows SW-UCB's window. Combes and Proutière bound the regret
+    of such a policy under slow drift.
 
     Reference: Combes and Proutière 2014, who add the term with c; the kl form of Garivier and Moulines 2011."""
 
-    short = "sw-klucb"
-    forgets = "all rounds older than the window; an arm not in it is played at once"
-    knows = "how often the world changes, to set the window; the range of rewards"
-    cost = "O(K), memory O(window)"
-    reference = "Combes, Proutière 2014"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "sw-klucb"
+        forgets = "all rounds older than the window; an arm not in it is played at once"
+        knows = "how often the world changes, to set the window; the range of rewards"
+        cost = "O(K), memory O(window)"
+        reference = "Combes, Proutière 2014"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     c: Annotated[float, C] = 0.0  # weight of ln ln
 
     def init(self, n_arms: int) -> SlidingKLUCBState:
         """No arm played yet, the window empty."""
-        per_arm = [np.zeros(n_arms) for _ in range(4)]
-        return SlidingKLUCBState(*per_arm, np.zeros(self.window, np.int64), np.zeros(self.window), np.zeros(2, np.int64))
+        return SlidingKLUCBState(
+            np.zeros(n_arms),
+            np.zeros(n_arms),
+            np.zeros(n_arms),
+            np.zeros(n_arms),
+            np.zeros(self.window, np.int64),
+            np.zeros(self.window),
+            np.zeros(2, np.int64),
+        )
 
     def choose(self, state: SlidingKLUCBState, t: int, rng: Any) -> Any:
         """The largest index, a fair choice among equal ones; arms not in the window come first."""

@@ -1,7 +1,7 @@
 """M-UCB: UCB that compares the two halves of each arm's last rewards, and starts anew when they differ."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,9 @@ class MonitoredUCBState(NamedTuple):
     mean: Any  # total / pulls
     recent: Any  # arm * window + j: each arm's last rewards, a ring
     place: Any  # where the arm's next reward goes in its ring
-    halves: Any  # arm * 4 + j: sums of the older and the newer half of a full ring, and fresh sums of the pass under way
+    halves: (
+        Any  # arm * 4 + j: sums of the older and the newer half of a full ring, and fresh sums of the pass under way
+    )
     start: Any  # length 1: rounds played when the last alarm was over
     period: Any  # length 1: rounds between two visits of forced exploration; 0 if nothing is forced
     alarms: Any  # length 1: alarms so far
@@ -29,27 +31,31 @@ class MonitoredUCBState(NamedTuple):
 
 @checked
 class MonitoredUCB(NamedTuple):
-    """UCB1 under watch: when the newer and the older half of an arm's last `window` rewards differ too much, everything is forgotten.
+    """UCB1 under watch: when the newer and the older half of an arm's last `window` rewards differ too much,
+    everything is forgotten.
 
-    An alarm needs |sum of newer half - sum of older half| > `threshold`, on an arm with `window` rewards since the last alarm, and
-    restarts all arms. Every floor(K / explore) rounds the arms are visited once in turn, so that a share `explore` of the
-    rounds watches arms that UCB1 would not play.
+    An alarm needs |sum of newer half - sum of older half| > `threshold`, on an arm with `window` rewards since the
+    last alarm, and restarts all arms. Every floor(K / explore) rounds the arms are visited once in turn, so that a
+    share `explore` of the rounds watches arms that UCB1 would not play.
 
-    Assumes abrupt changes that move some mean by at least 2 threshold / window (0.25 at the paper's values) and phases much longer than
-    K * window / explore. Use it when changes are rare, large and common to many arms. Rewards in [0, 1]. The regret is of order
-    sqrt(T B K log T) if B and the smallest change are known. The paper's window of 800 is not the one its source recommends (7270 for a smallest
-    change of 0.2 at K = 5, T = 1e5), nor is its `explore`; `tuned` has the source's formulas.
+    Assumes abrupt changes that move some mean by at least 2 threshold / window (0.25 at the paper's values) and
+    phases much longer than K * window / explore. Use it when changes are rare, large and common to many arms. Rewards
+    in [0, 1]. The regret is of order sqrt(T B K log T) if B and the smallest change are known. The paper's window of
+    800 is not the one its source recommends (7270 for a smallest change of 0.2 at K = 5, T = 1e5), nor is its
+    `explore`; `tuned` has the source's formulas.
 
     >>> MonitoredUCB.text(horizon=100_000, phases=10, n_arms=5)
     MonitoredUCB(window=800, threshold=100.65..., explore=0.07587...)
 
-    Reference: Cao, Wen, Kveton and Xie 2019, "Nearly optimal adaptive procedure with change detection for piecewise-stationary bandit"."""
+    Reference: Cao, Wen, Kveton and Xie 2019, "Nearly optimal adaptive procedure with change detection for
+    piecewise-stationary bandit"."""
 
-    short = "m-ucb"
-    forgets = "drops everything when the two halves of an arm's last `window` rewards differ by more than threshold"
-    knows = "horizon, number of changes and smallest change, to set window, threshold and explore"
-    cost = "O(K), update O(1)"
-    reference = "Cao, Wen, Kveton, Xie 2019"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "m-ucb"
+        forgets = "drops everything when the two halves of an arm's last `window` rewards differ by more than threshold"
+        knows = "horizon, number of changes and smallest change, to set window, threshold and explore"
+        cost = "O(K), update O(1)"
+        reference = "Cao, Wen, Kveton, Xie 2019"
 
     window: Annotated[int, within(">= 2", "It is split into two halves, so it is even.")] = 800  # w
     threshold: Annotated[float, within("[0, inf]")] = 100.65  # b; at window / 2 or more it never rings
@@ -92,11 +98,11 @@ class MonitoredUCB(NamedTuple):
         """Add the reward, move the arm's two half-sums by one place, and test.
 
         A reward enters the newer half, the one in the middle of the ring passes to the older half, the oldest leaves:
-        three numbers, however long the window. Beside that both halves are summed afresh on every pass through the ring,
-        and take over at its end, so that rounding cannot pile up.
+        three numbers, however long the window. Beside that both halves are summed afresh on every pass through the
+        ring, and take over at its end, so that rounding cannot pile up.
 
-        An alarm only sets the counts to 0, and an arm's first reward after it overwrites the rest: with little to do here
-        the compiler puts this method into the loop itself, where a call would copy the whole state."""
+        An alarm only sets the counts to 0, and an arm's first reward after it overwrites the rest: with little to do
+        here the compiler puts this method into the loop itself, where a call would copy the whole state."""
         window = self.window
         half = window // 2
         recent, halves = state.recent, state.halves
@@ -135,8 +141,9 @@ class MonitoredUCB(NamedTuple):
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int, smallest_change: float = 0.6) -> "MonitoredUCB":
-        """Cao et al.: w = 4 / d**2 (sqrt(ln(2KT**2)) + sqrt(ln(2T)))**2 rounded up to even, b = sqrt(w/2 ln(2KT**2)), and
-        gamma = sqrt(changes K (2b + 3 sqrt(w)) / (2T)), at most 1. The smallest change d = 0.6 is about what the paper's w = 800 stands for."""
+        """Cao et al.: w = 4 / d**2 (sqrt(ln(2KT**2)) + sqrt(ln(2T)))**2 rounded up to even, b = sqrt(w/2 ln(2KT**2)),
+        and gamma = sqrt(changes K (2b + 3 sqrt(w)) / (2T)), at most 1. The smallest change d = 0.6 is about what the
+        paper's w = 800 stands for."""
         changes = changes_in(horizon, phases)
         if not 0.0 < smallest_change <= 1.0:
             raise ValueError(f"MonitoredUCB.tuned needs smallest_change in (0, 1]; got {smallest_change!r}.")

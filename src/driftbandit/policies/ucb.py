@@ -1,7 +1,7 @@
 """Upper confidence bounds: play the arm that could be best, given how little is known of it."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -27,16 +27,18 @@ class UCB1State(NamedTuple):
 class UCB1(NamedTuple):
     """UCB1: play the largest mean + sqrt(explore ln t / k), k being the arm's number of pulls.
 
-    It never forgets, so it belongs where nothing changes: regret there is of order log(T), with explore = 2 for rewards in [0, 1]. Smaller
-    values explore less and often do better, without the guarantee. For other ranges scale `explore` by the square of the width.
+    It never forgets, so it belongs where nothing changes: regret there is of order log(T), with explore = 2 for rewards
+    in [0, 1]. Smaller values explore less and often do better, without the guarantee. For other ranges scale `explore`
+    by the square of the width.
 
     Reference: Auer, Cesa-Bianchi and Fischer 2002."""
 
-    short = "ucb1"
-    forgets = "never"
-    knows = "the range of rewards"
-    cost = "O(K)"
-    reference = "Auer et al. 2002"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "ucb1"
+        forgets = "never"
+        knows = "the range of rewards"
+        cost = "O(K)"
+        reference = "Auer et al. 2002"
 
     explore: Annotated[float, within(">= 0")] = 2.0  # how much weight uncertainty has
 
@@ -54,7 +56,8 @@ class UCB1(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: UCB1State, t: int, arm: Any, reward: Any) -> None:
-        """Count and add. The mean is sum / count, not a running mean: for 0/1 rewards equal records then tie exactly, as they should."""
+        """Count and add. The mean is sum / count, not a running mean: for 0/1 rewards equal records then tie
+        exactly, as they should."""
         state.pulls[arm] += 1.0
         state.sums[arm] += reward
         state.mean[arm] = state.sums[arm] / state.pulls[arm]
@@ -79,20 +82,23 @@ class DiscountedUCBState(NamedTuple):
 class DiscountedUCB(NamedTuple):
     """Discounted UCB (D-UCB): upper confidence bounds from counts and means that lose a factor `gamma` each round.
 
-    The index is mean + 2 reward_max sqrt(xi ln n / N), N the arm's discounted pulls and n those of all arms. As N fades the bonus of
-    an idle arm grows without limit, so every arm is played again and again: at gamma = 0.9975 each must hold several of the 400 rounds in
-    memory, which with 30 arms is a large share of all play. Suited to few arms, rewards in [0, reward_max], abrupt changes.
+    The index is mean + 2 reward_max sqrt(xi ln n / N), N the arm's discounted pulls and n those of all arms. As N fades
+    the bonus of an idle arm grows without limit, so every arm is played again and again: at gamma = 0.9975 each must
+    hold several of the 400 rounds in memory, which with 30 arms is a large share of all play. Suited to few arms,
+    rewards in [0, reward_max], abrupt changes.
 
-    With Υ changes in T rounds and gamma = 1 - sqrt(Υ/T) / (4 reward_max), which `tuned` computes, the regret is of order
-    sqrt(TΥ) log(T). `xi` must exceed 1/2 for the proof; 2/3 is what the paper of DS-TS took. At gamma = 1, xi = 1/2 this is UCB1.
+    With Υ changes in T rounds and gamma = 1 - sqrt(Υ/T) / (4 reward_max), which `tuned` computes, the regret is of
+    order sqrt(TΥ) log(T). `xi` must exceed 1/2 for the proof; 2/3 is what the paper of DS-TS took. At gamma = 1, xi =
+    1/2 this is UCB1.
 
     Reference: Kocsis and Szepesvári 2006; Garivier and Moulines 2011."""
 
-    short = "d-ucb"
-    forgets = "discounts every past reward by gamma a round; an idle arm's bonus grows until it is played"
-    knows = "how often the world changes, to set gamma; the range of rewards"
-    cost = "O(K)"
-    reference = "Garivier, Moulines 2011"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "d-ucb"
+        forgets = "discounts every past reward by gamma a round; an idle arm's bonus grows until it is played"
+        knows = "how often the world changes, to set gamma; the range of rewards"
+        cost = "O(K)"
+        reference = "Garivier, Moulines 2011"
 
     gamma: Annotated[float, DISCOUNT] = 0.9975  # discount a round
     xi: Annotated[float, XI] = 2.0 / 3.0  # how much weight uncertainty has
@@ -105,7 +111,8 @@ class DiscountedUCB(NamedTuple):
     def choose(self, state: DiscountedUCBState, t: int, rng: Any) -> Any:
         """The largest index, a fair choice among equal ones.
 
-        A count of 0 means never played, or idle for so long that the count underflowed: either way the arm must be tried."""
+        A count of 0 means never played, or idle for so long that the count underflowed: either way the arm must be
+        tried."""
         scores, pulls, mean = state.scores, state.pulls, state.mean
         budget = self.xi * math.log(max(state.total[0], 1.0))
         width = 2.0 * self.reward_max
@@ -155,20 +162,23 @@ class SlidingUCBState(NamedTuple):
 class SlidingUCB(NamedTuple):
     """Sliding-window UCB (SW-UCB): upper confidence bounds from the last `window` rounds only.
 
-    The index is S/N + reward_max sqrt(xi ln min(t, window) / N), with N pulls and sum S within the window. An arm that left the window is
-    played at once, so every arm is played at least once a window. Suited to few arms, rewards in [0, reward_max], abrupt changes.
+    The index is S/N + reward_max sqrt(xi ln min(t, window) / N), with N pulls and sum S within the window. An arm that
+    left the window is played at once, so every arm is played at least once a window. Suited to few arms, rewards in [0,
+    reward_max], abrupt changes.
 
-    With Υ changes in T rounds and window = 2 reward_max sqrt(T ln T / Υ), which `tuned` computes, the regret is of order
-    sqrt(TΥ) log(T). `xi` must exceed 1/2 for the proof. With a window of T rounds and xi = 2 this is UCB1. The minimum belongs inside
-    the logarithm; the code of the DS-TS paper takes min(ln t, window), in which the window has no part.
+    With Υ changes in T rounds and window = 2 reward_max sqrt(T ln T / Υ), which `tuned` computes, the regret is of
+    order sqrt(TΥ) log(T). `xi` must exceed 1/2 for the proof. With a window of T rounds and xi = 2 this is UCB1. The
+    minimum belongs inside the logarithm; the code of the DS-TS paper takes min(ln t, window), in which the window has
+    no part.
 
     Reference: Garivier and Moulines 2011."""
 
-    short = "sw-ucb"
-    forgets = "all rounds older than the window; an arm not in it is played at once"
-    knows = "how often the world changes, to set the window; the range of rewards"
-    cost = "O(K), memory O(window)"
-    reference = "Garivier, Moulines 2011"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "sw-ucb"
+        forgets = "all rounds older than the window; an arm not in it is played at once"
+        knows = "how often the world changes, to set the window; the range of rewards"
+        cost = "O(K), memory O(window)"
+        reference = "Garivier, Moulines 2011"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     xi: Annotated[float, XI] = 2.0 / 3.0  # how much weight uncertainty has

@@ -1,7 +1,8 @@
-"""Bandits whose means rise to one peak and fall again along a line of arms: only the peak's neighbours need comparing."""
+"""Bandits whose means rise to one peak and fall again along a line of arms: only the peak's neighbours need
+comparing."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from driftbandit.policies.window import WINDOW, changes, log_window, slide
 def compare(state: Any, leader: int, budget: float, rng: Any) -> int:
     """The largest kl-UCB index among the leader and its neighbours, equal ones drawn fairly.
 
-    Other arms get their mean less 2 as a score, which is below every index: it ranks them where none of the three can be played."""
+    Other arms get their mean less 2 as a score, which is below every index: it ranks them where none of the three
+    can be played."""
     scores, pulls, mean = state.scores, state.pulls, state.mean
     first = max(leader - 1, 0)
     last = min(leader + 1, len(scores) - 1)
@@ -56,19 +58,22 @@ class OSUBState(NamedTuple):
 class OSUB(NamedTuple):
     """OSUB: find the peak of a line of arms by comparing the best-looking arm with its two neighbours.
 
-    The leader is the arm with the largest mean. Every third round it leads it is played itself, otherwise the largest kl-UCB
-    index among it and its neighbours, with the leader's own count of rounds in the logarithm. It never forgets.
+    The leader is the arm with the largest mean. Every third round it leads it is played itself, otherwise the largest
+    kl-UCB index among it and its neighbours, with the leader's own count of rounds in the logarithm. It never forgets.
 
-    It needs means that are unimodal along 0, 1, .., K-1 (prices, rates, doses), and rewards in [0, 1]. Where that holds and
-    nothing changes, the regret is of order log(T) with a constant that does not grow with K. The proof wants c = 3, practice c = 0.
+    It needs means that are unimodal along 0, 1, .., K-1 (prices, rates, doses), and rewards in [0, 1]. Where that holds
+    and nothing changes, the regret is of order log(T) with a constant that does not grow with K. The proof wants c = 3,
+    practice c = 0.
 
-    Reference: Combes and Proutière 2014. The details here are checked against a public implementation, not word by word against the article."""
+    Reference: Combes and Proutière 2014. The details here are checked against a public implementation, not word by
+    word against the article."""
 
-    short = "osub"
-    forgets = "never"
-    knows = "that means are unimodal along the arms' order; the range of rewards"
-    cost = "O(K), three indices"
-    reference = "Combes, Proutière 2014"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "osub"
+        forgets = "never"
+        knows = "that means are unimodal along the arms' order; the range of rewards"
+        cost = "O(K), three indices"
+        reference = "Combes, Proutière 2014"
 
     c: Annotated[float, C] = 0.0  # weight of ln ln
 
@@ -136,21 +141,24 @@ class SlidingOSUBState(NamedTuple):
 class SlidingOSUB(NamedTuple):
     """SW-OSUB: OSUB from the last `window` rounds only, to follow a peak that wanders along the line.
 
-    A neighbour of the leader that left the window is played as soon as the neighbourhood is compared; arms further away are not
-    revisited, and need not be while means stay unimodal and move slowly. Suited to the smooth worlds of the paper, whose means
-    are unimodal in the arm; an abrupt jump of the peak has to be climbed to arm by arm. Rewards in [0, 1].
+    A neighbour of the leader that left the window is played as soon as the neighbourhood is compared; arms further away
+    are not revisited, and need not be while means stay unimodal and move slowly. Suited to the smooth worlds of the
+    paper, whose means are unimodal in the arm; an abrupt jump of the peak has to be climbed to arm by arm. Rewards in
+    [0, 1].
 
-    Its inventors bound the regret under drift by σ a round. Their window, σ**(-3/4) ln(1/σ) / 8, is unconfirmed, and so is σ**(-4/5), the
-    value met in experiments: `tuned_smooth`. `tuned` borrows SW-UCB's window. Which rounds count where is settled as
-    follows: every third round led since the start plays the leader, the logarithm counts rounds led within the window.
+    Its inventors bound the regret under drift by σ a round. Their window, σ**(-3/4) ln(1/σ) / 8, is unconfirmed, and so
+    is σ**(-4/5), the value met in experiments: `tuned_smooth`. `tuned` borrows SW-UCB's window. Which rounds count
+    where is settled as follows: every third round led since the start plays the leader, the logarithm counts rounds led
+    within the window.
 
     Reference: Combes and Proutière 2014, with the reservation made for `OSUB`."""
 
-    short = "sw-osub"
-    forgets = "all rounds older than the window"
-    knows = "that means are unimodal along the arms' order; how fast they move, to set the window"
-    cost = "O(K), three indices, memory O(window)"
-    reference = "Combes, Proutière 2014"
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        short = "sw-osub"
+        forgets = "all rounds older than the window"
+        knows = "that means are unimodal along the arms' order; how fast they move, to set the window"
+        cost = "O(K), three indices, memory O(window)"
+        reference = "Combes, Proutière 2014"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     c: Annotated[float, C] = 0.0  # weight of ln ln
@@ -216,7 +224,8 @@ class SlidingOSUB(NamedTuple):
 
     @classmethod
     def tuned_smooth(cls, sigma: float, practice: bool = False) -> "SlidingOSUB":
-        """For means that move by at most `sigma` a round: sigma**(-3/4) ln(1/sigma) / 8, or sigma**(-4/5) as in practice."""
+        """For means that move by at most `sigma` a round: sigma**(-3/4) ln(1/sigma) / 8, or sigma**(-4/5) as in
+        practice."""
         if not 0.0 < sigma < 1.0:
             raise ValueError(f"sigma, the largest change of a mean in a round, needs to be in (0, 1); got {sigma!r}.")
         rounds = sigma ** (-4.0 / 5.0) if practice else sigma ** (-3.0 / 4.0) * math.log(1.0 / sigma) / 8.0

@@ -1,7 +1,9 @@
-"""The last rounds and nothing older: one ring buffer for every policy with a window, and the windows that theory asks for.
+"""The last rounds and nothing older: one ring buffer for every policy with a window, and the windows that theory asks
+for.
 
-A sliding policy's state has five fields that belong here: `arms` and `rewards` hold the last rounds (all arms together),
-`place` the next position to write and how many rounds are held, `pulls` and `sums` what each arm got within the window."""
+A sliding policy's state has five fields that belong here: `arms` and `rewards` hold the last rounds (all arms
+together), `place` the next position to write and how many rounds are held, `pulls` and `sums` what each arm got
+within the window."""
 
 import math
 from typing import Any
@@ -16,8 +18,9 @@ WINDOW: Domain = within(">= 1", "tuned(horizon, phases, n_arms) gives a value to
 def push(state: Any, arm: int, reward: float) -> int:
     """Take in a round, let go of the oldest if the window is full, and return the arm that lost a reward, or -1.
 
-    Adding and subtracting real numbers leaves a rounding error behind. An arm that has left the window therefore gets the sum 0 exactly, and
-    all sums are made anew each time the ring comes round, when its content happens to lie in order of time."""
+    Adding and subtracting real numbers leaves a rounding error behind. An arm that has left the window therefore
+    gets the sum 0 exactly, and all sums are made anew each time the ring comes round, when its content happens to
+    lie in order of time."""
     arms, rewards, place, pulls, sums = state.arms, state.rewards, state.place, state.pulls, state.sums
     here = place[0]
     gone = -1
@@ -46,7 +49,8 @@ def push(state: Any, arm: int, reward: float) -> int:
 
 @compilable
 def slide(policy: Any, state: Any, arm: int, reward: float) -> None:
-    """Push a round and let the policy renew what it derives from an arm's record, by `policy.believe(state, arm)`, where that changed."""
+    """Push a round and let the policy renew what it derives from an arm's record, by `policy.believe(state, arm)`,
+    where that changed."""
     gone = push(state, arm, reward)
     if state.place[0] == 0:  # the ring came round, so every sum may have changed in its last digit
         for i in range(len(state.pulls)):

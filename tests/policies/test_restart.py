@@ -1,0 +1,146 @@
+"""Policies started anew, against twins that are, and against the policies they wrap."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.environments import Abrupt, Smooth, phased
+from driftbandit.lab.simulate import simulate
+from driftbandit.policies import DiscountedTS
+from driftbandit.policies.exp3 import EXP3S
+from driftbandit.policies.restart import OracleRestart, PeriodicRestart
+from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
+from driftbandit.state import to_lists
+from harness import abrupt_means, play, play_twin, rewards
+from naive import TWINS
+
+BASES = [DiscountedTS(gamma=0.97), EXP3S(explore=0.2, share=0.01), SlidingLBSDA(window=30)]
+
+
+def twin_factory(base):
+    return lambda n_arms: TWINS[type(base).__name__](n_arms, **base._asdict())
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("period", [1, 7, 100, 5000])
+def test_a_periodic_restart_chooses_the_arms_of_its_twin(base, n_arms, period, kind):
+    reward = rewards(abrupt_means(n_arms, 1000, 1), kind, 1)
+    twin = TWINS["PeriodicRestart"](n_arms, twin_factory(base), period)
+    assert play(PeriodicRestart(base, period), n_arms, 1000, reward, 2) == play_twin(twin, 1000, reward, 2)
+
+
+@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("starts", [[0], [0, 1, 2], [0, 250, 251, 999]])
+def test_an_oracle_restart_chooses_the_arms_of_its_twin(base, n_arms, starts):
+    reward = rewards(abrupt_means(n_arms, 1000, 1), "binary", 1)
+    world = phased(np.random.default_rng(0).random((len(starts), n_arms)), starts, 1000)
+    twin = TWINS["OracleRestart"](n_arms, twin_factory(base), starts)
+    bound = OracleRestart(base).bound(world)
+    assert play(bound, n_arms, 1000, reward, 2) == play_twin(twin, 1000, reward, 2)
+
+
+@pytest.mark.parametrize("wrap", [OracleRestart, lambda base: PeriodicRestart(base, period=100)])
+@pytest.mark.parametrize("base", BASES)
+def test_compiled_and_interpreted_play_the_same_arms(wrap, base):
+    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
+    compiled = simulate(wrap(base), world, runs=2, trajectories=True)
+    interpreted = simulate(wrap(base), world, runs=2, trajectories=True, compiled=False)
+    assert np.array_equal(compiled.arms, interpreted.arms)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_without_changes_both_are_the_wrapped_policy(base):
+    world = Abrupt(n_arms=4, horizon=500, phases=1, world="1")
+    alone = simulate(base, world, runs=1, trajectories=True, compiled=False).arms
+    for wrapped in (OracleRestart(base), PeriodicRestart(base, period=500)):
+        assert np.array_equal(simulate(wrapped, world, runs=1, trajectories=True, compiled=False).arms, alone)
+
+
+def test_the_state_is_as_new_after_the_last_round_of_a_period_and_not_before():
+    policy = PeriodicRestart(DiscountedTS(gamma=0.9), period=3)
+    state = to_lists(policy.init(2))
+    for t in range(7):
+        assert (state.base == state.fresh) == (t in (0, 3, 6))
+        policy.learn(state, t, 0, 1.0)
+    assert state.start == [6]
+
+
+class Watched(NamedTuple):
+    """A world that refuses to be asked beyond its end."""
+
+    horizon: int
+
+    def change(self, t):
+        assert 0 < t < self.horizon
+        return t == self.horizon - 1
+
+
+def test_a_world_is_not_asked_beyond_its_horizon_and_a_change_in_its_last_round_counts():
+    policy = OracleRestart(DiscountedTS(gamma=0.9)).bound(Watched(horizon=3))
+    state = to_lists(policy.init(2))
+    policy.learn(state, 0, 0, 1.0)
+    assert state.base.pulls == [1.0, 0.0]
+    policy.learn(state, 1, 0, 1.0)
+    assert state.base.pulls == [0.0, 0.0]
+    policy.learn(state, 2, 1, 1.0)
+    assert state.base.pulls == [0.0, 1.0]
+
+
+def test_asking_twice_gives_the_same_arm_and_changes_nothing_that_matters():
+    policy = PeriodicRestart(SlidingLBSDA(window=20), period=9)
+    once, twice, stream = to_lists(policy.init(5)), to_lists(policy.init(5)), Stream(stream_key(0, 0, POLICY))
+    for t in range(200):
+        arm = policy.choose(once, t, stream.at(t))
+        assert policy.choose(twice, t, stream.at(t)) == policy.choose(twice, t, stream.at(t)) == arm
+        policy.learn(once, t, arm, float(arm == t % 5))
+        policy.learn(twice, t, arm, float(arm == t % 5))
+
+
+def test_restarts_may_be_nested_each_with_its_own_clock():
+    # The inner clock runs 0..9, so the inner restart falls on outer rounds 7, 10, 17, 20, ...
+    policy = PeriodicRestart(PeriodicRestart(DiscountedTS(gamma=0.9), period=7), period=10)
+    state = to_lists(policy.init(2))
+    new = []
+    for t in range(30):
+        if state.base.base.pulls == [0.0, 0.0]:
+            new.append(t)
+        policy.learn(state, t, 0, 1.0)
+    assert new == [0, 7, 10, 17, 20, 27]
+
+
+def test_smooth_worlds_have_changes_too():
+    result = simulate(OracleRestart(DiscountedTS(gamma=1.0)), Smooth(n_arms=3, horizon=400), runs=1)
+    assert np.isfinite(result.regret).all()
+
+
+def test_wrappers_are_written_as_they_are_made():
+    policy = PeriodicRestart(base=DiscountedTS(gamma=0.9), period=100)
+    text = "DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0)"
+    assert repr(policy) == f"PeriodicRestart(base={text}, period=100)"
+    assert repr(OracleRestart(policy.base)) == f"OracleRestart(base={text})"
+    assert eval(repr(policy)) == policy
+
+
+def test_the_tuned_period_balances_restarts_and_changes():
+    # (1e5 * sqrt(4) / (2 * 10))^(2/3) = 1e4^(2/3) = 464.2; never beyond the horizon, and one change at least.
+    base = DiscountedTS()
+    assert PeriodicRestart.tuned(100_000, 11, 4, base).period == 465
+    assert PeriodicRestart.tuned(100, 1, 10_000, base).period == 100
+
+
+def test_mistakes_are_explained_in_one_sentence():
+    with pytest.raises(ValueError, match=r"OracleRestart must be told when the world changes: .*\."):
+        OracleRestart(DiscountedTS()).init(2)
+    with pytest.raises(ValueError, match="OracleRestart needs a world with a method change"):
+        OracleRestart(DiscountedTS()).bound(3)
+    with pytest.raises(ValueError, match="PeriodicRestart needs base to be a policy such as .*; got 'ds-ts'"):
+        PeriodicRestart("ds-ts", 10)
+    with pytest.raises(ValueError, match="OracleRestart needs base to be a policy"):
+        OracleRestart(DiscountedTS)
+    with pytest.raises(ValueError, match="PeriodicRestart needs period >= 1"):
+        PeriodicRestart(DiscountedTS(), 0)

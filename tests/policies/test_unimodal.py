@@ -1,0 +1,108 @@
+"""OSUB and SW-OSUB against their twins and their invariants (2.11 of the specification)."""
+
+import pytest
+
+from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.environments.abrupt import Abrupt
+from driftbandit.environments.smooth import Smooth
+from driftbandit.lab.simulate import simulate
+from driftbandit.policies.unimodal import OSUB, SlidingOSUB
+from driftbandit.state import to_lists
+from harness import abrupt_means, assert_same_as_twin, play, rewards, smooth_means
+
+POLICIES = [OSUB(), SlidingOSUB(window=60)]
+ODD = [
+    OSUB(c=3.0),
+    SlidingOSUB(window=1),
+    SlidingOSUB(window=2, c=1.0),
+    SlidingOSUB(window=8),
+    SlidingOSUB(window=5000, c=3.0),
+]
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+@pytest.mark.parametrize("world", ["abrupt", "smooth"])
+@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_unimodal_policies_choose_the_arms_of_their_twins(policy, n_arms, world, kind):
+    rounds = 2000 if isinstance(policy, SlidingOSUB) else 1000
+    assert_same_as_twin(policy, n_arms, rounds, seed=n_arms, world=world, kind=kind)
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+@pytest.mark.parametrize("policy", ODD, ids=repr)
+def test_odd_parameters_follow_the_twin_too(policy, kind):
+    assert_same_as_twin(policy, 5, 600, seed=3, kind=kind)
+    assert_same_as_twin(policy, 7, 4, seed=4, world="smooth", kind=kind)  # fewer rounds than arms
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_compiled_and_interpreted_unimodal_policies_choose_the_same_arms(policy):
+    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
+    compiled, plain = (simulate(policy, world, runs=1, trajectories=True, compiled=flag) for flag in (True, False))
+    assert (compiled.arms == plain.arms).all()
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, *ODD], ids=repr)
+def test_only_the_leader_and_its_neighbours_are_played_and_the_leader_in_a_third_of_its_rounds(policy):
+    n_arms, rounds, seed = 6, 1500, 8
+    reward = rewards(smooth_means(n_arms, rounds, seed), "binary", seed)
+    state, stream = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY))
+    led, led_and_played = [0] * n_arms, [0] * n_arms
+    for t in range(rounds):
+        arm = policy.choose(state, t, stream.at(t))
+        leader = state.leader[0]
+        if t < n_arms:
+            assert (leader, arm) == (-1, t)
+        else:
+            assert abs(arm - leader) <= 1
+            assert state.mean[leader] == max(state.mean)
+            led[leader] += 1
+            led_and_played[leader] += arm == leader
+            assert 3 * led_and_played[leader] >= led[leader]
+        policy.learn(state, t, arm, reward(t, arm))
+        assert list(state.led) == led
+    assert sum(led) == rounds - n_arms
+
+
+def test_rounds_led_within_the_window_are_those_of_the_last_rounds():
+    policy, n_arms, rounds, seed = SlidingOSUB(window=50), 5, 700, 3
+    reward = rewards(smooth_means(n_arms, rounds, seed), "real", seed)
+    state, stream, leaders = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY)), []
+    for t in range(rounds):
+        arm = policy.choose(state, t, stream.at(t))
+        leaders.append(state.leader[0])
+        policy.learn(state, t, arm, reward(t, arm))
+        assert state.lately == [leaders[-50:].count(i) for i in range(n_arms)]
+        assert sum(state.pulls) == min(t + 1, 50)
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+def test_an_endless_window_makes_sliding_osub_osub(kind):
+    reward = rewards(abrupt_means(5, 1500, 2), kind, 2)
+    assert play(SlidingOSUB(window=1500), 5, 1500, reward, seed=9) == play(OSUB(), 5, 1500, reward, seed=9)
+
+
+def test_learning_without_choosing_names_no_leader():
+    policy = SlidingOSUB(window=3)
+    state = to_lists(policy.init(2))
+    for t in range(10):
+        policy.learn(state, t, t % 2, 1.0)
+    assert (state.led, state.lately, state.seen) == ([0, 0], [0, 0], [1, 1])
+
+
+def test_following_a_wandering_peak_beats_never_forgetting():
+    world = Smooth(n_arms=10, horizon=20_000)
+    forgetting, remembering = (
+        simulate(p, world, runs=8, seed=1).regret[:, -1] for p in (SlidingOSUB(window=300), OSUB())
+    )
+    assert forgetting.mean() < 0.7 * remembering.mean()  # fixed seed; about a third was seen
+
+
+def test_windows_come_from_the_number_of_changes_or_from_the_drift():
+    assert SlidingOSUB.tuned(100_000, 11).window == 678
+    assert SlidingOSUB.tuned_smooth(1e-4).window == int(1000 * 9.210340 / 8)
+    assert SlidingOSUB.tuned_smooth(1e-5, practice=True).window in (9999, 10_000)
+    assert OSUB.tuned(10, 1) == OSUB(c=0.0)
+    with pytest.raises(ValueError, match="sigma, the largest change of a mean in a round"):
+        SlidingOSUB.tuned_smooth(0.0)

@@ -1,0 +1,102 @@
+"""What `import driftbandit` costs and loads: a live service has NumPy and nothing else."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import driftbandit
+
+SOURCE = str(Path(driftbandit.__file__).parent.parent)
+HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "pyarrow", "rich", "pandas")
+
+# Stands for a machine where only the base install was made.
+WITHOUT_EXTRAS = f"""
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {HEAVY!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def python(code: str, **variables: str) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PYTHONPATH": SOURCE, **variables}
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=environment, timeout=60
+    )
+
+
+def test_importing_is_quiet_and_loads_nothing_but_numpy():
+    code = f"import sys, driftbandit; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\n"
+    assert done.stderr == ""
+
+
+def test_policies_environments_and_agents_load_nothing_but_numpy_either():
+    code = f"""
+import sys
+from driftbandit import Agent
+from driftbandit.policies import DiscountedTS
+from driftbandit.environments import Abrupt, Smooth
+agent = Agent(DiscountedTS(), arms=3, seed=0)
+agent.learn(agent.choose(), 1.0)
+agent.probabilities()
+Agent.restore(agent.snapshot())
+Abrupt(horizon=100).realise(0).means(0, 100)
+print([name for name in {HEAVY!r} if name in sys.modules])
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\n"
+
+
+def test_importing_takes_a_fraction_of_a_second():
+    # The promise is 0.3 s. Measured as the extra time over importing NumPy, the best of five, so that a busy machine
+    # does not fail it.
+    def seconds(code: str) -> float:
+        best = 9.0
+        for _ in range(5):
+            started = time.perf_counter()
+            assert python(code).returncode == 0
+            best = min(best, time.perf_counter() - started)
+        return best
+
+    assert seconds("import driftbandit") - seconds("import numpy") < 0.2
+
+
+def test_the_base_install_plays_simulates_interpreted_and_says_what_is_missing():
+    code = (
+        WITHOUT_EXTRAS
+        + """
+from driftbandit import Agent, DiscountedTS
+agent = Agent(DiscountedTS(), arms=["a", "b"], seed=0)
+agent.learn(agent.choose(), 1.0)
+assert set(agent.probabilities()) == {"a", "b"}
+assert Agent.restore(agent.snapshot()).choose() == agent.choose()
+from driftbandit.environments import Smooth
+from driftbandit.lab.simulate import simulate
+result = simulate(DiscountedTS(), Smooth(n_arms=3, horizon=50), runs=2, compiled=False, checkpoints=[50])
+print(result.regret.shape)
+try:
+    simulate(DiscountedTS(), Smooth(n_arms=3, horizon=50), runs=2)
+except ImportError as error:
+    print(error)
+"""
+    )
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+    shape, message = done.stdout.splitlines()
+    assert shape == "(2, 1)"
+    assert "driftbandit[lab]" in message
+    assert message.endswith(".")
+
+
+def test_the_version_is_the_packages():
+    done = python("import driftbandit; print(driftbandit.__version__)")
+    assert done.stdout.strip() == driftbandit.__version__
+    assert driftbandit.__version__[0].isdigit()
