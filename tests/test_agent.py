@@ -329,7 +329,7 @@ def test_evidence_halves_each_round_when_gamma_is_one_half():
 @pytest.mark.parametrize("policy", [DiscountedTS(gamma=0.95), DiscountedTS(gamma=0.9, forget_below=1e-8)], ids=repr)
 def test_an_agent_fed_the_simulators_rewards_chooses_the_simulators_arms(policy):
     world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
-    result = simulate(policy, world, runs=1, seed=11, trajectories=True)
+    result = simulate(policy, world, runs=1, seed=11, pulls=True, trajectories=True)
     agent = Agent(policy, arms=4, seed=11)
     for arm, reward in zip(result.arms[0], result.rewards[0], strict=True):
         assert agent.choose() == arm

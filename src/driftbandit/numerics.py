@@ -162,10 +162,9 @@ def kl_ucb(p: float, bound: float) -> float:
         return 1.0
     variance = p * (1.0 - p)
     origin = log_p - log_rest
-    if bound < 2.0 * variance:  # the parabola at p, bent by its third derivative
+    if bound < 2.0 * variance:  # the parabola at p, with two terms more of the series
         step = math.sqrt(2.0 * bound / variance)
-        skew = (1.0 - 2.0 * p) / 6.0
-        x = origin + (step / (1.0 + skew * step) if skew > 0.0 else step * (1.0 - skew * step))
+        x = origin + step / (1.0 + ((1.0 - 2.0 * p) * step - bound) / 6.0)
     else:  # kl >= entropy - (1 - p) ln(1 - q), nearly equal when p is small or q close to 1
         x = math.log(math.expm1(min((bound - entropy) / (1.0 - p), 37.0)))
     q = p
@@ -188,7 +187,7 @@ def kl_ucb(p: float, bound: float) -> float:
         if step >= x - origin:
             step = 0.5 * (x - origin)
         x -= step
-        if abs(step) <= 1e-5 * min(x - origin, 1.0):  # what is left is of third order, below rounding: no further exp
+        if abs(step) <= 3e-5 * min(x - origin, 1.0):  # what is left is of third order, below rounding: no further exp
             q += curve * step * (0.5 * (1.0 - 2.0 * q) * step - 1.0)
             break
     return max(p, min(q, p + math.sqrt(0.5 * bound)))

@@ -14,7 +14,7 @@ import sysconfig
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from driftbandit.discovery import SpecError, nearest
 
@@ -125,24 +125,34 @@ def sources(module: str) -> list[Path]:
     return sorted(found.values())
 
 
-class Luggage(tuple[Any, ...]):
-    """What a worker needs before it can unpack the user's classes: texts of files, names of modules, where to look."""
+class Luggage(NamedTuple):
+    """What a worker needs before it can unpack the user's classes."""
 
-    __slots__ = ()
+    files: tuple[tuple[str, bytes], ...]  # path and text of each file that was loaded
+    modules: tuple[str, ...]  # what was imported by name
+    folders: tuple[str, ...]  # where to look for them, if the worker sees the same folders
 
 
 def luggage() -> Luggage:
     """Everything of the user's that was loaded here."""
-    folders = [os.path.abspath(entry or os.getcwd()) for entry in sys.path if is_own_file(entry or os.getcwd())]
-    files = [(path, text) for path, text in _files.values()]
-    return Luggage((files, sorted(_imported), folders if files or _imported else []))
+    if not _files and not _imported:
+        return Luggage((), (), ())
+    folders = (os.path.abspath(entry or os.getcwd()) for entry in sys.path)
+    return Luggage(tuple(_files.values()), tuple(sorted(_imported)), tuple(f for f in folders if is_own_file(f)))
 
 
 def unpack(bags: Luggage) -> None:
     """Load on a worker what was loaded at home."""
-    files, imported, folders = bags
-    sys.path.extend(folder for folder in folders if folder not in sys.path and os.path.isdir(folder))
-    for path, text in files:
+    sys.path.extend(folder for folder in bags.folders if folder not in sys.path and os.path.isdir(folder))
+    for path, text in bags.files:
         _module(path, text)
-    for name in imported:
+    for name in bags.modules:
         importlib.import_module(name)
+
+
+def text_of(value: Any) -> str:
+    """The text by which a policy or world is found again: its repr, with the place before a user's own."""
+    module = type(value).__module__
+    if module in _files:
+        return f"{_files[module][0]}:{value!r}"
+    return f"{module}:{value!r}" if module in _imported else repr(value)

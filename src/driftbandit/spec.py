@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from driftbandit import own
 from driftbandit.core import Environment, Policy
 from driftbandit.discovery import SpecError, environments, experiments, find, laws, nearest, policies
 
@@ -35,6 +36,11 @@ __all__ = [
 # A letter to Python that nobody types: it stands for the dash of "ds-ts" while Python's grammar reads the text.
 _DASH = "\u01c0"
 _WORDS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])[A-Za-z_]\w*(?:-\w+)+""")
+# A user's own class, "place:Name": a path ending in .py or a module's name, a colon, a name. Texts in quotes are left.
+_OWN = re.compile(
+    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|((?:[A-Za-z]:[\\/])?[^\s()=,:'"]+\.py|[A-Za-z_][\w.]*):([A-Za-z_]\w*)"""
+)
+_OWN_WITH_SPACES = re.compile(r"^([^()='\"]+\.py):([A-Za-z_]\w*)")
 _NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 _FROM_WORLD = ("horizon", "phases", "n_arms")  # what a named constructor may take from the world it is to play in
 
@@ -44,7 +50,8 @@ def parse(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) 
 
     A name alone takes all defaults. Named constructors work too, `"ds-ts.half_life(70)"`; those that want to know the
     horizon, the number of phases or of arms take what is not given from `world`, if there is one. `extra` adds the
-    user's own classes by name.
+    user's own classes by name; `"my_policy.py:MyPolicy(gamma=0.9)"` and `"package.module:MyPolicy"` load them, which
+    runs that code.
 
     >>> from driftbandit.environments import Abrupt
     >>> parse("ds-ts.tuned", world=Abrupt(horizon=40_000, phases=4)).gamma
@@ -52,7 +59,9 @@ def parse(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) 
     """
     if not isinstance(text, str) or not text.strip():
         raise SpecError(f"A policy or environment is given by its text, such as 'ds-ts(gamma=0.9)'; got {text!r:.60}.")
-    plain = _WORDS.sub(lambda match: match[0] if match[1] else match[0].replace("-", _DASH), text.strip())
+    extra = dict(extra or {})
+    plain = _with_own(text.strip(), extra)
+    plain = _WORDS.sub(lambda match: match[0] if match[1] else match[0].replace("-", _DASH), plain)
     try:
         tree = ast.parse(plain, mode="eval").body
         made = _Reader(text, extra, world).read(tree)
@@ -63,6 +72,20 @@ def parse(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) 
             f"{text!r:.60} is no policy or environment; write one as in ds-ts(gamma=0.9) or Abrupt(n_arms=5)."
         )
     return made
+
+
+def _with_own(text: str, extra: dict[str, Any]) -> str:
+    """The text with each `place:Name` replaced by a name of its own, under which `extra` then holds the class."""
+
+    def loaded(place: str, name: str) -> str:
+        alias = f"own_{len(extra)}_{name}"
+        extra[alias] = own.load(f"{place}:{name}")
+        return alias
+
+    whole = _OWN_WITH_SPACES.match(text)
+    if whole:
+        text = loaded(whole[1], whole[2]) + text[whole.end() :]
+    return _OWN.sub(lambda match: match[0] if match[1] else loaded(match[2], match[3]), text)
 
 
 def parse_policy(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) -> Any:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftbandit import Agent
 from driftbandit.environments.abrupt import Abrupt
 from driftbandit.lab.simulate import simulate
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
@@ -164,6 +165,15 @@ def test_a_binarised_reward_is_one_with_its_own_probability():
         state.coin[0] = coin
         policy.learn(state, 0, 0, reward)
         assert state.wins[0] == wins
+
+
+def test_an_agent_integrates_the_belief_a_policy_states():
+    # One arm at Beta(2, 1), one at Beta(1, 1): P(first larger) is the mean of the first, 2/3.
+    for policy in (BetaTS(), SlidingTS(window=9), DiscountedBetaTS(gamma=1.0)):
+        agent = Agent(policy, arms=2, seed=0)
+        agent.learn(0, reward=1.0)
+        assert agent.probabilities()[0] == pytest.approx(2 / 3, abs=1e-6)
+    assert DiscountedBetaTS(gamma=0.9, optimistic=True).belief is None
 
 
 def test_presets_have_the_values_of_the_paper_and_its_code():

@@ -31,7 +31,7 @@ hazards = st.sampled_from([0.0, 1e-13, 0.001, 0.05, 0.5, 1.0])
         GlobalCTS(hazard=0.0),
         GlobalCTS(hazard=1.0),
         PerArmCTS(hazard=0.01, max_runs=40),
-        PerArmCTS(hazard=0.237, max_runs=1),
+        PerArmCTS(hazard=0.2, max_runs=1),
         PerArmCTS(hazard=0.3, max_runs=3, prior_wins=0.5, prior_losses=2.0),
         PerArmCTS(hazard=0.001, max_runs=2),
         PerArmCTS(hazard=0.0),
@@ -66,7 +66,9 @@ def test_the_first_win_gives_the_belief_computed_by_hand():
     policy.learn(state, 0, 0, 1.0)
     assert state.weights[:2] == pytest.approx([0.9, 0.1], abs=1e-15)
     room = policy.max_runs + 1
-    since_birth = [[state.wins[arm] - state.wins_at_birth[arm * room + state.slots[r]] for arm in (0, 1)] for r in (0, 1)]
+    since_birth = [
+        [state.wins[arm] - state.wins_at_birth[arm * room + state.slots[r]] for arm in (0, 1)] for r in (0, 1)
+    ]
     assert since_birth == [[1, 0], [0, 0]]  # Beta(2, 1) for arm 0 if nothing changed, the prior if it did
 
 
@@ -110,11 +112,11 @@ def test_resting_arms_hold_the_belief_of_the_full_recursion(history, hazard, max
                 (state.wins[i * room + r], state.losses[i * room + r]): kept * state.weights[i * room + r]
                 for r in range(size)
             }
-            ours[0, 0] = kept * state.fresh[i] + 1.0 - kept
+            ours[0, 0] = state.fresh[i]
             theirs = {(0, 0): 0.0} | {(wins, losses): weight for wins, losses, weight in twin.runs[i]}
             assert ours == pytest.approx(theirs, abs=1e-12)
             assert math.fsum(ours.values()) == pytest.approx(1.0, abs=1e-12)
-            assert size + (state.fresh[i] > 0.0) <= max_runs
+            assert size + (i == arm and state.fresh[i] > 0.0) <= max_runs
 
 
 @pytest.mark.parametrize("policy", [GlobalCTS(hazard=0.0), PerArmCTS(hazard=0.0)])

@@ -1,4 +1,4 @@
-"""CUSUM-UCB and PHT-UCB against their twins, their invariants (section 2.14 of the specification) and hand-made numbers."""
+"""CUSUM-UCB and PHT-UCB against their twins, their invariants (2.14 of the specification) and hand-made numbers."""
 
 import math
 

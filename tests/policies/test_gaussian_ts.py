@@ -147,6 +147,15 @@ def test_an_arm_missing_from_the_window_is_played_at_once(steps, window):
     assert len(held) == 4 or arm not in held
 
 
+@pytest.mark.parametrize("policy", [*QUICK[:3], GaussianTS(shrink=False)], ids=repr)
+def test_a_stated_belief_is_the_one_that_is_sampled_from(policy):
+    state = taught(policy, [(0, 1.0), (1, 0.3), (0, 0.5), (2, 0.1)])
+    belief = policy.belief(state)
+    centre, spread = centre_and_spread(policy, state, 4)
+    assert list(belief.mean) == pytest.approx(centre, abs=1e-9)
+    assert list(belief.sd) == pytest.approx(spread, rel=1e-9)
+
+
 def test_gaussian_policies_are_tuned_like_their_beta_relatives():
     assert SlidingGaussianTS.tuned(100_000, 10).window == SlidingPrecisionTS.tuned(100_000, 10).window == 100
     assert DiscountedGaussianTS.tuned(100_000, 10).gamma == pytest.approx(0.99)

@@ -1,4 +1,4 @@
-"""GLR-klUCB against its twin, its invariants (section 2.16 of the specification), and the hull against the plain maximum."""
+"""GLR-klUCB against its twin, its invariants (section 2.16 of the specification), and hulls against plain search."""
 
 import math
 
@@ -11,7 +11,8 @@ import driftbandit.policies.glr_klucb as module
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
 from driftbandit.lab.simulate import simulate
-from driftbandit.policies.glr_klucb import GLRKLUCB, largest_ratio, push, theory_threshold
+from driftbandit.policies.glr_klucb import GLRKLUCB, theory_threshold
+from driftbandit.policies.hull import largest_ratio, push
 from driftbandit.state import to_lists
 from harness import abrupt_means, assert_same_as_twin, play, play_twin, rewards
 from naive import TWINS

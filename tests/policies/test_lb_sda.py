@@ -71,11 +71,11 @@ def test_compiled_and_interpreted_play_the_same_arms(policy):
 
 
 @given(st.integers(1, 8), st.integers(1, 40), st.integers(0, 1000))
-def test_the_window_holds_the_last_plays_and_rounds_never_outnumber_plays(n_arms, window, seed):
+def test_the_window_holds_the_last_plays_and_the_leader_its_date_of_election(n_arms, window, seed):
     policy = SlidingLBSDA(window)
     state, stream = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY))
     luck = np.random.default_rng(seed)
-    arms = []
+    arms, leader, since = [], -1, 0
     for t in range(150):
         arms.append(policy.choose(state, t, stream.at(t)))
         policy.learn(state, t, arms[-1], float(luck.random()))
@@ -83,6 +83,9 @@ def test_the_window_holds_the_last_plays_and_rounds_never_outnumber_plays(n_arms
         assert sum(state.blocks.count) == min(t + 1, window)
         assert state.rounds[0] <= t + 1
         assert max(state.drawn) == state.rounds[0]
+        if state.leader[0] != leader:
+            leader, since = state.leader[0], state.rounds[0]
+        assert state.since[0] == since
 
 
 @pytest.mark.parametrize("policy", ALL)
@@ -92,7 +95,9 @@ def test_scaling_and_shifting_rewards_changes_no_decision(policy, scale, shift):
     luck = np.random.default_rng(2).integers(0, 9, (1000, 5)) / 8
     means = abrupt_means(5, 1000, 2)
     plain = play(policy, 5, 1000, lambda t, arm: float(luck[t, arm] + round(8 * means[t, arm]) / 8), 1)
-    moved = play(policy, 5, 1000, lambda t, arm: float(scale * (luck[t, arm] + round(8 * means[t, arm]) / 8) + shift), 1)
+    moved = play(
+        policy, 5, 1000, lambda t, arm: float(scale * (luck[t, arm] + round(8 * means[t, arm]) / 8) + shift), 1
+    )
     assert plain == moved
 
 
@@ -179,7 +184,9 @@ def test_the_presets_give_the_windows_of_the_papers():
 def test_regret_in_the_authors_world_matches_their_code():
     # Their code: 1968 with standard deviation 50 over 20 runs. Four standard errors of the difference of both means,
     # about one false alarm in 16 000.
-    regret = simulate(SlidingLBSDA.code(100_000, 10), Abrupt(n_arms=5, horizon=100_000, world="authors"), runs=20).regret
+    regret = simulate(
+        SlidingLBSDA.code(100_000, 10), Abrupt(n_arms=5, horizon=100_000, world="authors"), runs=20
+    ).regret
     mean, error = regret[:, -1].mean(), np.hypot(regret[:, -1].std(ddof=1), 50) / 20**0.5
     assert abs(mean - 1968) < 4 * error
 

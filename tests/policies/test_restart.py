@@ -138,7 +138,7 @@ def test_mistakes_are_explained_in_one_sentence():
         OracleRestart(DiscountedTS()).init(2)
     with pytest.raises(ValueError, match="OracleRestart needs a world with a method change"):
         OracleRestart(DiscountedTS()).bound(3)
-    with pytest.raises(ValueError, match="PeriodicRestart needs base to be a policy such as .*; got 'ds-ts'"):
+    with pytest.raises(ValueError, match=r"PeriodicRestart needs base to be a policy such as .*; got 'ds-ts'"):
         PeriodicRestart("ds-ts", 10)
     with pytest.raises(ValueError, match="OracleRestart needs base to be a policy"):
         OracleRestart(DiscountedTS)

@@ -23,9 +23,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--drift", type=float, metavar="SIGMA", help="slow changes: the most a mean moves in a round")
     parser.add_argument("--arms", type=whole(2), default=5, metavar="K", help="number of arms (default: 5)")
     parser.add_argument("--mu-max", type=float, default=1.0, metavar="M", help="largest mean reward (default: 1)")
-    parser.add_argument("--runs", type=whole(4), default=200, metavar="N", help="runs, half to choose by (default: 200)")
+    parser.add_argument(
+        "--runs", type=whole(4), default=200, metavar="N", help="runs, half to choose by (default: 200)"
+    )
     parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
-    parser.add_argument("--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number")
+    parser.add_argument(
+        "--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number"
+    )
 
 
 def run(args: argparse.Namespace) -> None:

@@ -22,7 +22,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--scale", type=float, default=1.0, metavar="S", help="multiply all horizons (default: 1)")
     parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
     parser.add_argument("--out", metavar="FOLDER", help="write rates.svg, .png, .md and .csv there")
-    parser.add_argument("--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number")
+    parser.add_argument(
+        "--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -30,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
     need_lab("numba", "scipy", *(["matplotlib"] if args.out else []))
     from pathlib import Path
 
-    from driftbandit.lab import rates
+    from driftbandit.lab import rates, rates_figure
     from driftbandit.lab.output import writable
 
     if not 0.0 < args.scale <= 100.0:
@@ -38,12 +40,15 @@ def run(args: argparse.Namespace) -> None:
     if args.out:
         writable(Path(args.out) / "rates.csv")
     started = time.perf_counter()
-    measured = rates.measure(rates.sweeps(args.scale), runs=args.runs, seed=args.seed, workers=args.workers, progress=True)
+    measured = rates.measure(
+        rates.sweeps(args.scale), runs=args.runs, seed=args.seed, workers=args.workers, progress=True
+    )
     fits = [rates.fit(line) for line in measured]
     base = measured[0].sweep.base
-    print(f"{base!r} varied one quantity at a time, {args.runs} runs a point, seed {args.seed}; every policy tuned by its theory")
+    print(f"{base!r}, one quantity varied at a time")
+    print(f"{args.runs} runs a point, seed {args.seed}; every policy tuned by its theory at every point")
     print_table(*rates.table(fits))
     print(f"{time.perf_counter() - started:.0f} seconds")
     if args.out:
-        for path in rates.save(measured, fits, args.out):
+        for path in rates_figure.save(measured, fits, args.out):
             print(f"wrote {path}")

@@ -14,7 +14,7 @@ _EXAMPLES = """\
   driftbandit theory --env "Smooth(n_arms=5, horizon=10000, sigma=0.001)" --policy "ds-ts(gamma=0.9)" --measure 100
       the same with the regret of 100 runs, and the best gamma by simulation
 
-  driftbandit theory --env "AbruptGap(n_arms=5, phases=10, gap=0.1)" --policy ds-ts.tuned --measure 40 --figure bound.svg
+  driftbandit theory --env "AbruptGap(n_arms=5, gap=0.1)" --policy ds-ts.tuned --measure 40 --figure bound.svg
       bound against measured regret over the horizon, on a logarithmic axis
 """
 
@@ -22,14 +22,20 @@ _EXAMPLES = """\
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "theory", "say what the theorems promise a policy in a world", _EXAMPLES)
-    parser.add_argument("--env", default="Abrupt()", metavar="TEXT", help='the environment\'s text (default: "Abrupt()")')
+    parser.add_argument(
+        "--env", default="Abrupt()", metavar="TEXT", help='the environment\'s text (default: "Abrupt()")'
+    )
     parser.add_argument("--policy", default="ds-ts", metavar="TEXT", help="the policy's text (default: ds-ts)")
     parser.add_argument(
         "--measure", type=whole(4), metavar="RUNS", help="play this many runs, and look for the best gamma of DS-TS"
     )
-    parser.add_argument("--figure", metavar="FILE.svg", help="draw bound and measured regret over T (.png and .csv beside it)")
+    parser.add_argument(
+        "--figure", metavar="FILE.svg", help="draw bound and measured regret over T (.png and .csv beside it)"
+    )
     parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
-    parser.add_argument("--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number")
+    parser.add_argument(
+        "--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -43,7 +49,9 @@ def run(args: argparse.Namespace) -> None:
     policy = spec.parse_policy(args.policy, world=world)
     found = promise(world, policy, args.measure or 0, args.seed, args.workers)
     print(f"{world!r}\n{policy!r}\n")
-    print_table(["quantity", "value", "what it is"], [list(fact) for fact in found.facts], "the world (as run 0 meets it)")
+    print_table(
+        ["quantity", "value", "what it is"], [list(fact) for fact in found.facts], "the world (as run 0 meets it)"
+    )
     print()
     _bounds(found)
     if 2 * found.found.phases < found.found.horizon:  # a drifting world has no phases to speak of
@@ -64,7 +72,9 @@ def _bounds(found: Any) -> None:
         sign = ">= " if bound.lower else "<= "
         measured = "-" if above is None else f"10^{above:+.1f} times"
         rows.append([bound.name, bound.scope, sign + _power(bound.log10), verdict, measured])
-    print_table(["statement", "for", "bound", "verdict", "measured regret x"], rows, "what is proved (vacuous: not below T)")
+    print_table(
+        ["statement", "for", "bound", "verdict", "measured regret x"], rows, "what is proved (vacuous: not below T)"
+    )
     failed = dict.fromkeys(f"{bound.name}: {c}" for bound in found.bounds for c in bound.conditions if not c.holds)
     for line in failed:
         print(f"  {line}")

@@ -93,9 +93,10 @@ def advise(
 ) -> Advice:
     """Compare the ways to tune DS-TS on worlds of the paper's kind.
 
-    Give `phases` for worlds that change at once (means drawn anew in each phase, uniform up to `mu_max`), or `drift` for the paper's
-    smooth world, whose means move by less than `drift` a round and reach mu_max (K-1)/K. tau_max is mu_max / 5, the paper's rule, except in the
-    last row. The best is chosen on half of the runs and all regrets are estimated from the other half.
+    Give `phases` for worlds that change at once (means drawn anew in each phase, uniform up to `mu_max`), or `drift`
+    for the paper's smooth world, whose means move by less than `drift` a round and reach mu_max (K-1)/K. tau_max is
+    mu_max / 5, the paper's rule, except in the last row. The best is chosen on half of the runs and all regrets are
+    estimated from the other half.
 
     >>> advise(2_000, phases=4, runs=8, a_decade=1).row("Corollary 1").policy.gamma
     0.9552786404500042
@@ -214,7 +215,9 @@ def off_by(row: Row, best: Row) -> str:
     share, *ends = (100.0 * abs(value) / best.regret.mean for value in row.excess)
     side = "more" if row.excess.mean > 0.0 else "less"
     clause += f" and regrets {share:.0f} % {side} ({min(ends):.0f} to {max(ends):.0f})"
-    return clause + (" because it also forgets the means of idle arms" if row.policy.forget_below and side == "less" else "")
+    return clause + (
+        " because it also forgets the means of idle arms" if row.policy.forget_below and side == "less" else ""
+    )
 
 
 def in_words(advice: Advice) -> str:
@@ -224,15 +227,16 @@ def in_words(advice: Advice) -> str:
         return ""
     good = ", ".join(f"{gamma:.4g}" for gamma in advice.as_good)
     sentences = [
-        f"Played on {advice.runs} runs of {advice.environment!r}, seed {advice.seed}: half chose, half gave the numbers.",
+        f"Played on {advice.runs} runs of {advice.environment!r}, seed {advice.seed}: half chose, half gave the"
+        " numbers.",
         f"At tau_max = {best.policy.tau_max:.3g} the best gamma is {best.policy.gamma:.6g} (regret {best.regret});"
         f" not clearly worse on the grid: {good}.",
     ]
     sentences += [f"{_upper(off_by(row, best))}." for row in advice.rows[:-2]]
     if overall.excess is not None and overall.excess.high < 0.0:
         sentences.append(
-            f"With tau_max free as well, {overall.policy.tau_max:.3g} and gamma = {overall.policy.gamma:.6g} are better still"
-            f" (regret {overall.regret})."
+            f"With tau_max free as well, {overall.policy.tau_max:.3g} and gamma = {overall.policy.gamma:.6g} are better"
+            f" still (regret {overall.regret})."
         )
     else:
         sentences.append("Changing tau_max as well gains nothing that this many runs can show.")
@@ -245,4 +249,3 @@ def in_words(advice: Advice) -> str:
 
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
-

@@ -1,19 +1,22 @@
 """Many simulations as one job: cut into chunks of a few seconds, spread over workers, kept as they finish, resumed
 where they stopped."""
 
-import os
+import pickle
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit import own
+from driftbandit.lab import executors
 from driftbandit.lab.progress import Progress
 from driftbandit.lab.simulate import LANES, simulate
 from driftbandit.lab.store import Chunk, Outcome, Store, fingerprint
 
 _WORK = 300_000_000  # rounds × arms in a chunk: between a fraction of a second and some seconds for most policies
+_BREAKS = 5  # how often in a row our own processes may die without finishing anything
 
 
 class Cell(NamedTuple):
@@ -24,14 +27,16 @@ class Cell(NamedTuple):
     runs: int = 100
     seed: int = 0
     checkpoints: int = 200
+    drift: bool = False  # measure recovery, detection and the rest as well
 
     def chunks(self) -> list[Chunk]:
         """The cell's runs in pieces that take a few seconds each. The cut never depends on workers, so that results
-        can be found again."""
+        can be found again, nor on the number of runs, so that more runs later reuse all whole pieces."""
         size = max(1, _WORK // (self.environment.horizon * self.environment.n_arms))
         size = size // LANES * LANES if size >= LANES else size
+        fixed = (self.checkpoints, self.drift)
         return [
-            Chunk(self.policy, self.environment, min(size, self.runs - first), self.seed, first, self.checkpoints)
+            Chunk(self.policy, self.environment, min(size, self.runs - first), self.seed, first, *fixed)
             for first in range(0, self.runs, size)
         ]
 
@@ -45,6 +50,10 @@ class Tally(NamedTuple):
 
 def compute(chunk: Chunk, stop: threading.Event | None = None) -> Outcome:
     """Simulate one chunk in one thread: what every kind of worker does."""
+    if chunk.drift:
+        from driftbandit.lab import phases
+
+        return phases.measured(chunk, stop)
     done = simulate(
         chunk.policy,
         chunk.environment,
@@ -56,6 +65,24 @@ def compute(chunk: Chunk, stop: threading.Event | None = None) -> Outcome:
         stop=stop,
     )
     return Outcome(done.rounds, done.regret, done.seconds)
+
+
+def compute_packed(packed: bytes, luggage: own.Luggage) -> Outcome:
+    """`compute` in another process or on another machine, which is first given the user's own classes."""
+    own.unpack(luggage)
+    return compute(pickle.loads(packed))
+
+
+def _packed(chunk: Chunk) -> bytes:
+    # A class from the user's script or notebook has no module a worker could import; cloudpickle, which comes with
+    # Dask, sends the class itself.
+    if "__main__" in {type(chunk.policy).__module__, type(chunk.environment).__module__}:
+        try:
+            import cloudpickle
+        except ImportError:
+            cloudpickle = pickle
+        return bytes(cloudpickle.dumps(chunk))
+    return pickle.dumps(chunk)
 
 
 class Batch:
@@ -87,39 +114,71 @@ class Batch:
 
     def run(
         self,
-        executor: Executor | None = None,
+        executor: Executor | str | int | None = None,
         workers: int | None = None,
         progress: bool | Callable[[float], None] = False,
         label: str = "",
     ) -> Tally:
-        """Compute what is missing. Ctrl-C, or a kill, loses at most the chunks in flight."""
+        """Compute what is missing: in threads, or wherever `executor` says (`driftbandit.lab.executors`).
+
+        Ctrl-C, or a kill, loses at most the chunks in flight."""
         todo = self.missing()
+        if todo:
+            total = sum(weight(self.plan[name]) for name in todo)
+            with executors.opened(executor, workers) as crew, Progress(total, progress, label=label) as bar:
+                if crew.executor is None:
+                    self._in_threads(todo, crew.slots, bar)
+                else:
+                    self._elsewhere(todo, crew, bar)
+        return Tally(len(self.plan) - len(todo), len(todo))
+
+    def _in_threads(self, todo: list[str], count: int, bar: Progress) -> None:
         stop = threading.Event()
-        total = sum(_weight(self.plan[name]) for name in todo)
-        own = ThreadPoolExecutor(workers or os.cpu_count() or 1) if executor is None else None
-        pool = executor or own
-        assert pool is not None
-        arguments = (stop,) if own is not None else ()
-        limit = 2 * (workers or getattr(pool, "_max_workers", None) or os.cpu_count() or 1) + 2
+        with ThreadPoolExecutor(count) as pool:
+            try:
+                self._spread(todo, lambda chunk: pool.submit(compute, chunk, stop), 2 * count + 2, bar)
+            finally:
+                stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _elsewhere(self, todo: list[str], crew: executors.Crew, bar: Progress) -> None:
+        """In other processes. Should one of our own be killed, the pool is lost but not what it finished: we make
+        another and go on. A Dask or Ray cluster sees to this itself."""
+        luggage, executor, breaks = own.luggage(), crew.executor, 0
+        while True:
+            assert executor is not None
+            pool = executor
+            try:
+                self._spread(
+                    todo, lambda chunk: pool.submit(compute_packed, _packed(chunk), luggage), 2 * crew.slots + 2, bar
+                )
+                return
+            except BrokenExecutor:
+                left = [name for name in todo if name not in self.store.names()]
+                breaks = 1 if len(left) < len(todo) else breaks + 1
+                if crew.renew is None or breaks > _BREAKS:
+                    raise
+                todo, executor = left, crew.renew()
+
+    def _spread(self, todo: list[str], submit: Callable[[Chunk], Future[Outcome]], limit: int, bar: Progress) -> None:
+        """Keep `limit` chunks under way, and each result as soon as it comes: the memory this takes does not grow with
+        the number of chunks."""
         waiting: dict[Future[Outcome], str] = {}
+        names = iter(todo)
         try:
-            with Progress(total, progress, label=label) as bar:
-                for name in self._and_then_none(todo):
-                    if name is not None:
-                        waiting[pool.submit(compute, self.plan[name], *arguments)] = name
-                    while waiting and (name is None or len(waiting) >= limit):
-                        done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                        for future in done:
-                            finished = waiting.pop(future)
-                            self.store.put(finished, future.result())
-                            bar.add(_weight(self.plan[finished]))
+            while True:
+                while len(waiting) < limit and (name := next(names, None)) is not None:
+                    waiting[submit(self.plan[name])] = name
+                if not waiting:
+                    return
+                done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in done:
+                    name = waiting.pop(future)
+                    self.store.put(name, future.result())
+                    bar.add(weight(self.plan[name]))
         finally:
-            stop.set()
             for future in waiting:
                 future.cancel()
-            if own is not None:
-                own.shutdown(wait=True, cancel_futures=True)
-        return Tally(len(self.plan) - len(todo), len(todo))
 
     def result(self, cell: Cell) -> Outcome:
         """A cell's result, its chunks put together in the order of runs; a damaged chunk is computed again."""
@@ -131,15 +190,15 @@ class Batch:
                 outcome = compute(chunk)
                 self.store.put(name, outcome)
             parts.append(outcome)
+        if len(parts) == 1:
+            return parts[0]
+        drift = None
+        if cell.drift:
+            drift = {key: np.concatenate([part.drift[key] for part in parts if part.drift]) for key in parts[0].drift or {}}
         regret = np.concatenate([part.regret for part in parts])
-        return Outcome(parts[0].rounds, regret, sum(part.seconds for part in parts))
-
-    @staticmethod
-    def _and_then_none(names: list[str]) -> Iterator[str | None]:
-        yield from names
-        yield None
+        return Outcome(parts[0].rounds, regret, sum(part.seconds for part in parts), drift)
 
 
-def _weight(chunk: Chunk) -> float:
+def weight(chunk: Chunk) -> float:
     """About how much work a chunk is, for the time left."""
     return float(chunk.runs * chunk.environment.horizon * (5 + chunk.environment.n_arms))

@@ -1,4 +1,4 @@
-"""Bound against measured regret on a logarithmic axis, from a thousand rounds to the horizon where the bound begins to speak."""
+"""Bound against measured regret on a logarithmic axis, up to the horizon where the bound begins to speak."""
 
 import math
 from collections.abc import Callable
@@ -87,7 +87,9 @@ def save_bounds(
         curve([p.printed for p in points], "Theorem 1, printed", color="#d55e00", linestyle="--", marker="v")
         curve([p.proved for p in points], "Theorem 1, proved", color="#0072b2", linestyle="-", marker="s")
         near.plot(horizons, horizons, color="#777777", linestyle=":", label="trivial: T")
-        near.plot(horizons, [p.uniform for p in points], color="#e69f00", linestyle="-.", marker="x", label="uniform play")
+        near.plot(
+            horizons, [p.uniform for p in points], color="#e69f00", linestyle="-.", marker="x", label="uniform play"
+        )
         spread = [[p.regret.mean - p.regret.low for p in points], [p.regret.high - p.regret.mean for p in points]]
         near.errorbar(horizons, [p.regret.mean for p in points], spread, color="#000000", marker="o", label="measured")
         curve([p.floor for p in points], "floor for any policy", color="#009e73", linestyle=(0, (1, 1)), marker="^")
@@ -95,7 +97,9 @@ def save_bounds(
         near.set_title("(a) horizons one can play", loc="left")
         near.legend(loc="center left", bbox_to_anchor=(0.0, 0.52), fontsize=8)
         powers = [power for power, _ in beyond]
-        wide.plot(powers, [value for _, value in beyond], color="#0072b2", marker="s", markevery=6, markerfacecolor="white")
+        wide.plot(
+            powers, [value for _, value in beyond], color="#0072b2", marker="s", markevery=6, markerfacecolor="white"
+        )
         wide.plot(powers, powers, color="#777777", linestyle=":")
         wide.plot(
             np.log10(horizons), [math.log10(p.regret.mean) for p in points], color="#000000", marker="o", markersize=3
@@ -105,8 +109,8 @@ def save_bounds(
             note = f"below T from\nT = $10^{{{useful:.1f}}}$"
             wide.annotate(note, (useful, 8), ha="right", xytext=(-4, 0), textcoords="offset points")
         if beyond:
-            place = beyond[len(beyond) // 4]
-            wide.annotate("Theorem 1, proved", place, xytext=(-14, 14), textcoords="offset points", ha="center")
+            place = beyond[len(beyond) // 2]
+            wide.annotate("Theorem 1, proved", place, xytext=(-6, 10), textcoords="offset points", ha="right")
         wide.annotate("trivial: T", (20, 20), xytext=(8, -10), textcoords="offset points")
         wide.annotate("measured", (math.log10(horizons[-1]), 2.6), xytext=(8, -3), textcoords="offset points")
         wide.set(xlabel="log10 of the horizon T", ylabel="log10 of regret or bound")
@@ -117,7 +121,12 @@ def save_bounds(
     drawn = [save_chart(draw, name, (8.6, 4.0)) for name in wanted]
     head = ["horizon", "regret", "low", "high", "uniform", "log10_proved", "log10_printed", "log10_floor"]
     rows = [
-        [p.horizon, *(f"{v:.6g}" for v in p.regret), f"{p.uniform:.6g}", *("" if v is None else f"{v:.4f}" for v in (p.proved, p.printed, p.floor))]
+        [
+            p.horizon,
+            *(f"{v:.6g}" for v in p.regret),
+            f"{p.uniform:.6g}",
+            *("" if v is None else f"{v:.4f}" for v in (p.proved, p.printed, p.floor)),
+        ]
         for p in points
     ]
     return [*drawn, save_rows(head, rows, Path(path).with_suffix(".csv"))]

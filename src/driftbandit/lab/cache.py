@@ -3,8 +3,9 @@
 Three traps, and the answers used here:
 * Numba's disk cache looks only at the file of the outermost function, so an edited policy would go on running its old
   code. The place in the cache is named by a digest of every source the loop is made from.
-* A cache index that has seen a user's own class cannot be read where that class does not exist. Loops with classes from
-  outside the package are compiled afresh in each process.
+* A cache index that has seen a user's own class cannot be read where that class does not exist. A class from a file
+  that `driftbandit.own` loaded belongs to a module named by the file's text, so its loops have a place that only this
+  text is ever looked up in. Loops with any other class from outside the package are compiled afresh in each process.
 * A home directory may be read-only. The cache then goes to a temporary directory."""
 
 import contextlib
@@ -13,6 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +24,7 @@ import llvmlite
 import numba
 import numpy as np
 
-from driftbandit import draws, numerics
+from driftbandit import draws, numerics, own
 from driftbandit.lab import kernel, loop, rows, streams
 from driftbandit.lab.kernel import OPTIONS
 
@@ -34,12 +36,13 @@ def sources(classes: Iterable[type]) -> list[Path]:
     todo = [cls.__module__ for cls in classes]
     while todo:
         name = todo.pop()
-        if name in modules or not name.startswith("driftbandit."):
+        if name in modules or not name.startswith(("driftbandit.", own.PREFIX)):
             continue
         modules.add(name)
         for value in vars(sys.modules[name]).values():
             todo.append(getattr(value, "__module__", None) or "")
-    return sorted(Path(str(sys.modules[name].__file__)) for name in modules)
+    users = {path for name in modules if name.startswith(own.PREFIX) for path in own.sources(name)}
+    return sorted({Path(str(sys.modules[name].__file__)) for name in modules} | users)
 
 
 @lru_cache(maxsize=1024)
@@ -85,28 +88,30 @@ def _numba_cache(directory: Path) -> Iterator[None]:
 
 
 _dispatchers: dict[str, Any] = {}
+LOCK = threading.RLock()  # held while something is told to the compiler, which keeps it in tables of its own
 
 
 def compiled_advance(*tuples: Any) -> Any:
     """`advance` as machine code for these policies, states and worlds, on demand: kept on disk if every class
-    involved is the package's own, otherwise for this process only."""
+    involved is the package's or from a file that `driftbandit.own` loaded, otherwise for this process only."""
     classes = frozenset(cls for value in tuples for cls in _classes_in(value))
-    own = all(cls.__module__.split(".")[0] == "driftbandit" for cls in classes)
-    place = source_digest(classes) if own else "fresh"
-    if place not in _dispatchers:
-        if own:
-            root = cache_root()
-            _prune(root)
-            with _numba_cache(root / f"kernels-{place}"):
-                _dispatchers[place] = numba.njit(nogil=True, cache=True, **OPTIONS)(loop.advance)
-        else:
-            _dispatchers[place] = numba.njit(nogil=True, **OPTIONS)(loop.advance)
-    return _dispatchers[place]
+    kept = all(cls.__module__.startswith(("driftbandit.", own.PREFIX)) for cls in classes)
+    place = source_digest(classes) if kept else "fresh"
+    with LOCK:  # several threads may begin at once, and the compiler's setting is one for all
+        if place not in _dispatchers:
+            if kept:
+                root = cache_root()
+                _prune(root)
+                with _numba_cache(root / f"kernels-{place}"):
+                    _dispatchers[place] = numba.njit(nogil=True, cache=True, **OPTIONS)(loop.advance)
+            else:
+                _dispatchers[place] = numba.njit(nogil=True, **OPTIONS)(loop.advance)
+        return _dispatchers[place]
 
 
 def _classes_in(value: Any) -> set[type]:
     """The classes of the tuples a tuple is made of, itself included."""
     if not isinstance(value, tuple):
         return set()
-    own = set() if type(value) is tuple else {type(value)}
-    return own.union(*(_classes_in(item) for item in value)) if value else own
+    here = set() if type(value) is tuple else {type(value)}
+    return here.union(*(_classes_in(item) for item in value)) if value else here

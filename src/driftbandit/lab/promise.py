@@ -76,11 +76,11 @@ def upper_bounds(world: Any, policy: Any, found: Diagnosis) -> list[Bound]:
     """The bounds published for this policy, evaluated here; none for most policies."""
     kind = getattr(policy, "short", "")
     eps = discount(policy)
-    shared = {"horizon": found.horizon, "changes": found.phases - 1, "gap": found.gap}
+    shared: dict[str, Any] = {"horizon": found.horizon, "changes": found.phases - 1, "gap": found.gap}
     if kind == "ds-ts" and eps is not None:
         return bounds_for(world, eps, policy.tau_max, found)
     if kind == "d-ucb" and eps is not None:
-        own = {"xi": policy.xi, "reward_max": policy.reward_max}
+        own: dict[str, Any] = {"xi": policy.xi, "reward_max": policy.reward_max}
         return [d_ucb(**shared, eps=eps, n_arms=found.n_arms, **own)]
     if kind == "sw-ucb":
         return [sw_ucb(**shared, window=policy.window, xi=policy.xi, reward_max=policy.reward_max)]
@@ -90,7 +90,7 @@ def upper_bounds(world: Any, policy: Any, found: Diagnosis) -> list[Bound]:
 def promise(
     environment: Any, policy: Any, runs: int = 0, seed: int = 0, workers: int | None = None, a_decade: int = 2
 ) -> Promise:
-    """Diagnose the world, evaluate the bounds, and with `runs` > 0 play: the policy itself and, for DS-TS, a grid of discounts.
+    """Diagnose the world, evaluate the bounds, and with `runs` > 0 play the policy and, for DS-TS, a grid of discounts.
 
     A world that is random is diagnosed as run 0 meets it; the regret is over all runs."""
     if environment.n_arms < 2:
@@ -163,7 +163,7 @@ def settled(world: Any, wait: float) -> int:
     for point in breakpoints(world):
         total += max(0, point - start - delay)
         start = point
-    return total + max(0, world.horizon - start - delay)
+    return total + max(0, int(world.horizon) - start - delay)
 
 
 def _sentences(promise: Promise) -> list[str]:
@@ -178,8 +178,8 @@ def _sentences(promise: Promise) -> list[str]:
         out = [f"Nothing is guaranteed: no bound with constants is known to this library for {type(policy).__name__}."]
     if promise.floor.log10 is not None:
         out.append(
-            f"No policy can promise less than {10.0**promise.floor.log10:.0f} over {found.horizon} rounds in the worse of"
-            " two worlds with at most three phases."
+            f"No policy can promise less than {10.0**promise.floor.log10:.0f} over {found.horizon} rounds in the worse"
+            " of two worlds with at most three phases."
         )
     out += _smooth_advice(found)
     if promise.measured is None:
@@ -225,5 +225,6 @@ def _found_best(promise: Promise) -> str:
     if excess.low > 0.0 or excess.high < 0.0:
         share, *ends = (100.0 * abs(value) / chosen.estimate().mean for value in excess)
         side = "more" if excess.mean > 0.0 else "less"
-        return f"{text}; the gamma given, {own.policy.gamma:.6g}, regrets {share:.0f} % {side} ({min(ends):.0f} to {max(ends):.0f})."
+        text += f"; the gamma given, {own.policy.gamma:.6g}, regrets {share:.0f} % {side}"
+        return f"{text} ({min(ends):.0f} to {max(ends):.0f})."
     return f"{text}; the gamma given, {own.policy.gamma:.6g}, is as good within the noise."

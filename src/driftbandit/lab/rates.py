@@ -1,27 +1,24 @@
 """How regret grows: with the horizon, the number of phases, the difficulty 1/gap and the number of arms.
 
-The theorems give orders, such as sqrt(T B_T) / gap^2, that hide all constants. An exponent can be measured: regret against one quantity,
-all others fixed, is a line on doubly logarithmic paper. Every policy is tuned anew at every point by its own theory's formula, as
-the orders assume. Two cautions: the interval covers the luck of the runs and not a line that bends, so the exponent of the last three points
-stands beside it; and an order is an upper bound, so a smaller exponent is no contradiction and a larger one none before the limit.
+The theorems give orders, such as sqrt(T B_T) / gap^2, that hide all constants. An exponent can be measured: regret
+against one quantity, all others fixed, is a line on doubly logarithmic paper. Every policy is tuned anew at every point
+by its own theory's formula, as the orders assume. Two cautions: the interval covers the luck of the runs and not a line
+that bends, so the exponent of the last three points stands beside it; and an order is an upper bound in the limit, so a
+smaller exponent is no contradiction, and a larger one says that the limit is far.
 
-Points at which a policy costs more than half of what uniform play costs are shown and not fitted: nothing was learned there, and regret is then the
-gap times the horizon whatever the policy does. That is the fate of every policy here once the gap is small enough."""
+Points at which a policy costs more than half of what uniform play costs are shown and not fitted: little was learned
+there, and regret is then nearly the gap times the horizon whatever the policy does."""
 
 import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.environments import AbruptGap
-from driftbandit.lab.chart import save_chart, save_rows
-from driftbandit.lab.figure import look
 from driftbandit.lab.progress import Progress
-from driftbandit.lab.result import t_interval
 from driftbandit.lab.simulate import simulate
 from driftbandit.lab.theory import table1
 from driftbandit.policies.beta_ts import SlidingTS
@@ -37,8 +34,9 @@ Maker = Callable[[int, int, int], Any]  # (horizon, phases, n_arms) -> policy
 def uncapped(horizon: int, phases: int, n_arms: int) -> DiscountedTS:
     """DS-TS with tau_max = 1, so that its spread is N**(-1/2) nearly always.
 
-    With the paper's 1/5 an idle arm's spread stops growing at 1/5, so a wrong arm `gap` below the best is tried at the fixed rate P(Z > 5 gap) until the
-    memory is long enough to hold 25 tries of it. Up to there regret is linear in T, which is not the theorem's fault."""
+    With the paper's 1/5 an idle arm's spread stops growing at 1/5, so a wrong arm `gap` below the best is tried at the
+    fixed rate P(Z > 5 gap) until the memory is long enough to hold 25 tries of it. Up to there regret is linear in T,
+    however gamma is tuned."""
     return DiscountedTS.tuned(horizon, phases, n_arms, tau_max=1.0)
 
 
@@ -216,61 +214,3 @@ def table(fits: Sequence[Fit]) -> tuple[list[str], list[list[str]]]:
         for f in fits
     ]  # fmt: skip
     return head, rows
-
-
-def save(measured: Sequence[Measured], fits: Sequence[Fit], folder: str | Path) -> list[Path]:
-    """Write rates.svg, rates.png, rates.md (exponents) and rates.csv (every mean with its interval) into a folder."""
-    folder = Path(folder)
-    points = []
-    for line in measured:
-        low, high = t_interval(line.regret.T)
-        for place, value in enumerate(line.sweep.values):
-            numbers = (line.regret[place].mean(), low[place], high[place])
-            points.append([line.sweep.name, line.policy, f"{value:g}", *(f"{number:.6g}" for number in numbers)])
-    head = ["regret against", "policy", "value", "regret", "low", "high"]
-    return [
-        save_chart(lambda figure: draw(figure, measured, fits), folder / "rates.svg", (8.6, 6.6)),
-        save_chart(lambda figure: draw(figure, measured, fits), folder / "rates.png", (8.6, 6.6)),
-        save_rows(*table(fits), folder / "rates.md"),
-        save_rows(head, points, folder / "rates.csv"),
-    ]
-
-
-def draw(figure: Any, measured: Sequence[Measured], fits: Sequence[Fit]) -> None:
-    """A panel a sweep on doubly logarithmic axes, each policy with its exponent in the legend."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
-
-    names = list(dict.fromkeys(line.sweep.name for line in measured))
-    policies = list(dict.fromkeys(line.policy for line in measured))
-    panels = figure.subplots(2, (len(names) + 1) // 2, squeeze=False).ravel()
-    for axes, name in zip(panels, names, strict=False):
-        lines = [line for line in measured if line.sweep.name == name]
-        for line in lines:
-            exponent = next(f.exponent for f in fits if (f.policy, f.sweep) == (line.policy, name))
-            low, high = t_interval(line.regret.T)
-            mean = line.regret.mean(axis=1)
-            style = look(policies.index(line.policy))
-            axes.errorbar(
-                line.sweep.x(), mean, [mean - low, high - mean], **style, markerfacecolor="white", markersize=5,
-                label=f"{line.policy}: {'saturated' if math.isnan(exponent) else f'{exponent:.2f}'}",
-            )  # fmt: skip
-        _guide(axes, lines)
-        axes.set(xscale="log", yscale="log", xlabel=name, ylabel="final regret")
-        axes.set_xticks(lines[0].sweep.x())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, place=0: f"{value:.3g}" if value < 1000 else f"{value / 1000:g}k"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.minorticks_off()
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, place=0: f"{value:g}"))
-        axes.legend(title="policy: exponent", loc="best", fontsize=8, title_fontsize=8, handlelength=3.6)
-    for axes in panels[len(names) :]:
-        axes.set_visible(False)
-
-
-def _guide(axes: Any, lines: Sequence[Measured]) -> None:
-    """A thin grey line with the slope of DS-TS's order (1 for arms: the sum over arms), below the curves."""
-    sweep = lines[0].sweep
-    slope = order_slope("ds-ts", sweep)
-    slope = 1.0 if slope is None else slope
-    x = sweep.x()
-    start = 0.8 * min(float(line.regret[0].mean()) for line in lines)
-    axes.plot(x, start * (x / x[0]) ** slope, color="#888888", linewidth=0.9, linestyle="-", label=f"slope {slope:g}")

@@ -330,8 +330,20 @@ lower_builtin(operator.getitem, LaneArrayType, Row)(_gather)
 lower_builtin(operator.getitem, types.Array, Row)(_take)
 
 
+def _put(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Each lane's value into its entry of an array that all lanes share; where two lanes share an entry, the last one stays."""
+    array, index, value = signature.args
+    base = context.make_array(array)(context, builder, value=args[0]).data
+    for lane in range(index.lanes):
+        position = ir.Constant(_I32, lane)
+        pointer = builder.gep(base, [builder.extract_element(args[1], position)])
+        builder.store(builder.extract_element(args[2], position), pointer)
+    return context.get_dummy_value()
+
+
 def _store_shape(context: Any, array: Any, index: Any, value: Any) -> Any:
-    return types.none if isinstance(array, LaneArrayType) else None
+    shared = isinstance(array, types.Array) and isinstance(index, Row)
+    return types.none if shared or isinstance(array, LaneArrayType) else None
 
 
 def _store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -351,6 +363,7 @@ def _scatter(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 _define(operator.setitem, _store_shape, _store, (LaneArrayType, types.Integer, types.Any))
 lower_builtin(operator.setitem, LaneArrayType, Row, types.Any)(_scatter)
+lower_builtin(operator.setitem, types.Array, Row, Row)(_put)
 
 
 def _length(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -392,6 +405,26 @@ def _argmax(values: Any) -> Any:
         return arm
 
     return argmax_of_rows
+
+
+@intrinsic
+def false_lanes(typing_context: Any, row: Any) -> Any:
+    """The lanes of a row of truth values that are false, as the bits of a number."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.zext(builder.bitcast(builder.not_(args[0]), ir.IntType(row.lanes)), _I64)
+
+    return types.int64(row), codegen
+
+
+@intrinsic
+def lowest_bit(typing_context: Any, number: Any) -> Any:
+    """The position of the lowest bit set in a number that is not 0."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen
 
 
 @intrinsic

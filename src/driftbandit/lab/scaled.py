@@ -1,6 +1,6 @@
 """A world with all its means multiplied by a factor, to ask what happens when rewards are rarer."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from driftbandit.environments import Bernoulli, Phased
 class Scaled(NamedTuple):
     """`base` with every mean multiplied by `factor` and Bernoulli rewards; it drifts slower by the same factor."""
 
-    lockstep = True  # the methods also work on rows of lanes
+    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
+        lockstep = True  # the methods also work on rows of lanes
 
     n_arms: int
     horizon: int

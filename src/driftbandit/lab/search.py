@@ -2,7 +2,7 @@
 
 The smallest of twenty noisy averages is smaller than what that policy really costs. So the choice is made on the first
 half of the runs and every number that is reported comes from the second half, which had no part in the choice. All
-policies meet the same worlds and the same luck in run r, so differences are paired and much sharper than the averages."""
+policies meet the same worlds and the same luck in run r, so differences are paired and sharper than the averages."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -70,7 +70,7 @@ def simulate(
     >>> result.regret.shape
     (2, 200)
     """
-    _check(policy, environment, runs, workers)
+    _check(policy, environment, runs, seed, first_run, workers)
     marks = checkpoint_rounds(environment.horizon, checkpoints)
     worlds = [environment.realise(stream_key(seed, run, WORLD)) for run in range(first_run, first_run + runs)]
     n_arms = worlds[0].n_arms
@@ -115,7 +115,11 @@ def checkpoint_rounds(horizon: int, checkpoints: int | np.ndarray) -> np.ndarray
             raise ValueError(f"checkpoints needs to be 1 or more; got {checkpoints}.")
         count = min(int(checkpoints), horizon)
         return np.unique(np.round(np.linspace(horizon / count, horizon, count)).astype(np.int64))
-    marks = np.asarray(checkpoints, np.int64)
+    try:
+        marks = np.asarray(checkpoints)
+        marks = marks.astype(np.int64, casting="unsafe" if marks.size and (marks == np.round(marks)).all() else "safe")
+    except (TypeError, ValueError):
+        marks = np.zeros(0, np.int64)
     if marks.ndim != 1 or len(marks) == 0 or (np.diff(marks) <= 0).any() or marks[0] < 1 or marks[-1] > horizon:
         raise ValueError(
             f"checkpoints needs increasing rounds between 1 and the horizon {horizon}; got {checkpoints!r:.80}."
@@ -123,7 +127,7 @@ def checkpoint_rounds(horizon: int, checkpoints: int | np.ndarray) -> np.ndarray
     return marks
 
 
-def _check(policy: Any, environment: Any, runs: int, workers: int | None) -> None:
+def _check(policy: Any, environment: Any, runs: int, seed: int, first_run: int, workers: int | None) -> None:
     for value, protocol, verbs in (
         (policy, Policy, "init, choose, learn"),
         (environment, Environment, "n_arms, horizon, realise"),
@@ -132,10 +136,12 @@ def _check(policy: Any, environment: Any, runs: int, workers: int | None) -> Non
             lacks = [verb for verb in verbs.split(", ") if not hasattr(value, verb)]
             what = f"lacks {', '.join(lacks)}" if lacks else "is a class; call it, e.g. DiscountedTS(gamma=0.99)"
             raise TypeError(f"{value!r:.60} is no {protocol.__name__.lower()}: it {what}.")
-    if runs < 1:
-        raise ValueError(f"runs needs to be 1 or more; got {runs}.")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers needs to be 1 or more; got {workers}.")
+    least = {"runs": 1, "seed": 0, "first_run": 0, "workers": 1}
+    given = {"runs": runs, "seed": seed, "first_run": first_run, "workers": 1 if workers is None else workers}
+    for name, value in given.items():
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < least[name]:
+            raise ValueError(f"simulate needs {name} to be a whole number of {least[name]} or more; got {value!r:.60}.")
 
 
 def _room(runs: int, marks: np.ndarray, n_arms: int, horizon: int, pulls: bool, trajectories: bool) -> Simulation:
@@ -184,14 +190,21 @@ class _Job:
 
     def compile(self, kinds: Any) -> None:
         """Compile, or load from disk, in the main thread, where Ctrl-C is heard at once."""
-        from numba.core.errors import NumbaError
+        try:
+            from numba.core.errors import NumbaError
+        except ImportError:
+            raise ImportError(
+                "Compiled simulation needs Numba: pip install 'driftbandit[lab]'. "
+                "Without it, simulate(..., compiled=False) runs the same, slower."
+            ) from None
 
         from driftbandit.lab import cache, kernel
 
         bound = _bound(self.policy, self.worlds[0])
-        kernel.prepare(bound)
-        kernel.prepare(bound.init(self.n_arms))
-        kernel.prepare(self.worlds[0])
+        with cache.LOCK:
+            kernel.prepare(bound)
+            kernel.prepare(bound.init(self.n_arms))
+            kernel.prepare(self.worlds[0])
         self.advance = cache.compiled_advance(bound, bound.init(self.n_arms), self.worlds[0])
         for task in kinds:
             try:
@@ -238,9 +251,7 @@ class _Job:
             draws: Any = Stream(keys[POLICY][0])
             luck: Any = Stream(keys[REWARD][0])
             world = to_lists(worlds[0])
-            return _Arguments(
-                policy, state, world, draws, luck, 0, 0, [0.0], marks, cursor, out, counts, trace
-            )
+            return _Arguments(policy, state, world, draws, luck, 0, 0, [0.0], marks, cursor, out, counts, trace)
         from driftbandit.lab import streams
         from driftbandit.lab.rows import LaneArray
 

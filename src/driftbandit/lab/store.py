@@ -37,7 +37,7 @@ class Chunk(NamedTuple):
     seed: int = 0
     first_run: int = 0
     checkpoints: int = 200
-    drift: bool = False  # measure recovery, detection and the rest of `driftbandit.lab.metrics` as well
+    drift: bool = False  # measure recovery, detection and the rest of `driftbandit.lab.phases` as well
 
 
 class Outcome(NamedTuple):
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
     rounds: np.ndarray  # checkpoints
     regret: np.ndarray  # runs × checkpoints
     seconds: float  # wall time of the simulation
-    drift: dict[str, np.ndarray] | None = None  # the columns of `driftbandit.lab.metrics.Phases`, if asked for
+    drift: dict[str, np.ndarray] | None = None  # the columns of `driftbandit.lab.phases`, if asked for
 
 
 @lru_cache(maxsize=1)
@@ -55,7 +55,7 @@ def code_digest() -> str:
     figures, not the reports, not the commands."""
     digest = hashlib.sha256()
     parts = [*_PACKAGE.glob("*.py"), *(_PACKAGE / "policies").glob("*.py"), *(_PACKAGE / "environments").glob("*.py")]
-    engine = ("loop.py", "kernel.py", "rows.py", "streams.py", "simulate.py", "still.py", "metrics.py")
+    engine = ("loop.py", "kernel.py", "rows.py", "streams.py", "simulate.py", "still.py", "phases.py")
     parts += [_PACKAGE / "lab" / name for name in engine]
     silent = ("cli.py", "__main__.py", "__init__.py", "agent.py", "chances.py", "spec.py", "discovery.py", "own.py")
     for path in sorted(parts):

@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import Draws, beta_from, round_key
+from driftbandit.draws import Draws, gamma_clear, gamma_squeeze, round_key
+from driftbandit.lab import rows
 from driftbandit.lab.kernel import register
 from driftbandit.lab.rows import LaneArray
+from driftbandit.numerics import where
 
 AHEAD = 8  # rounds whose draws are computed together when a run plays alone: one AVX-512 register of float64
 
@@ -28,9 +30,8 @@ class AheadStream(NamedTuple):
 
     keys: Any
     steps: Any  # 0, 1, .. as a row
-    filled: Any  # first round of the block held, for normals and for Beta material
+    filled: Any  # first round of the block held
     normal_rows: Any
-    material_rows: Any
 
     def at(self, t: int) -> Any:
         """The numbers of round t."""
@@ -75,31 +76,28 @@ class AheadDraws(NamedTuple):
             out[i] = self.stream.normal_rows.store[i, column]
 
     def betas(self, a: Any, b: Any, out: Any) -> None:
-        """As `Draws.betas`, from the block."""
-        column = self.t % AHEAD
-        first = self.t - column
-        rows_ = self.stream.material_rows
-        if self.stream.filled[1] != first:
-            block = Draws(self.block_keys(first))
-            for arm in range(len(out)):
-                x, y, u, v = block.beta_material(arm)
-                rows_[4 * arm] = x
-                rows_[4 * arm + 1] = y
-                rows_[4 * arm + 2] = u
-                rows_[4 * arm + 3] = v
-            self.stream.filled[1] = first
-        held = rows_.store
-        for arm in range(len(out)):
-            out[arm] = beta_from(
-                self,
-                a[arm],
-                b[arm],
-                arm,
-                held[4 * arm, column],
-                held[4 * arm + 1, column],
-                held[4 * arm + 2, column],
-                held[4 * arm + 3, column],
-            )
+        """As `Draws.betas`, eight arms at a time. Arms whose first attempt needs a closer look are drawn again one by one, which
+        starts from the same numbers and gives what it would have given."""
+        n = len(out)
+        for first in range(0, n, AHEAD):
+            arm = min(self.stream.steps[0] + first, n - 1)  # beyond the last arm, the last one again: the same numbers
+            x, y, u, v = Draws(self.key).beta_material(arm)
+            wins = a[arm]
+            losses = b[arm]
+            ga, sure_a = gamma_squeeze(wins - 1.0 / 3.0, x, u)
+            gb, sure_b = gamma_squeeze(losses - 1.0 / 3.0, y, v)
+            flat = (wins == 1.0) & (losses == 1.0)
+            out[arm] = where(flat, u, ga / (ga + gb))
+            usual = (wins >= 1.0) & (losses >= 1.0)
+            doubtful = rows.false_lanes((sure_a & sure_b & usual) | flat)
+            if doubtful != 0:
+                clear_a = sure_a | gamma_clear(wins - 1.0 / 3.0, x, u)
+                clear_b = sure_b | gamma_clear(losses - 1.0 / 3.0, y, v)
+                doubtful = rows.false_lanes((clear_a & clear_b & usual) | flat)
+            while doubtful != 0:
+                slot = min(first + rows.lowest_bit(doubtful), n - 1)
+                out[slot] = Draws(self.key).beta(a[slot], b[slot], slot)
+                doubtful &= doubtful - 1
 
 
 for _cls in (Draws, KeyStream, AheadStream, AheadDraws):
@@ -111,7 +109,6 @@ def ahead_stream(key: int, n_arms: int) -> AheadStream:
     return AheadStream(
         np.array([key], np.uint64),
         LaneArray(np.arange(AHEAD, dtype=np.int64).reshape(1, AHEAD)),
-        np.full(2, -1, np.int64),
+        np.full(1, -1, np.int64),
         LaneArray(np.zeros((n_arms, AHEAD))),
-        LaneArray(np.zeros((4 * n_arms, AHEAD))),
     )

@@ -8,7 +8,7 @@ import numpy as np
 from driftbandit.core import Domain, checked, within
 from driftbandit.forgetting import DISCOUNT
 from driftbandit.numerics import argmax_fair, compilable, kl_ucb
-from driftbandit.policies.ucb import DiscountedUCBState, discount
+from driftbandit.policies.ucb import discount
 from driftbandit.policies.window import WINDOW, changes, log_window, slide
 
 C: Domain = within(">= 0", "The theory asks for 3, practice for 0.")
@@ -74,6 +74,15 @@ class KLUCB(NamedTuple):
         return cls()
 
 
+class DiscountedKLUCBState(NamedTuple):
+    """What D-klUCB knows of each arm."""
+
+    pulls: Any  # discounted number of pulls
+    mean: Any  # discounted average reward
+    total: Any  # discounted number of rounds
+    scores: Any  # scratch: the indices of the last choice
+
+
 @checked
 class DiscountedKLUCB(NamedTuple):
     """Discounted kl-UCB (D-klUCB): kl-UCB from counts and means that lose a factor `gamma` each round.
@@ -94,11 +103,11 @@ class DiscountedKLUCB(NamedTuple):
 
     gamma: Annotated[float, DISCOUNT] = 0.9975  # discount a round
 
-    def init(self, n_arms: int) -> DiscountedUCBState:
+    def init(self, n_arms: int) -> DiscountedKLUCBState:
         """No arm played yet."""
-        return DiscountedUCBState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(1), np.zeros(n_arms))
+        return DiscountedKLUCBState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(1), np.zeros(n_arms))
 
-    def choose(self, state: DiscountedUCBState, t: int, rng: Any) -> Any:
+    def choose(self, state: DiscountedKLUCBState, t: int, rng: Any) -> Any:
         """The largest index, a fair choice among equal ones; a count of 0, also by underflow, means the arm must be
         tried."""
         scores, pulls, mean = state.scores, state.pulls, state.mean
@@ -107,7 +116,7 @@ class DiscountedKLUCB(NamedTuple):
             scores[arm] = kl_ucb(mean[arm], budget / pulls[arm]) if pulls[arm] > 0.0 else math.inf
         return argmax_fair(scores, rng)
 
-    def learn(self, state: DiscountedUCBState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: DiscountedKLUCBState, t: int, arm: Any, reward: Any) -> None:
         """Discount everything, then add the reward to count and mean; the mean form for the reason given in DS-TS."""
         pulls, mean = state.pulls, state.mean
         state.total[0] = self.gamma * state.total[0] + 1.0

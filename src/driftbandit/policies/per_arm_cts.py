@@ -18,7 +18,7 @@ class PerArmCTSState(NamedTuple):
     wins: Any  # laid out alike: wins since its birth
     losses: Any
     size: Any  # number of runs with evidence, one an arm
-    fresh: Any  # probability, when the arm was last played, that it has just changed
+    fresh: Any  # probability that the arm has changed since it was last played, or just then
     kept: Any  # probability that the arm has not changed since: (1 - hazard)**rounds of rest
     a: Any  # scratch: Beta parameters of the runs drawn
     b: Any
@@ -96,7 +96,7 @@ class PerArmCTS(NamedTuple):
                 low = middle + 1
         if low < state.size[arm]:
             return first + low
-        if kept < 1.0 or state.fresh[arm] > 0.0:
+        if state.fresh[arm] > 0.0:
             return -1
         return first + state.size[arm] - 1
 
@@ -105,8 +105,9 @@ class PerArmCTS(NamedTuple):
         self.weigh(state, arm, state.coin[0] < reward)
         for i in range(len(state.size)):
             # Cut off before numbers become so small that processors slow down over them.
-            rested = (1.0 - self.hazard) * state.kept[i] if state.kept[i] > 1e-300 else 0.0
-            state.kept[i] = rested if i != arm else 1.0
+            if i != arm:
+                state.kept[i] = (1.0 - self.hazard) * state.kept[i] if state.kept[i] > 1e-300 else 0.0
+                state.fresh[i] = (1.0 - self.hazard) * state.fresh[i] + self.hazard
 
     def weigh(self, state: PerArmCTSState, arm: int, won: bool) -> None:
         """Weigh the arm's runs by how well they predicted the outcome, add a new one, drop the unlikely, and
@@ -117,9 +118,8 @@ class PerArmCTS(NamedTuple):
         end = first + state.size[arm]
         for run in range(first, end):
             weights[run] *= kept
-        fresh = kept * state.fresh[arm] + (1.0 - kept)
-        if fresh > 0.0:
-            weights[end] = fresh
+        if state.fresh[arm] > 0.0:
+            weights[end] = state.fresh[arm]
             wins[end] = 0
             losses[end] = 0
             end += 1
@@ -176,6 +176,7 @@ class PerArmCTS(NamedTuple):
             state.cumulative[run] = mass
         state.size[arm] = size
         state.fresh[arm] = newest / rest
+        state.kept[arm] = 1.0
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "PerArmCTS":

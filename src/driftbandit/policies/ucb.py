@@ -74,6 +74,7 @@ class DiscountedUCBState(NamedTuple):
 
     pulls: Any  # discounted number of pulls
     mean: Any  # discounted average reward
+    root: Any  # 1 / sqrt(pulls)
     total: Any  # discounted number of rounds
     scores: Any  # scratch: the indices of the last choice
 
@@ -106,27 +107,30 @@ class DiscountedUCB(NamedTuple):
 
     def init(self, n_arms: int) -> DiscountedUCBState:
         """No arm played yet."""
-        return DiscountedUCBState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(1), np.zeros(n_arms))
+        return DiscountedUCBState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms), np.zeros(1), np.zeros(n_arms))
 
     def choose(self, state: DiscountedUCBState, t: int, rng: Any) -> Any:
         """The largest index, a fair choice among equal ones.
 
         A count of 0 means never played, or idle for so long that the count underflowed: either way the arm must be
         tried."""
-        scores, pulls, mean = state.scores, state.pulls, state.mean
-        budget = self.xi * math.log(max(state.total[0], 1.0))
-        width = 2.0 * self.reward_max
+        scores, pulls, mean, root = state.scores, state.pulls, state.mean, state.root
+        width = 2.0 * self.reward_max * math.sqrt(self.xi * math.log(max(state.total[0], 1.0)))
         for arm in range(len(scores)):
-            scores[arm] = mean[arm] + width * math.sqrt(budget / pulls[arm]) if pulls[arm] > 0.0 else math.inf
+            scores[arm] = mean[arm] + width * root[arm] if pulls[arm] > 0.0 else math.inf
         return argmax_fair(scores, rng)
 
     def learn(self, state: DiscountedUCBState, t: int, arm: Any, reward: Any) -> None:
-        """Discount everything, then add the reward to count and mean; the mean form for the reason given in DS-TS."""
-        pulls, mean = state.pulls, state.mean
+        """Discount everything, then add the reward to count and mean; means and roots are kept for the reasons given
+        in DS-TS."""
+        pulls, mean, root = state.pulls, state.mean, state.root
+        growth = 1.0 / math.sqrt(self.gamma)
         state.total[0] = self.gamma * state.total[0] + 1.0
         for i in range(len(pulls)):
             pulls[i] *= self.gamma
+            root[i] *= growth
         pulls[arm] += 1.0
+        root[arm] = 1.0 / math.sqrt(pulls[arm])
         mean[arm] += (reward - mean[arm]) / pulls[arm]
 
     @classmethod

@@ -58,9 +58,9 @@ class Curves(Item):
                     axes.fill_between(x, *sides, color=style["color"], alpha=0.16, linewidth=0, zorder=2)
                 ends[label] = ends.get(label, 0.0) + float(mean[-1])
             axes.set_xlim(0, self.world.horizon)
-            axes.set_ylim(bottom=0.0)
             axes.set_xlabel("round")
             thousands(axes.xaxis, axes.yaxis)
+        figure.axes[0].set_ylim(bottom=0.0)  # once all panels are drawn, since it ends the search for a common scale
         figure.axes[0].set_ylabel(f"regret (mean of {options.runs} runs, 95 % interval)")
         legend(figure, figure.axes[0], ends)
 

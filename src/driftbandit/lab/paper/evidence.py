@@ -16,14 +16,12 @@ HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
 RISK = 0.05  # chance of a wrong verdict on one claim
 
 
-class Test(NamedTuple):
+class Measured(NamedTuple):
     """A statement about runs: the mean of `values` (one number a run) is above 0."""
 
     where: str  # "fig3a"
     numbers: str  # what a reader wants to see: "ds-ts 2047, sw-ts 1742 (ratio 1.18)"
     values: np.ndarray
-
-    __test__ = False  # not a test of pytest's, whatever the name
 
     def decide(self, risk: float) -> "Decided":
         """The verdict with its interval."""
@@ -50,13 +48,13 @@ class Fact(NamedTuple):
 
 
 class AtLeast(NamedTuple):
-    """A statement made of others: at least `count` of them hold."""
+    """A statement made of others: at least `needed` of them hold."""
 
-    count: int
+    needed: int
     parts: Sequence["Node"]
 
 
-Node = Test | Fact | AtLeast
+Node = Measured | Fact | AtLeast
 
 
 class Decided(NamedTuple):
@@ -97,12 +95,12 @@ def decide(node: Node) -> Decision:
     """The verdict on a claim.
 
     >>> sure, open_ = np.array([1.0, 1.1, 0.9]), np.array([1.0, -1.0, 0.1])
-    >>> decide(every([Test("a", "", sure), Test("b", "", open_)])).verdict
+    >>> decide(every([Measured("a", "", sure), Measured("b", "", open_)])).verdict
     'undecided'
-    >>> decide(some([Test("a", "", sure), Test("b", "", open_)])).verdict
+    >>> decide(some([Measured("a", "", sure), Measured("b", "", open_)])).verdict
     'holds'
     """
-    tests = max(1, sum(isinstance(leaf, Test) for leaf in leaves(node)))
+    tests = max(1, sum(isinstance(leaf, Measured) for leaf in leaves(node)))
     parts: list[Decided] = []
     verdict = _verdict(node, RISK / tests, parts)
     return Decision(verdict, tuple(parts))
@@ -113,12 +111,12 @@ def _verdict(node: Node, risk: float, parts: list[Decided]) -> str:
         parts.append(node.decide(risk))
         return parts[-1].verdict
     verdicts = [_verdict(part, risk, parts) for part in node.parts]
-    if verdicts.count(HOLDS) >= node.count:
+    if verdicts.count(HOLDS) >= node.needed:
         return HOLDS
-    return FAILS if len(verdicts) - verdicts.count(FAILS) < node.count else UNDECIDED
+    return FAILS if len(verdicts) - verdicts.count(FAILS) < node.needed else UNDECIDED
 
 
-def leaves(node: Node) -> Iterator[Test | Fact]:
+def leaves(node: Node) -> Iterator[Measured | Fact]:
     """The statements a claim is made of."""
     if isinstance(node, AtLeast):
         for part in node.parts:
@@ -149,6 +147,20 @@ def jackknife(function: Callable[..., float], *samples: np.ndarray) -> np.ndarra
     return n * whole - (n - 1) * np.array(left)
 
 
+class Missing(Exception):
+    """A number was asked for that this run did not compute."""
+
+
+def extra_final(run: Any, name: str) -> np.ndarray:
+    """Final regrets of a simulation that belongs to no figure, one a run."""
+    if name not in run.extra_cells:
+        raise Missing(f"not run: {name}")
+    try:
+        return np.asarray(run.extra(name).regret[:, -1])
+    except ValueError as error:  # it failed
+        raise Missing(str(error)) from None
+
+
 class Reader:
     """A run's numbers under one set of parameters, and the statements that claims are usually made of."""
 
@@ -158,6 +170,10 @@ class Reader:
     def final(self, item: str, label: str, gap: float | None = None) -> np.ndarray:
         """Final regrets, one a run."""
         return np.asarray(self.run.final(item, label, self.parameters, gap=gap))
+
+    def extra(self, name: str) -> np.ndarray:
+        """Final regrets of a simulation that belongs to no figure."""
+        return extra_final(self.run, name)
 
     def labels(self, item: str) -> list[str]:
         """The policies of an item."""
@@ -177,13 +193,15 @@ class Reader:
         )
         return [self.world(item, run) for run in range(1 if fixed else self.run.options.runs)]
 
-    def below(self, item: str, a: str, b: str, factor: float = 1.0) -> Test:
+    def below(self, item: str, a: str, b: str, factor: float = 1.0) -> Measured:
         """Policy a's regret is below `factor` times policy b's."""
         return self.compare(item, self.final(item, a), a, self.final(item, b), b, factor)
 
-    def compare(self, where: str, a: np.ndarray, name_a: str, b: np.ndarray, name_b: str, factor: float = 1.0) -> Test:
+    def compare(
+        self, where: str, a: np.ndarray, name_a: str, b: np.ndarray, name_b: str, factor: float = 1.0
+    ) -> Measured:
         """The first regret is below `factor` times the second."""
-        return Test(
+        return Measured(
             where, f"{name_a} {a.mean():.0f}, {name_b} {b.mean():.0f}{_ratio(a.mean(), b.mean())}", factor * b - a
         )
 

@@ -10,7 +10,7 @@ ITEMS = (
     *(
         Curves(
             id=f"abrupt-b{phases}-k{arms}",
-            title=f"Abrupt changes, K = {arms}, $B_T$ = {phases} (announced, not shown)",
+            title=f"Abrupt changes, K = {arms}, B_T = {phases} (announced, not shown)",
             place='Section "Abruptly Changing Settings", announced',
             shows=f"Figure 3 with {phases} phases in place of 10.",
             world=Abrupt(n_arms=arms, horizon=100_000, phases=phases, world="authors"),
@@ -22,7 +22,7 @@ ITEMS = (
     *(
         Curves(
             id=f"smooth-k{arms}",
-            title=f"Smooth changes, K = {arms}, T = 100\u2009000, $\\sigma$ = 0.0001 (announced, not shown)",
+            title=f"Smooth changes, K = {arms}, T = 100\u2009000, σ = 0.0001 (announced, not shown)",
             place='Section "Smoothly Changing Settings", announced',
             shows="Figure 6(c) and (d) with more arms.",
             world=Smooth(n_arms=arms, horizon=100_000, sigma=1e-4, start=0),
@@ -33,7 +33,7 @@ ITEMS = (
     *(
         Curves(
             id=f"finite-k{arms}",
-            title=f"Rewards from a finite support, K = {arms}, $B_T$ = 10 (announced, not shown)",
+            title=f"Rewards from a finite support, K = {arms}, B_T = 10 (announced, not shown)",
             place='Section "Experiments", announced: "an arbitrarily generated bounded reward distribution"',
             shows="Figure 3 with rewards that take one of five amounts an arm, in place of 0 and 1.",
             # Which draws the authors' generator made here is not recorded, so their world is a fixed one of ours.

@@ -7,7 +7,7 @@ from driftbandit.lab.paper.item import EIGHT
 ITEMS = tuple(
     Curves(
         id=f"fig3{letter}",
-        title=f"Figure 3({letter}): abrupt changes, K = {arms}, $B_T$ = 10",
+        title=f"Figure 3({letter}): abrupt changes, K = {arms}, B_T = 10",
         place=f"Figure 3({letter})",
         shows="How eight policies cope with means drawn anew in each of ten phases.",
         world=Abrupt(n_arms=arms, horizon=100_000, phases=10, world="authors"),

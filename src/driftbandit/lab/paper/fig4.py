@@ -29,9 +29,9 @@ class Gaps(Item):
                 axes.plot(self.gaps, means, **style_of(label), markevery=(number % len(self.gaps), 4), label=NAMES[label])
                 ends[label] = ends.get(label, 0.0) + float(means[-1])
             axes.set_xlim(0, 0.3)
-            axes.set_ylim(bottom=0.0)
             axes.set_xlabel(r"gap $\Delta_T$ between the best arm and the others")
             thousands(axes.yaxis)
+        figure.axes[0].set_ylim(bottom=0.0)  # once all panels are drawn, since it ends the search for a common scale
         figure.axes[0].set_ylabel(f"regret at the end (mean of {run.options.runs} runs)")
         legend(figure, figure.axes[0], ends)
 
@@ -63,7 +63,7 @@ _GAPS = tuple(round(0.01 * step, 2) for step in range(1, 30))
 ITEMS = tuple(
     Gaps(
         id=f"fig4{letter}",
-        title=f"Figure 4({letter}): regret against the gap, K = {arms}, $B_T$ = {phases}",
+        title=f"Figure 4({letter}): regret against the gap, K = {arms}, B_T = {phases}",
         place=f"Figure 4({letter})",
         shows="How the gap between the best arm and all others affects the regret.",
         world=AbruptGap(n_arms=arms, horizon=100_000, phases=phases, world="authors"),

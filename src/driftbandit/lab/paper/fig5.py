@@ -6,7 +6,7 @@ from driftbandit.lab.paper.means import Means
 ITEMS = tuple(
     Means(
         id=f"fig5{letter}",
-        title=f"Figure 5({letter}): means of a smooth world, K = 5, T = 10\u2009000, $\\sigma$ = {sigma:g}",
+        title=f"Figure 5({letter}): means of a smooth world, K = 5, T = 10\u2009000, σ = {sigma:g}",
         place=f"Figure 5({letter})",
         shows="A world in which the best arm wanders to and fro along a line of arms.",
         world=Smooth(n_arms=5, horizon=10_000, sigma=sigma, start=0),

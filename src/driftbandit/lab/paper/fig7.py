@@ -7,7 +7,7 @@ from driftbandit.lab.paper.item import EIGHT, KNOWN, SIX
 ITEMS = (
     Curves(
         id="fig7a",
-        title="Figure 7(a): abrupt changes, no mean above 0.7, K = 10, $B_T$ = 10",
+        title="Figure 7(a): abrupt changes, no mean above 0.7, K = 10, B_T = 10",
         place="Figure 7(a)",
         shows="What low means cost, and what it is worth to DS-TS to know the largest.",
         world=AbruptLimited(n_arms=10, horizon=100_000, phases=10, world="authors"),
@@ -16,7 +16,7 @@ ITEMS = (
     ),
     Curves(
         id="fig7b",
-        title="Figure 7(b): smooth changes, no mean above 0.5, K = 5, T = 10\u2009000, $\\sigma$ = 0.001",
+        title="Figure 7(b): smooth changes, no mean above 0.5, K = 5, T = 10\u2009000, σ = 0.001",
         place="Figure 7(b)",
         shows="The same in a smooth world whose means are scaled to at most one half.",
         world=Smooth(n_arms=5, horizon=10_000, sigma=1e-3, start=0, rescaled=True),

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftbandit.draws import WORLD, stream_key
 from driftbandit.lab.paper.item import Item
-from driftbandit.lab.paper.picture import draw_means
+from driftbandit.lab.paper.picture import draw_means, mathematical
 from driftbandit.lab.paper.table import save_columns
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Means(Item):
         pick = np.unique(np.concatenate([np.linspace(0, len(rounds) - 1, 400).astype(int), jumps if abrupt else []]))
         axes = figure.subplots()
         draw_means(axes, rounds[pick.astype(int)], means[pick.astype(int)], steps=abrupt)
-        axes.set_title(self.title, loc="left")
+        axes.set_title(mathematical(self.title), loc="left")
         axes.set_ylim(0, 1)
         figure.legend(loc="outside right upper", handlelength=4.2)
 

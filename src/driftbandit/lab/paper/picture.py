@@ -22,11 +22,14 @@ NAMES = {
 }
 PANELS = {"text": "parameters of the text", "code": "parameters of the authors' code"}
 _ORDER = tuple(NAMES)
+# Nine policies and seven colours: the last two would take those of DS-TS and SW-TS, and only one of them is DS-TS.
+_COLOURS = {"exp3s": "#7f7f7f", "ds-ts-mu": "#000000"}
 
 
 def style_of(label: str) -> dict[str, Any]:
     """Colour, dashes and marker of a policy, the same in every figure of the paper."""
-    return {**look(_ORDER.index(label)), "markerfacecolor": "white", "markeredgewidth": 1.2}
+    style = {**look(_ORDER.index(label)), "markerfacecolor": "white", "markeredgewidth": 1.2}
+    return {**style, "color": _COLOURS.get(label, style["color"])}
 
 
 def save_figure(draw: Callable[[Any], None], folder: Path, name: str, size: tuple[float, float]) -> None:
@@ -46,10 +49,15 @@ def save_figure(draw: Callable[[Any], None], folder: Path, name: str, size: tupl
                 figure.savefig(draft, format=ending[1:], metadata=blank[ending], dpi=150)
 
 
+def mathematical(title: str) -> str:
+    """A title with the paper's symbols set as mathematics."""
+    return title.replace("B_T", "$B_T$").replace("γ", r"$\gamma$")
+
+
 def panels(figure: Any, parameters: Sequence[str], title: str) -> dict[str, Any]:
     """Axes for each parameter set, side by side on the same scale."""
     axes = figure.subplots(1, len(parameters), sharey=True, squeeze=False)[0]
-    figure.suptitle(title, x=0.01, ha="left", fontsize=10.5)
+    figure.suptitle(mathematical(title), x=0.01, ha="left", fontsize=10.5)
     for place, name in zip(axes, parameters, strict=True):
         place.set_title(PANELS[name], loc="left", fontsize=9.5)
         place.tick_params(labelleft=True)
@@ -96,7 +104,7 @@ def draw_means(axes: Any, rounds: np.ndarray, means: np.ndarray, steps: bool = F
             markevery=markers(len(rounds), arm, arms),
             label=f"arm {arm + 1}",
         )
-    axes.set_xlim(rounds[0], rounds[-1])
+    axes.set_xlim(0, rounds[-1])
     axes.set_xlabel("round")
     axes.set_ylabel("expected reward")
     thousands(axes.xaxis)

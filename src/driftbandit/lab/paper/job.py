@@ -1,0 +1,198 @@
+"""The whole job: every simulation of the chosen items, computed once, kept as it finishes, written item by item."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftbandit.lab.batch import Batch, Cell, Tally
+from driftbandit.lab.figure import ENDINGS
+from driftbandit.lab.output import writable
+from driftbandit.lab.paper import choose
+from driftbandit.lab.paper.item import PARAMETERS, Item, Key
+from driftbandit.lab.paper.picture import save_figure
+from driftbandit.lab.paper.summary import save_summary
+from driftbandit.lab.paper.table import note_in
+from driftbandit.lab.progress import Progress
+from driftbandit.lab.result import source_digest
+from driftbandit.lab.store import Outcome, fingerprint
+
+EXTRA = "comparisons"  # the name under which failures of the extra cells are reported
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to reproduce, and how."""
+
+    out: Path  # the folder for results, figures and the report
+    items: tuple[str, ...] = ()  # ids or families; none means all
+    runs: int = 100
+    parameters: tuple[str, ...] = PARAMETERS
+    environment: str = "authors"  # or "fresh": a new world for each run
+    seed: int = 0
+    workers: int | None = None
+    quick: bool = False  # said in the report, so that nobody takes ten runs for a hundred
+
+
+class PaperRun:
+    """The chosen items with all their results. `compute` does the work; afterwards every number can be asked for.
+
+    `extra_cells` are simulations that belong to no figure: what a report compares beside them."""
+
+    def __init__(
+        self,
+        options: Options,
+        extra_cells: Mapping[str, Cell] | None = None,
+        items: Iterable[Item] | None = None,
+    ) -> None:
+        self.options = options
+        chosen = choose(options.items) if items is None else {item.id: item for item in items}
+        self.items: dict[str, Item] = dict(chosen)
+        self.extra_cells = dict(extra_cells or {})
+        self.failures: dict[str, str] = {}  # item: what went wrong, in a sentence
+        self.tally = Tally(0, 0)
+        self.seconds = 0.0
+        self._cells = {name: item.cells(options) for name, item in self.items.items()}
+        for folder in ("data", "figures"):
+            writable(options.out / folder / "probe")
+        everything = [cell for cells in self._cells.values() for cell in cells.values()]
+        self.batch = Batch([*everything, *self.extra_cells.values()], options.out / "store")
+        self._finals: dict[tuple[str, Key], np.ndarray] = {}
+
+    def labels(self, item_id: str) -> tuple[str, ...]:
+        """The policies of an item, by the paper's short names."""
+        return self.items[item_id].labels
+
+    def cell(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> Cell:
+        """One simulation of an item."""
+        if item_id in self.failures:
+            raise ValueError(f"{item_id} has no results: {self.failures[item_id]}")
+        return self._cells[item_id][Key(label, parameters, gap)]
+
+    def outcome(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> Outcome:
+        """What came out of one simulation: runs × checkpoints, read from disk."""
+        return self.batch.result(self.cell(item_id, label, parameters, gap))
+
+    def final(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> np.ndarray:
+        """The regret at the end of one simulation, one number a run. Run r of two policies met the same luck."""
+        place = item_id, Key(label, parameters, gap)
+        if place not in self._finals:
+            self._finals[place] = self.outcome(item_id, label, parameters, gap).regret[:, -1].copy()
+        return self._finals[place]
+
+    def extra(self, name: str) -> Outcome:
+        """What came out of an extra cell."""
+        if EXTRA in self.failures:
+            raise ValueError(f"The {EXTRA} have no results: {self.failures[EXTRA]}")
+        return self.batch.result(self.extra_cells[name])
+
+    def compute(self, progress: bool | Callable[[float], None] = True, say: Callable[[str], None] = print) -> None:
+        """Compute what is missing and write each item's files as soon as it is complete.
+
+        An item that fails is noted in `failures` and the others go on. A disk that is full or cannot be written ends
+        the job with an OSError; what was finished before is kept, and the next call goes on from there."""
+        clock = _Clock(self.batch, progress)
+        jobs: dict[str, list[Cell]] = {name: list(cells.values()) for name, cells in self._cells.items()}
+        if self.extra_cells:
+            jobs[EXTRA] = list(self.extra_cells.values())
+        self.tally = Tally(len(self.batch.plan) - clock.todo, clock.todo)
+        writing: dict[Future[None], str] = {}
+        with Progress(clock.total, progress, label="paper") as bar, ThreadPoolExecutor(1) as writer:
+            try:
+                for number, (name, cells) in enumerate(jobs.items(), 1):
+                    if self._simulated(name, cells, clock.share_of(bar), say) and name != EXTRA:
+                        writing[writer.submit(self._write, self.items[name])] = name
+                    self._written(writing, say, only_done=True)
+                    say(f"[{number}/{len(jobs)}] {name}{clock.left(bar)}")
+                self._written(writing, say)
+            finally:
+                writer.shutdown(cancel_futures=True)
+        save_summary(self, self.options.out / "summary.csv")
+        self.seconds = time.monotonic() - clock.started
+
+    def _simulated(self, name: str, cells: list[Cell], share: Any, say: Callable[[str], None]) -> bool:
+        part = Batch(cells, self.batch.store.folder)
+        part.store = self.batch.store
+        try:
+            part.run(workers=self.options.workers, progress=share(part))
+        except OSError:
+            raise  # the disk: the next item would fail as well
+        except Exception as error:
+            self._failed(name, error, say)
+            return False
+        return True
+
+    def _written(self, writing: dict[Future[None], str], say: Callable[[str], None], only_done: bool = False) -> None:
+        """Look at the files that were written meanwhile, or wait for all of them."""
+        for future in [future for future in writing if future.done() or not only_done]:
+            name = writing.pop(future)
+            try:
+                future.result()
+            except OSError:
+                raise
+            except Exception as error:
+                self._failed(name, error, say)
+
+    def _failed(self, name: str, error: Exception, say: Callable[[str], None]) -> None:
+        sentence = " ".join(f"{type(error).__name__}: {error}".split())
+        self.failures[name] = sentence
+        say(f"{name} failed, the others go on. {sentence}")
+
+    def _write(self, item: Item) -> None:
+        """Data and figure of one item, unless they are there already, made from the same results by the same code."""
+        out, names = self.options.out, [fingerprint(c) for cell in self._cells[item.id].values() for c in cell.chunks()]
+        story = [repr(item), names, self.options.parameters, self.options.environment, self.options.seed, source_digest()]
+        made_from = hashlib.sha256(json.dumps(story).encode()).hexdigest()
+        data = out / "data" / f"{item.id}.parquet"
+        pictures = [out / "figures" / f"{item.id}{ending}" for ending in ENDINGS]
+        if all(path.exists() for path in pictures) and note_in(data).get("made_from") == made_from:
+            return
+        data.unlink(missing_ok=True)  # the mark of completeness goes first and comes last
+        save_figure(lambda figure: item.draw(self, figure), out / "figures", item.id, item.size(self))
+        item.save(self, data, {"made_from": made_from, "parameters": list(self.options.parameters)})
+
+
+class _Clock:
+    """How much is to be done, and how long it may still take."""
+
+    def __init__(self, batch: Batch, progress: Any) -> None:
+        missing = batch.missing()
+        self.todo = len(missing)
+        self.total = sum(_work(batch.plan[name]) for name in missing)
+        self.started = time.monotonic()
+
+    def share_of(self, bar: Progress) -> Callable[[Batch], Callable[[float], None]]:
+        """A bar over the whole job, moved by the shares that each item's batch reports."""
+
+        def start(part: Batch) -> Callable[[float], None]:
+            mine, seen = sum(_work(part.plan[name]) for name in part.missing()), 0.0
+
+            def report(share: float) -> None:
+                nonlocal seen
+                bar.add((share - seen) * mine)
+                seen = share
+
+            return report
+
+        return start
+
+    def left(self, bar: Progress) -> str:
+        """How long it may still take, once there is something to judge by."""
+        if bar.done <= 0.0 or bar.done >= 0.999 * self.total:
+            return ""
+        seconds = (time.monotonic() - self.started) * (self.total - bar.done) / bar.done
+        return f", about {seconds / 60:.0f} min left" if seconds > 90 else f", about {seconds:.0f} s left"
+
+
+def _work(chunk: Any) -> float:
+    """About how much work a chunk is: policies that draw from Beta laws take several times as long an arm."""
+    an_arm = 20.0 if hasattr(chunk.policy, "prior_wins") else 3.0
+    return float(chunk.runs * chunk.environment.horizon * (30.0 + an_arm * chunk.environment.n_arms))
+
+

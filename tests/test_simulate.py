@@ -1,0 +1,438 @@
+"""The simulator gives the same bits however the work is spread, keeps no more than was asked for, ends when told to,
+and never runs old code."""
+
+import ast
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import driftbandit
+from driftbandit.core import checked
+from driftbandit.draws import POLICY, REWARD, WORLD, Stream, stream_key
+from driftbandit.environments import Abrupt, Constant, Gaussian, Smooth, from_means, phased
+from driftbandit.lab.cache import sources
+from driftbandit.lab.simulate import checkpoint_rounds, simulate
+from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.spec import policies
+
+POLICY_ = DiscountedTS(gamma=0.97)
+FRESH = Abrupt(n_arms=4, horizon=1500, phases=3)
+SOURCE = Path(driftbandit.__file__).parent
+
+
+def same(one, two) -> bool:
+    """Two simulations agree to the last bit in everything that was asked for."""
+    parts = zip(one[:5], two[:5], strict=True)
+    return all((a is None and b is None) or np.array_equal(a, b) for a, b in parts)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """A hundred runs, interpreted: the plainest way there is."""
+    return simulate(POLICY_, FRESH, runs=100, seed=3, compiled=False, pulls=True, checkpoints=10)
+
+
+# ---- the same bits
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+@pytest.mark.parametrize("lockstep", [True, False])
+def test_workers_lockstep_and_compiling_change_no_bit(reference, workers, lockstep):
+    result = simulate(POLICY_, FRESH, 100, seed=3, pulls=True, checkpoints=10, workers=workers, lockstep=lockstep)
+    assert same(result, reference)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 5, 31, 32, 33, 64, 65])
+def test_any_number_of_runs_gives_the_first_runs_of_a_longer_simulation(reference, runs):
+    for lockstep in (True, False):
+        result = simulate(POLICY_, FRESH, runs, seed=3, pulls=True, checkpoints=10, lockstep=lockstep)
+        assert np.array_equal(result.regret, reference.regret[:runs])
+        assert np.array_equal(result.pulls, reference.pulls[:runs])
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 40), (40, 60), (7, 1), (95, 5)])
+def test_runs_can_be_simulated_in_pieces(reference, first, count):
+    result = simulate(POLICY_, FRESH, count, seed=3, first_run=first, pulls=True, checkpoints=10)
+    assert np.array_equal(result.regret, reference.regret[first : first + count])
+    assert np.array_equal(result.pulls, reference.pulls[first : first + count])
+
+
+def test_runs_differ_from_each_other_and_between_seeds(reference):
+    assert len(np.unique(reference.regret[:, -1])) == 100
+    other = simulate(POLICY_, FRESH, 100, seed=4, checkpoints=10, pulls=True)
+    assert not np.intersect1d(other.regret[:, -1], reference.regret[:, -1]).size
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        Smooth(n_arms=6, horizon=700, start=0, rescaled=True, law=Gaussian(sd=0.2)),
+        Abrupt(n_arms=3, horizon=700, phases=5, law=Constant()),
+    ],
+    ids=repr,
+)
+def test_other_worlds_and_laws_give_the_same_bits_in_lockstep(world):
+    plain = simulate(POLICY_, world, 40, seed=5, compiled=False, checkpoints=7, pulls=True)
+    assert same(simulate(POLICY_, world, 40, seed=5, checkpoints=7, pulls=True), plain)
+
+
+def test_forgetting_means_and_weights_give_the_same_bits_in_lockstep():
+    policy = DiscountedTS(gamma=0.8, tau_max=1.0, forget_below=1e-3, weight=4.0)
+    plain = simulate(policy, FRESH, 40, seed=5, compiled=False, checkpoints=7, pulls=True)
+    assert same(simulate(policy, FRESH, 40, seed=5, checkpoints=7, pulls=True), plain)
+
+
+# ---- what is reported
+
+
+def test_regret_pulls_and_trajectories_tell_the_same_story():
+    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
+    asked = {"runs": 3, "seed": 9, "checkpoints": [1, 10, 777, 1500], "pulls": True, "trajectories": True}
+    result = simulate(POLICY_, world, **asked)
+    assert same(result, simulate(POLICY_, world, **asked, compiled=False))
+    means = world.realise(0).means(0, 1500)
+    for run in range(3):
+        arms, rewards = result.arms[run], result.rewards[run]
+        gaps = means.max(axis=1) - means[np.arange(1500), arms]
+        assert np.allclose(result.regret[run], gaps.cumsum()[[0, 9, 776, 1499]], atol=1e-9)
+        assert np.bincount(arms, minlength=4).tolist() == result.pulls[run].tolist()
+        luck = Stream(stream_key(9, run, REWARD))
+        expected = [float(luck.at(t).uniform(0) < means[t, arms[t]]) for t in range(1500)]
+        assert rewards.tolist() == expected
+    assert (result.pulls.sum(axis=1) == 1500).all()
+    without = simulate(POLICY_, world, runs=3, seed=9, checkpoints=[1500])
+    assert np.array_equal(without.regret[:, 0], result.regret[:, -1])
+    assert without.pulls is without.arms is without.rewards is None
+
+
+def test_the_simulator_is_the_plain_loop():
+    world = FRESH.realise(stream_key(3, 2, WORLD))
+    state, draws, luck = POLICY_.init(4), Stream(stream_key(3, 2, POLICY)), Stream(stream_key(3, 2, REWARD))
+    regret = 0.0
+    for t in range(1500):
+        arm = POLICY_.choose(state, t, draws.at(t))
+        POLICY_.learn(state, t, arm, world.pull(t, arm, luck.at(t)))
+        regret += world.best(t) - world.mean(t, arm)
+    assert simulate(POLICY_, FRESH, 1, seed=3, first_run=2, checkpoints=1).regret[0, 0] == regret
+
+
+def test_every_run_of_a_fresh_world_has_its_own_means_and_a_fixed_one_has_not():
+    spread = {}
+    for name in ("fresh", "5"):
+        world = Abrupt(n_arms=2, horizon=50, phases=1, world=name, law=Constant())
+        result = simulate(DiscountedTS(tau_max=100.0), world, 40, seed=1, pulls=True, trajectories=True)
+        spread[name] = len(np.unique(result.rewards))
+    assert spread == {"fresh": 80, "5": 2}
+
+
+def test_the_reward_changes_in_the_round_in_which_the_means_change():
+    world = phased([[0.0], [1.0]], starts=[0, 5], horizon=10, law=Constant())
+    result = simulate(POLICY_, world, 1, pulls=True, trajectories=True)
+    assert result.rewards[0].tolist() == [0.0] * 5 + [1.0] * 5
+
+
+@pytest.mark.parametrize(
+    ("horizon", "wanted", "expected"),
+    [
+        (1000, 4, [250, 500, 750, 1000]),
+        (10, 200, list(range(1, 11))),
+        (1, 200, [1]),
+        (7, 3, [2, 5, 7]),
+        (100, [1, 50, 100], [1, 50, 100]),
+        (100, [30.0], [30]),
+    ],
+)
+def test_checkpoints_are_even_and_end_at_the_horizon_or_are_those_given(horizon, wanted, expected):
+    assert checkpoint_rounds(horizon, wanted).tolist() == expected
+
+
+def test_worlds_of_one_round_and_of_one_arm_are_played():
+    for policy_world in (from_means([[0.3, 0.6]]), from_means([[0.5]] * 20)):
+        result = simulate(POLICY_, policy_world, 2, seed=1, pulls=True)
+        assert result.pulls.sum(axis=1).tolist() == [policy_world.horizon] * 2
+        assert same(result, simulate(POLICY_, policy_world, 2, seed=1, pulls=True, compiled=False))
+
+
+def test_progress_is_reported_in_order_and_ends_at_one():
+    for compiled in (True, False):
+        seen: list[float] = []
+        simulate(POLICY_, FRESH, 3, seed=3, progress=seen.append, compiled=compiled, workers=1, lockstep=False)
+        assert seen == sorted(seen)
+        assert seen[-1] == 1.0
+
+
+def test_a_progress_bar_writes_nothing_when_nobody_looks(capsys):
+    simulate(POLICY_, FRESH, 3, seed=3, progress=True)
+    assert capsys.readouterr() == ("", "")
+
+
+# ---- memory
+
+
+def peak(horizon: int, world: Any) -> int:
+    simulate(POLICY_, world(100), 40, seed=1)  # everything compiled and loaded
+    tracemalloc.start()
+    simulate(POLICY_, world(horizon), 40, seed=1)
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return used
+
+
+@pytest.mark.parametrize("world", [lambda t: Smooth(horizon=t), lambda t: Abrupt(horizon=t)], ids=["smooth", "abrupt"])
+def test_memory_does_not_grow_with_the_horizon(world):
+    # NumPy reports its arrays to tracemalloc. A table of means would need 8 MB for each run of the longer world; the
+    # only thing that may grow is one index of phases, shared by all runs, of 8 bytes for every 256 rounds.
+    assert peak(200_000, world) - peak(2000, world) < 100_000
+
+
+# ---- bad input
+
+
+class NoLearn(NamedTuple):
+    def init(self, n_arms):
+        return None
+
+    def choose(self, state, t, rng):
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: simulate(DiscountedTS, FRESH), "is no policy"),
+        (lambda: simulate("ds-ts", FRESH), "is no policy: it lacks init, choose, learn"),
+        (lambda: simulate(NoLearn(), FRESH), "is no policy: it lacks learn"),
+        (lambda: simulate(POLICY_, POLICY_), "is no environment: it lacks n_arms, horizon, realise"),
+        (lambda: simulate(POLICY_, None), "is no environment"),
+        (lambda: simulate(POLICY_, FRESH, runs=0), "needs runs"),
+        (lambda: simulate(POLICY_, FRESH, runs=2.5), "needs runs"),
+        (lambda: simulate(POLICY_, FRESH, runs="many"), "needs runs"),
+        (lambda: simulate(POLICY_, FRESH, seed=-1), "needs seed"),
+        (lambda: simulate(POLICY_, FRESH, seed=None), "needs seed"),
+        (lambda: simulate(POLICY_, FRESH, first_run=-1), "needs first_run"),
+        (lambda: simulate(POLICY_, FRESH, workers=0), "needs workers"),
+        (lambda: simulate(POLICY_, FRESH, checkpoints=0), "checkpoints needs"),
+        (lambda: simulate(POLICY_, FRESH, checkpoints=[]), "checkpoints needs"),
+        (lambda: simulate(POLICY_, FRESH, checkpoints=[0, 5]), "checkpoints needs"),
+        (lambda: simulate(POLICY_, FRESH, checkpoints=[5, 5]), "checkpoints needs"),
+        (lambda: simulate(POLICY_, FRESH, checkpoints=[1501]), "checkpoints needs"),
+        (lambda: simulate(POLICY_, FRESH, checkpoints=[1.5]), "checkpoints needs"),
+        (lambda: simulate(POLICY_, FRESH, checkpoints=[np.nan]), "checkpoints needs"),
+        (lambda: simulate(POLICY_, FRESH, checkpoints="all"), "checkpoints needs"),
+        (lambda: simulate(POLICY_, FRESH, checkpoints=[[1, 2]]), "checkpoints needs"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(build, words):
+    with pytest.raises((ValueError, TypeError), match=words) as error:
+        build()
+    message = str(error.value)
+    assert "\n" not in message
+    assert message.endswith(".")
+    assert len(message) < 250
+
+
+# ---- the user's own classes
+
+
+class OwnState(NamedTuple):
+    total: Any
+    scores: Any
+
+
+@checked
+class Own(NamedTuple):
+    """A user's policy, defined outside the package."""
+
+    pull: float = 0.1
+
+    def init(self, n_arms):
+        return OwnState(np.zeros(n_arms), np.zeros(n_arms))
+
+    def choose(self, state, t, rng):
+        best = 0
+        for arm in range(len(state.total)):
+            state.scores[arm] = self.pull * state.total[arm] + rng.uniform(arm)
+            if state.scores[arm] > state.scores[best]:
+                best = arm
+        return best
+
+    def learn(self, state, t, arm, reward):
+        state.total[arm] = 0.9 * state.total[arm] + reward
+
+
+class Bent(NamedTuple):
+    """Does not compile: a text where a number should be."""
+
+    def init(self, n_arms):
+        return OwnState(np.zeros(n_arms), np.zeros(n_arms))
+
+    def choose(self, state, t, rng):
+        return {"arm": 0}["arm" + str(object())]
+
+    def learn(self, state, t, arm, reward):
+        pass
+
+
+def stored_files() -> set[str]:
+    root = Path(os.environ["DRIFTBANDIT_CACHE"])
+    return {path.name for path in root.rglob("*.nb?")}
+
+
+def test_a_users_own_policy_compiles_and_is_not_stored(monkeypatch, tmp_path):
+    monkeypatch.setenv("DRIFTBANDIT_CACHE", str(tmp_path))
+    result = simulate(Own(), FRESH, 3, seed=1, trajectories=True)
+    assert same(result, simulate(Own(), FRESH, 3, seed=1, trajectories=True, compiled=False))
+    assert stored_files() == set()
+
+
+def test_what_does_not_compile_is_said_in_one_paragraph_that_names_it():
+    with pytest.raises(TypeError, match=r"^Bent on Phased does not compile: ") as error:
+        simulate(Bent(), FRESH, 1)
+    assert "\n" not in str(error.value)
+    assert "compiled=False" in str(error.value)
+    assert len(str(error.value)) < 800
+
+
+# ---- interruption
+
+LONG = """
+import sys, time
+from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.environments import Smooth
+from driftbandit.lab.cache import sources
+from driftbandit.lab.simulate import simulate
+simulate(DiscountedTS(), Smooth(horizon=100), runs={runs}, workers={workers}, compiled={compiled})
+print("ready", flush=True)
+try:
+    simulate(DiscountedTS(), Smooth(horizon=10**9), runs={runs}, workers={workers}, compiled={compiled})
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+def child(code: str, source: Path = SOURCE.parent, **variables: str) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONPATH": str(source), **variables}
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-c", code], stdout=pipe, stderr=pipe, text=True, env=environment)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is sent as a POSIX signal")
+@pytest.mark.parametrize(("runs", "workers", "compiled"), [(64, 2, True), (2, 2, True), (1, 1, True), (2, 1, False)])
+def test_ctrl_c_ends_within_a_second_and_cleanly(runs, workers, compiled):
+    process = child(LONG.format(runs=runs, workers=workers, compiled=compiled))
+    try:
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        assert process.stdout.readline() == "stopped\n"
+        waited = time.monotonic() - sent
+        assert process.wait(timeout=5) == 0
+        assert process.stderr.read() == ""
+        assert waited < 1.0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+# ---- the cache of compiled loops
+
+SHORT = """
+from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.environments import Smooth
+from driftbandit.lab.cache import sources
+from driftbandit.lab.simulate import simulate
+print(simulate(DiscountedTS(), Smooth(horizon=300), runs=1, seed=1, checkpoints=1).regret[0, 0])
+"""
+
+
+def answer(code: str = SHORT, source: Path = SOURCE.parent, **variables: str) -> str:
+    process = child(code, source, **variables)
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert errors == ""
+    return out
+
+
+@pytest.fixture(scope="module")
+def right() -> str:
+    result = simulate(DiscountedTS(), Smooth(horizon=300), 1, seed=1, checkpoints=1, compiled=False)
+    return f"{result.regret[0, 0]}\n"
+
+
+def test_an_edited_source_is_compiled_anew(tmp_path, right):
+    copy = tmp_path / "copy"
+    shutil.copytree(SOURCE, copy / "driftbandit", ignore=shutil.ignore_patterns("__pycache__"))
+    cache = str(tmp_path / "cache")
+    assert answer(source=copy, DRIFTBANDIT_CACHE=cache) == right
+    path = copy / "driftbandit/environments/rewards.py"
+    text = path.read_text()
+    path.write_text(text.replace("rng.uniform(0) < mean", "rng.uniform(1) < mean"))
+    changed = answer(source=copy, DRIFTBANDIT_CACHE=cache)
+    assert changed == answer(SHORT.replace("checkpoints=1", "checkpoints=1, compiled=False"), source=copy)
+    assert changed != right
+    path.write_text(text)
+    assert answer(source=copy, DRIFTBANDIT_CACHE=cache) == right
+
+
+def test_every_source_that_shapes_the_loop_names_its_place_in_the_cache():
+    # An edit of any of these must lead to another place; the test above shows for one that it then compiles anew.
+    names = {path.relative_to(SOURCE).as_posix() for path in sources([DiscountedTS, Smooth, type(Smooth().law)])}
+    assert names >= {
+        "core.py",
+        "draws.py",
+        "numerics.py",
+        "environments/rewards.py",
+        "environments/smooth.py",
+        "lab/kernel.py",
+        "lab/loop.py",
+        "lab/rows.py",
+        "policies/discounted_ts.py",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(policies()))
+def test_whatever_a_policy_imports_from_the_package_names_its_place_in_the_cache(name):
+    # A constant taken from another module is compiled into the loop just as a function is.
+    cls, missing = policies()[name], []
+    known = set(sources([cls]))
+    for path in known:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("driftbandit."):
+                imported = SOURCE / Path(*node.module.split(".")[1:]).with_suffix(".py")
+                if imported.is_file() and imported not in known and imported.parent.name != "lab":
+                    missing.append((path.name, node.module))
+    assert not missing
+
+
+def test_a_home_that_cannot_be_written_does_no_harm(tmp_path, right):
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    home.mkdir()
+    temporary.mkdir()
+    (home / ".cache").write_text("a file where a directory should be")  # refuses even an administrator
+    variables = {"HOME": str(home), "TMPDIR": str(temporary), "DRIFTBANDIT_CACHE": "", "XDG_CACHE_HOME": ""}
+    assert answer(**variables) == right
+    assert list(temporary.rglob("*.nbi"))
+    assert (home / ".cache").read_text() == "a file where a directory should be"
+    blocked = str(home / ".cache" / "below")
+    assert answer(**{**variables, "DRIFTBANDIT_CACHE": blocked}) == right
+
+
+def test_two_processes_may_start_with_an_empty_cache_at_once_and_a_third_finds_what_they_compiled(tmp_path, right):
+    cache = tmp_path / "cache"
+    processes = [child(SHORT, DRIFTBANDIT_CACHE=str(cache)) for _ in range(2)]
+    answers = [process.communicate(timeout=120) for process in processes]
+    assert answers == [(right, "")] * 2
+    stamps = {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb?")}
+    assert stamps
+    assert answer(DRIFTBANDIT_CACHE=str(cache)) == right
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb?")} == stamps

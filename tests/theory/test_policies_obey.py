@@ -1,0 +1,115 @@
+"""The deterministic lemmas on trajectories that real policies leave behind, not only on random arms."""
+
+import math
+
+import numpy as np
+import pytest
+
+from driftbandit.environments import Abrupt, Smooth
+from driftbandit.lab.simulate import simulate
+from driftbandit.lab.theory import diagnose, lemmas, pseudo_stationary
+from driftbandit.policies.beta_ts import SlidingTS
+from driftbandit.policies.cusum_ucb import CusumUCB
+from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.policies.ucb import DiscountedUCB
+
+POLICIES = [
+    DiscountedTS(gamma=0.9),
+    DiscountedTS(gamma=0.97, tau_max=1.0),
+    SlidingTS(window=60),
+    DiscountedUCB(gamma=0.95),
+    CusumUCB.tuned(3_000, 4, 4),
+]
+ABRUPT = Abrupt(n_arms=4, horizon=3_000, phases=4, world="5")
+SMOOTH = Smooth(n_arms=4, horizon=3_000, sigma=0.002)
+EPS = (0.03, 0.1, 0.3)
+
+
+def name(policy):
+    return f"{policy.short}-{getattr(policy, 'gamma', '')}"
+
+
+@pytest.fixture(scope="module", params=POLICIES, ids=name)
+def played(request):
+    """(world, means, arms of two runs) for the abrupt and for the drifting world."""
+    out = []
+    for world in (ABRUPT, SMOOTH):
+        arms = simulate(request.param, world, 2, seed=3, trajectories=True, checkpoints=1).arms
+        out.append((world.realise(0), arms))
+    return out
+
+
+@pytest.mark.parametrize("eps", EPS)
+def test_lemma_6_holds_for_every_arm_and_level(played, eps):
+    for world, runs in played:
+        for arms in runs:
+            for arm in range(world.n_arms):
+                for level in (0.5, 1.0, 2.0, 5.0, 1.0 / eps):
+                    seen = lemmas.rare_plays(arms == arm, level, eps)
+                    assert seen <= lemmas.rare_plays_limit(world.horizon, level, eps) + 1e-9
+
+
+@pytest.mark.parametrize("eps", EPS)
+def test_lemma_1_holds_in_pseudo_stationary_rounds(played, eps):
+    world, runs = played[0]
+    means = world.means(0, world.horizon)
+    ranges = pseudo_stationary(world.breakpoints.tolist(), world.horizon, eps)
+    assert len(ranges) == 4  # D(0.03) = 190.1: every phase of 750 rounds has settled rounds
+    for arms in runs:
+        for arm in range(world.n_arms):
+            bias, weight = lemmas.bias(arms == arm, means[:, arm], eps)
+            limit = lemmas.bias_limit(weight, eps)
+            for start, stop in ranges:
+                known = weight[start:stop] > 0
+                assert (bias[start:stop][known] <= limit[start:stop][known] * (1 + 1e-9) + 1e-12).all()
+
+
+@pytest.mark.parametrize("eps", EPS)
+def test_lemma_3_holds_in_every_round_of_a_drift(played, eps):
+    world, runs = played[1]
+    means, drift = world.means(0, world.horizon), diagnose(world).drift
+    for arms in runs:
+        for arm in range(world.n_arms):
+            bias, weight = lemmas.bias(arms == arm, means[:, arm], eps)
+            limit = lemmas.bias_limit(weight, eps, drift)
+            known = weight > 0
+            assert (bias[known] <= limit[known] * (1 + 1e-9) + 1e-12).all()
+
+
+@pytest.mark.parametrize("eps", EPS)
+def test_counts_add_up_and_are_ordered(played, eps):
+    for world, runs in played:
+        for arms in runs:
+            once = np.array([lemmas.counts(arms == arm, eps) for arm in range(world.n_arms)])
+            twice = np.array([lemmas.counts(arms == arm, 1 - (1 - eps) ** 2) for arm in range(world.n_arms)])
+            t = np.arange(1, world.horizon + 1)
+            assert np.allclose(once.sum(axis=0), -np.expm1(t * math.log1p(-eps)) / eps, rtol=1e-9)
+            assert (twice <= once * (1 + 1e-12)).all()
+            assert (once <= 1 / eps * (1 + 1e-12)).all()
+
+
+def test_regret_is_at_most_the_wrong_plays_and_they_at_most_the_horizon(played):
+    for world, runs in played:
+        means = world.means(0, world.horizon)
+        best = means.max(axis=1)
+        for arms in runs:
+            lost = best - means[np.arange(world.horizon), arms]
+            assert lost.sum() <= (lost > 0).sum() <= world.horizon
+
+
+def test_the_simulators_regret_is_the_sum_of_the_gaps_along_its_trajectory():
+    for world in (ABRUPT, SMOOTH):
+        result = simulate(DiscountedTS(0.95), world, 2, seed=3, trajectories=True, checkpoints=1)
+        means = world.realise(0).means(0, world.horizon)
+        for arms, regret in zip(result.arms, result.regret[:, -1], strict=True):
+            lost = means.max(axis=1) - means[np.arange(world.horizon), arms]
+            assert regret == pytest.approx(lost.sum(), rel=1e-9)
+
+
+def test_lemma_6_before_the_update_fails_on_a_real_run_of_ds_ts():
+    # The first play of an arm meets N = 0, below every level, and with a small level the right side is below 1.
+    arms = simulate(DiscountedTS(0.9), ABRUPT, 1, seed=3, trajectories=True, checkpoints=1).arms[0]
+    level, eps, arm = 1e-3, 0.1, int(arms[0])
+    assert lemmas.rare_plays(arms == arm, level, eps, after=False) >= 1
+    assert lemmas.rare_plays_limit(1, level, eps) < 1
+    assert lemmas.rare_plays(arms[:1] == arm, level, eps, after=False) > lemmas.rare_plays_limit(1, level, eps)
