@@ -11,6 +11,7 @@ DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0)
 
 import ast
 import inspect
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -31,6 +32,7 @@ __all__ = [
     "parse_environment",
     "parse_policy",
     "policies",
+    "rooted",
 ]
 
 # A letter to Python that nobody types: it stands for the dash of "ds-ts" while Python's grammar reads the text.
@@ -86,6 +88,23 @@ def _with_own(text: str, extra: dict[str, Any]) -> str:
     if whole:
         text = loaded(whole[1], whole[2]) + text[whole.end() :]
     return _OWN.sub(lambda match: match[0] if match[1] else loaded(match[2], match[3]), text)
+
+
+def rooted(text: str, folder: Any) -> str:
+    """The text with the paths of users' files beginning in `folder`, unless they begin at the root.
+
+    >>> rooted("mine.py:Mine(gamma=0.9)", "/home/me")
+    '/home/me/mine.py:Mine(gamma=0.9)'
+    """
+
+    def placed(match: re.Match[str], place: int) -> str:
+        if not match[place].endswith(".py"):
+            return match[0]
+        return match[0].replace(match[place], os.path.join(folder, os.path.expanduser(match[place])), 1)
+
+    if _OWN_WITH_SPACES.match(text):
+        return _OWN_WITH_SPACES.sub(lambda match: placed(match, 1), text)
+    return _OWN.sub(lambda match: match[0] if match[1] else placed(match, 2), text)
 
 
 def parse_policy(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) -> Any:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftbandit import Agent
+from driftbandit.draws import Stream
 from driftbandit.environments.abrupt import Abrupt
 from driftbandit.lab.simulate import simulate
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
@@ -123,6 +124,14 @@ def test_the_window_holds_exactly_the_last_rounds(steps, window):
     assert sum(state.pulls) == min(len(steps), window)
 
 
+def test_an_arm_that_left_the_window_leaves_no_rounding_error_behind():
+    # (0.1 + 0.2) - 0.1 - 0.2 is 2.8e-17, not 0.
+    state = taught(SlidingTS(window=5), [(0, 0.1), (0, 0.2)] + [(1, 1.0)] * 6)
+    assert (state.pulls[0], state.sums[0], state.a[0], state.b[0]) == (0.0, 0.0, 1.0, 1.0)
+    state = taught(SlidingTS(window=3), [(0, 0.1), (0, 0.2), (1, 1.0), (1, 1.0), (1, 1.0)])  # not yet made anew
+    assert (state.pulls[0], state.sums[0], state.a[0], state.b[0]) == (0.0, 0.0, 1.0, 1.0)
+
+
 @given(BITS)
 def test_a_window_of_one_round_leaves_all_other_arms_at_the_prior(steps):
     state = taught(SlidingTS(window=1), steps)
@@ -150,12 +159,18 @@ def test_without_forgetting_they_are_thompson_sampling_draw_for_draw(other, kind
 @settings(max_examples=30)
 @given(BITS, st.integers(0, 1000))
 def test_optimism_never_scores_an_arm_below_its_posterior_mean(steps, seed):
-    from driftbandit.draws import Stream
-
     policy = DiscountedBetaTS(gamma=0.9, optimistic=True)
     state = taught(policy, steps)
     policy.choose(state, len(steps), Stream(seed).at(len(steps)))
     assert all(s >= a / (a + b) for s, a, b in zip(state.scores, state.a, state.b, strict=True))
+
+
+def test_optimistic_arms_that_tie_at_their_mean_are_chosen_alike():
+    policy = DiscountedBetaTS(gamma=0.9, optimistic=True)
+    firsts = [policy.choose(to_lists(policy.init(2)), 0, Stream(seed).at(0)) for seed in range(2000)]
+    # Both samples fall below 1/2 in a quarter of cases. Binomial(2000, 1/2) has standard deviation 22.4; five of those
+    # miss by chance once in two million. The first maximum would give arm 0 five eighths of all.
+    assert abs(sum(firsts) - 1000) < 112
 
 
 def test_a_binarised_reward_is_one_with_its_own_probability():
@@ -172,7 +187,7 @@ def test_an_agent_integrates_the_belief_a_policy_states():
     for policy in (BetaTS(), SlidingTS(window=9), DiscountedBetaTS(gamma=1.0)):
         agent = Agent(policy, arms=2, seed=0)
         agent.learn(0, reward=1.0)
-        assert agent.probabilities()[0] == pytest.approx(2 / 3, abs=1e-6)
+        assert agent.probabilities()[0] == pytest.approx(2 / 3, abs=1e-4)  # the grid's own error is some 1e-6
     assert DiscountedBetaTS(gamma=0.9, optimistic=True).belief is None
 
 

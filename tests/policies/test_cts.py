@@ -73,7 +73,7 @@ def test_the_first_win_gives_the_belief_computed_by_hand():
 
 
 def test_a_surprise_makes_a_change_likelier():
-    # After a win the old run gives a loss 1/3, the prior 1/2: 0.9/3 against 0.1/2, each times 0.9, and 0.1 for a new run.
+    # After a win the old run gives a loss 1/3, the prior 1/2: 0.9/3 against 0.1/2, each times 0.9; 0.1 for a new run.
     for policy in (GlobalCTS(hazard=0.1), PerArmCTS(hazard=0.1)):
         state = to_lists(policy.init(1))
         policy.learn(state, 0, 0, 1.0)

@@ -10,7 +10,7 @@ from driftbandit.draws import Stream
 from driftbandit.environments.abrupt import Abrupt
 from driftbandit.lab.simulate import simulate
 from driftbandit.numerics import kl_bernoulli, kl_ucb
-from driftbandit.policies.kl_ucb import KLUCB, DiscountedKLUCB, SlidingKLUCB
+from driftbandit.policies.kl_ucb import KLUCB, DiscountedKLUCB, SlidingKLUCB, log_budget
 from driftbandit.state import to_lists
 from harness import abrupt_means, assert_same_as_twin, play, rewards
 from naive.ucb import kl_ucb as by_halving
@@ -84,6 +84,11 @@ def test_the_index_lies_between_the_mean_and_the_bound_of_pinsker(p, bound):
     assert p <= kl_ucb(p, bound) <= min(1.0, p + math.sqrt(bound / 2))
     # kl is steep near 1 and flat near p, so the index is tested by its neighbours rather than by its own kl.
     assert kl_bernoulli(p, max(p, kl_ucb(p, bound) - 1e-12)) <= bound + 1e-12
+
+
+def test_the_budget_is_never_negative_and_counts_the_double_logarithm_from_e_on():
+    assert [log_budget(n, 3.0) for n in (0, 1, 2)] == [0.0, 0.0, math.log(2)]
+    assert log_budget(100, 3.0) == pytest.approx(math.log(100) + 3.0 * math.log(math.log(100)))
 
 
 def test_several_arms_with_too_little_evidence_tie_at_exactly_one():

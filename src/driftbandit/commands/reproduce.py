@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,9 @@ def add_parser(subparsers: Any) -> None:
         help="the authors' single world, or a new one for each run (default: authors)",
     )
     parser.add_argument("--out", type=Path, default=Path("build/paper"), metavar="DIR", help="default: build/paper")
-    parser.add_argument("--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number")
+    parser.add_argument(
+        "--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number"
+    )
     parser.add_argument("--quick", action="store_true", help="10 runs in place of 100, to see that everything works")
     parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
 
@@ -57,12 +60,11 @@ def run(args: argparse.Namespace) -> int:
     )
     report = _report()
     job = PaperRun(options, report.extra_cells(options) if hasattr(report, "extra_cells") else None)
-    job.compute()
+    job.compute(say=partial(print, flush=True))
     reused, chunks = job.tally.reused, sum(job.tally)
     print(f"reused {reused} of {chunks} chunks; {job.seconds:.0f} seconds; wrote {args.out / 'summary.csv'}")
     if report is not None:
-        report.write(job, args.out)
-        print(f"open {args.out / 'index.html'}")
+        print(f"open {report.write(job, args.out)}")
     for name, why in job.failures.items():
         print(f"failed: {name}: {why}")
     return 2 if job.failures else 0

@@ -215,9 +215,7 @@ def off_by(row: Row, best: Row) -> str:
     share, *ends = (100.0 * abs(value) / best.regret.mean for value in row.excess)
     side = "more" if row.excess.mean > 0.0 else "less"
     clause += f" and regrets {share:.0f} % {side} ({min(ends):.0f} to {max(ends):.0f})"
-    return clause + (
-        " because it also forgets the means of idle arms" if row.policy.forget_below and side == "less" else ""
-    )
+    return clause + ("; unlike the others it forgets the means of idle arms" if row.policy.forget_below else "")
 
 
 def in_words(advice: Advice) -> str:

@@ -11,6 +11,7 @@ Three traps, and the answers used here:
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -28,6 +29,8 @@ from driftbandit import draws, numerics, own
 from driftbandit.lab import kernel, loop, rows, streams
 from driftbandit.lab.kernel import OPTIONS
 
+_IMPORT = re.compile(r"^\s*(?:from|import) (driftbandit\.[\w.]+)", re.MULTILINE)
+
 
 def sources(classes: Iterable[type]) -> list[Path]:
     """The files whose change could change the compiled loop: the engine's, the classes' own, and what those take from
@@ -39,8 +42,9 @@ def sources(classes: Iterable[type]) -> list[Path]:
         if name in modules or not name.startswith(("driftbandit.", own.PREFIX)):
             continue
         modules.add(name)
-        for value in vars(sys.modules[name]).values():
-            todo.append(getattr(value, "__module__", None) or "")
+        # Not by looking at the module's values: a number taken from another module does not say where it is from.
+        text = Path(str(sys.modules[name].__file__)).read_text()
+        todo.extend(found for found in _IMPORT.findall(text) if found in sys.modules)
     users = {path for name in modules if name.startswith(own.PREFIX) for path in own.sources(name)}
     return sorted({Path(str(sys.modules[name].__file__)) for name in modules} | users)
 
@@ -60,10 +64,12 @@ def source_digest(classes: frozenset[type]) -> str:
 def cache_root() -> Path:
     """Where compiled loops are kept: $DRIFTBANDIT_CACHE, else the user's cache directory, else a temporary one."""
     chosen, home = os.environ.get("DRIFTBANDIT_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    base = Path(chosen) if chosen else Path(home or Path.home() / ".cache") / "driftbandit"
+    base = Path(chosen) if chosen else Path(home or os.path.expanduser("~/.cache")) / "driftbandit"
     for root in (base, Path(tempfile.gettempdir()) / f"driftbandit-{os.getuid() if hasattr(os, 'getuid') else 'user'}"):
         with contextlib.suppress(OSError):
-            root.mkdir(parents=True, exist_ok=True)
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if hasattr(os, "getuid") and root.stat().st_uid != os.getuid() and not chosen:
+                continue  # somebody else's: what is read from a cache is run
             with tempfile.TemporaryFile(dir=root):
                 return root
     return Path(tempfile.mkdtemp(prefix="driftbandit-"))

@@ -7,6 +7,7 @@ be kept on disk and found by the next process."""
 
 import inspect
 import os
+import re
 import types as python_types
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,7 @@ from numba.core.typing.templates import (
 )
 from numba.extending import overload
 
-from driftbandit import numerics
+from driftbandit import numerics, own
 from driftbandit.lab import loop
 
 # Nothing in the loop allocates, so reference counting (`_nrt`) is off: it would cost more than the arithmetic.
@@ -177,21 +178,28 @@ def prepare(value: Any) -> None:
 
 
 def explain(error: Exception, policy: Any, environment: Any) -> str:
-    """One sentence from a compiler's page: which method failed to compile, and why."""
+    """One sentence from a compiler's page: which line failed to compile, and why.
+
+    The page tells the story from the inside out, so the first place that is not in this package is the user's line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    cause = next(
-        (
-            line
-            for line in lines
-            if line.startswith(("- Resolution failure", "No implementation", "Unknown", "Invalid"))
-        ),
-        "",
-    )
-    place = next((line for line in reversed(lines) if line.startswith("File ")), "")
-    name = f"{type(policy).__name__} on {type(environment).__name__}"
-    source = inspect.getsourcefile(type(policy)) or ""
+    files = [number for number, line in enumerate(lines) if _FILE.match(line)]
+    users = [number for number in files if own.is_own_file(os.path.abspath(str(_FILE.match(lines[number])[1])))]  # type: ignore[index]
+    at = (users or files or [len(lines)])[0]
+    starts = ("No implementation", "Unknown", "Invalid", "Cannot", "Untyped", "Undefined", "Use of", "NameError", "No conversion")
+    causes = [number for number, line in enumerate(lines[:at]) if line.startswith(starts) and "<function typed" not in line]
+    cause = lines[causes[-1]] if causes else next((line for line in lines if "Failed in" not in line), str(error))
+    if causes and causes[-1] + 1 < len(lines) and lines[causes[-1] + 1].startswith(">>>"):
+        cause += " " + lines[causes[-1] + 1].removeprefix(">>> ")
+    place = f"{type(policy).__name__} on {type(environment).__name__}"
+    if users:
+        match = _FILE.match(lines[at])
+        arrow = next((number for number in range(at, len(lines)) if set(lines[number]) == {"^"}), at + 1)
+        code = f": `{lines[arrow - 1]}`" if arrow > at + 1 else ""
+        place = f"{os.path.basename(match[1])}, line {match[2]}{code}" if match else place
     return (
-        f"{name} does not compile: {cause or lines[0] if lines else error}. {place} Methods of a policy may use "
-        "numbers, arrays, loops, `math` and functions marked `compilable`; simulate(..., compiled=False) runs it "
-        f"interpreted meanwhile. (policy in {os.path.basename(source)})"
+        f"{place} does not compile: {cause.rstrip('.:')}. Methods of a policy or world may use numbers, arrays, loops, "
+        "`math` and functions marked `compilable`; simulate(..., compiled=False) runs it interpreted meanwhile."
     )
+
+
+_FILE = re.compile(r'File "([^"]+)", line (\d+)')

@@ -47,7 +47,7 @@ def scaled(base: Any, factor: float) -> Any:
     """The world itself if the factor is 1, else the same with all means multiplied.
 
     >>> from driftbandit.environments import phased
-    >>> scaled(phased([[0.2, 0.8]], [0], 10), 0.5).realise(0).best(3)
+    >>> float(scaled(phased([[0.2, 0.8]], [0], 10), 0.5).realise(0).best(3))
     0.4
     """
     if not 0.0 < factor <= 1.0:

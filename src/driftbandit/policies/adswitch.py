@@ -143,8 +143,7 @@ class AdSwitch(NamedTuple):
     def has_changed(self, state: AdSwitchState, block: int) -> bool:
         """Does some good arm's suffix differ from the interval before it, or some bad arm's suffix from its frozen
         mean?"""
-        log = math.log(self.horizon)
-        n_arms = len(state.good)
+        log, n_arms = math.log(self.horizon), len(state.good)
         plays_at, total_at = state.plays_at, state.total_at
         for arm in range(n_arms):
             now = block * n_arms + arm
@@ -165,15 +164,13 @@ class AdSwitch(NamedTuple):
 
     def evict(self, state: AdSwitchState, block: int) -> None:
         """Evict the good arms that are clearly worse than the best good arm in some suffix."""
-        log = math.log(self.horizon)
-        n_arms = len(state.good)
+        log, n_arms = math.log(self.horizon), len(state.good)
         best_means(state.best, state.plays_at, state.total_at, state.good, block)
         for arm in range(n_arms):
             if state.good[arm] == 0:
                 continue
             now = block * n_arms + arm
-            length = 1
-            level = 0
+            length, level = 1, 0
             while length > 0:
                 then = (block - length) * n_arms + arm
                 n = state.plays_at[now] - state.plays_at[then]
@@ -238,8 +235,7 @@ def differs_before(
 def best_means(best: Any, plays_at: Any, total_at: Any, good: Any, block: int) -> None:
     """The largest mean of a good arm in each suffix, from short to long; -inf where none was played."""
     n_arms = len(good)
-    length = 1
-    level = 0
+    length, level = 1, 0
     while length > 0:
         top = -math.inf
         for arm in range(n_arms):

@@ -35,6 +35,8 @@ def choose(names: Iterable[str]) -> dict[str, Item]:
     for name in names:
         members = [name] if name in known else [i for i in known if i[:-1] == name or i.startswith(f"{name}-")]
         if not members:
-            raise ValueError(f"There is no item {name!r}{nearest(name, known) or '.'} The items are: {', '.join(known)}.")
+            raise ValueError(
+                f"There is no item {name!r}{nearest(name, known) or '.'} The items are: {', '.join(known)}."
+            )
         wanted.update(members)
     return {name: item for name, item in known.items() if name in wanted or not wanted}

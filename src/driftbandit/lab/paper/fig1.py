@@ -42,7 +42,9 @@ class Sets(Item):
         figure.suptitle(mathematical(self.title), x=0.01, ha="left", fontsize=10.5)
         for axes, (what, world) in zip(places, self.worlds.items(), strict=True):
             draw_means(axes, np.arange(world.horizon), world.realise(0).means(0, world.horizon), steps=True)
-            axes.axvspan(0, world.horizon, ymax=_BAND, facecolor="#dddddd", edgecolor="#666666", hatch="////", linewidth=0)
+            axes.axvspan(
+                0, world.horizon, ymax=_BAND, facecolor="#dddddd", edgecolor="#666666", hatch="////", linewidth=0
+            )
             for first, stop in self.ranges(world):
                 axes.axvspan(first, stop, ymax=_BAND, facecolor="#ffffff", edgecolor="#000000", linewidth=0.8)
                 axes.text((first + stop) / 2, -0.34, r"$\mathcal{T}(\gamma)$", ha="center", va="center", fontsize=9)
@@ -66,7 +68,9 @@ class Sets(Item):
             Patch(facecolor="#dddddd", edgecolor="#666666", hatch="////", linewidth=0),
         ]
         words = [r"$\mathcal{T}(\gamma)$: passes as stationary", r"$\mathcal{S}(\gamma)$: too soon after a change"]
-        figure.legend([*handles, *kinds], [*names, *words], loc="outside right upper", handlelength=3.4, labelspacing=0.7)
+        figure.legend(
+            [*handles, *kinds], [*names, *words], loc="outside right upper", handlelength=3.4, labelspacing=0.7
+        )
 
     def save(self, run: "PaperRun", path: Path, note: dict[str, Any]) -> None:
         """One row a round, in or out of 𝒯(γ)."""
@@ -83,7 +87,13 @@ class Sets(Item):
             "pseudo_stationary": np.concatenate(inside),
         }
         worlds = {name: repr(world) for name, world in self.worlds.items()}
-        story = {"id": self.id, "title": self.title, "gamma": self.gamma, "delay": D(1.0 - self.gamma), "worlds": worlds}
+        story = {
+            "id": self.id,
+            "title": self.title,
+            "gamma": self.gamma,
+            "delay": D(1.0 - self.gamma),
+            "worlds": worlds,
+        }
         save_columns(columns, path, {**story, **note})
 
 

@@ -26,7 +26,9 @@ class Gaps(Item):
             for number, label in enumerate(self.labels):
                 means = [run.final(self.id, label, parameters, gap).mean() for gap in self.gaps]
                 # A marker at every fourth gap, shifted from line to line, so that none hides another.
-                axes.plot(self.gaps, means, **style_of(label), markevery=(number % len(self.gaps), 4), label=NAMES[label])
+                axes.plot(
+                    self.gaps, means, **style_of(label), markevery=(number % len(self.gaps), 4), label=NAMES[label]
+                )
                 ends[label] = ends.get(label, 0.0) + float(means[-1])
             axes.set_xlim(0, 0.3)
             axes.set_xlabel(r"gap $\Delta_T$ between the best arm and the others")

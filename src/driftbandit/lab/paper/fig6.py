@@ -8,7 +8,9 @@ _SETTINGS = {"a": (5, 10_000, 1e-3), "b": (5, 10_000, 1e-4), "c": (5, 100_000, 1
 ITEMS = tuple(
     Curves(
         id=f"fig6{letter}",
-        title=f"Figure 6({letter}): smooth changes, K = {arms}, T = {horizon:,}, σ = {sigma:g}".replace(",0", "\u20090"),
+        title=f"Figure 6({letter}): smooth changes, K = {arms}, T = {horizon:,}, σ = {sigma:g}".replace(
+            ",0", "\u20090"
+        ),
         place=f"Figure 6({letter})",
         shows="How six policies follow means that drift as a sine.",
         world=Smooth(n_arms=arms, horizon=horizon, sigma=sigma, start=0),  # the authors' code counts rounds from 0

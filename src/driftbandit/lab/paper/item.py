@@ -1,6 +1,6 @@
 """What every item of the paper is: a world, the policies that play in it, and how to save and draw what came out.
 
-The kinds of item (regret curves, regret against the gap, means, sets, orders) are subclasses; an item itself is data."""
+The kinds of item (regret curves, regret against the gap, means, sets, orders) are subclasses; an item is data."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,7 +92,7 @@ class Item:
         return {label: policy_for(label, parameters, self.world, self.mu_max) for label in self.labels}
 
     def cells(self, options: "Options") -> dict[Key, Cell]:
-        """The simulations the item needs. Where text and code agree the same cell occurs twice, and is computed once."""
+        """The simulations the item needs. Where text and code agree a cell occurs twice, and is computed once."""
         found = {}
         for gap in self.gaps or (None,):
             world = self.environment(options.environment, gap) if self.labels else None

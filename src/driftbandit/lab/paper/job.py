@@ -147,7 +147,14 @@ class PaperRun:
     def _write(self, item: Item) -> None:
         """Data and figure of one item, unless they are there already, made from the same results by the same code."""
         out, names = self.options.out, [fingerprint(c) for cell in self._cells[item.id].values() for c in cell.chunks()]
-        story = [repr(item), names, self.options.parameters, self.options.environment, self.options.seed, source_digest()]
+        story = [
+            repr(item),
+            names,
+            self.options.parameters,
+            self.options.environment,
+            self.options.seed,
+            source_digest(),
+        ]
         made_from = hashlib.sha256(json.dumps(story).encode()).hexdigest()
         data = out / "data" / f"{item.id}.parquet"
         pictures = [out / "figures" / f"{item.id}{ending}" for ending in ENDINGS]
@@ -194,5 +201,3 @@ def _work(chunk: Any) -> float:
     """About how much work a chunk is: policies that draw from Beta laws take several times as long an arm."""
     an_arm = 20.0 if hasattr(chunk.policy, "prior_wins") else 3.0
     return float(chunk.runs * chunk.environment.horizon * (30.0 + an_arm * chunk.environment.n_arms))
-
-

@@ -38,7 +38,9 @@ def tag(name: str, *content: str, **attributes: str) -> Markup:
     >>> tag("p", "1 < 2", class_="note")
     '<p class="note">1 &lt; 2</p>'
     """
-    inside = "".join(f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for key, value in attributes.items())
+    inside = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for key, value in attributes.items()
+    )
     return Markup(f"<{name}{inside}>{''.join(escaped(part) for part in content)}</{name}>")
 
 
@@ -89,15 +91,44 @@ def folded(summary: str, *content: str) -> Markup:
 
 
 def picture(path: Path, alternative: str) -> Markup:
-    """An SVG file inside the page, its numbers rounded to what a screen can show."""
-    svg = path.read_text(encoding="utf-8")
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # Glyphs are drawn in units of 1/2048 em and scaled down: a hundredth of a unit is far below a pixel everywhere.
-    svg = re.sub(r"\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}", svg) if "matrix" not in svg else svg
-    svg = re.sub(r"\s+", " ", svg)
+    """An SVG file inside the page."""
+    svg = smaller(path.read_text(encoding="utf-8"))
     data = "data:image/svg+xml," + urllib.parse.quote(svg, safe=" ='\"/:;,()-_.!*~@&+$?[]")
     return Markup(f'<img src="{html.escape(data)}" alt="{html.escape(alternative)}" loading="lazy">')
+
+
+def smaller(svg: str) -> str:
+    """The same drawing in a third of the space: forty figures are to fit into one page.
+
+    What only editors read goes, and curves are written as steps of tenths of a point, finer than a screen's pixels."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' d="(M [^"CQ]*)"', lambda path: f' d="{_steps(path[1])}"', svg)
+    svg = re.sub(r' id="(?:line2d|text|patch|xtick|ytick|PathCollection|FillBetween\w*)_\d+"', "", svg)
+    svg = re.sub(r">\s+<", "><", re.sub(r"\s+", " ", svg))
+    return svg if "'" in svg else svg.replace('"', "'")  # in an attribute " takes six characters
+
+
+def _steps(path: str) -> str:
+    """A path of straight lines with relative coordinates. Rounding is done on places, not on steps, so errors do not
+    add up.
+
+    >>> _steps("M 10.04 20 L 11.06 20.01 L 12.08 19 z ")
+    'M10 20l1.1 0l1-1z'
+    """
+    out, here = [], (0, 0)
+    for letter, x, y in re.findall(r"([MLz])\s*(?:(-?[\d.e-]+)\s+(-?[\d.e-]+))?", path):
+        if letter == "z":
+            out.append("z")
+            continue
+        place = round(10 * float(x)), round(10 * float(y))
+        if letter == "M":
+            out.append(f"M{place[0] / 10:g} {place[1] / 10:g}")
+        else:
+            step = f"l{(place[0] - here[0]) / 10:g} {(place[1] - here[1]) / 10:g}"
+            out.append(step.replace(" -", "-"))
+        here = place
+    return "".join(out)
 
 
 def page(title: str, body: Sequence[str]) -> str:
@@ -132,11 +163,13 @@ h2 { font-size: 1.4rem; margin: 3rem 0 .75rem; padding-top: .75rem; border-top: 
 h3 { font-size: 1.1rem; margin: 2.25rem 0 .5rem; line-height: 1.35; }
 p, ul, ol, dl { margin: .5rem 0 1rem; max-width: 46rem; }
 .lead { font-size: 1.1rem; color: var(--soft); }
-a { color: var(--link); } a:focus-visible, summary:focus-visible, .scroll:focus-visible { outline: 3px solid #d55e00; outline-offset: 2px; }
+a { color: var(--link); }
+a:focus-visible, summary:focus-visible, .scroll:focus-visible { outline: 3px solid #d55e00; outline-offset: 2px; }
 .skip { position: absolute; left: -999rem; } .skip:focus { position: static; }
 nav ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .35rem 1.25rem; max-width: none; }
 .figures { font-size: .9rem; }
-dl { display: grid; grid-template-columns: minmax(8rem, 13rem) 1fr; gap: .35rem 1.25rem; font-size: .9rem; max-width: none; }
+dl { display: grid; grid-template-columns: minmax(8rem, 13rem) 1fr; gap: .35rem 1.25rem; max-width: none;
+  font-size: .9rem; }
 dt { color: var(--soft); } dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
 code, pre { font: .875em/1.5 ui-monospace, "DejaVu Sans Mono", Consolas, monospace; overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; border-left: 3px solid var(--line); padding: .25rem .75rem; margin: .5rem 0 1rem; }
@@ -144,27 +177,31 @@ pre { white-space: pre-wrap; border-left: 3px solid var(--line); padding: .25rem
 table { border-collapse: collapse; font-size: .875rem; line-height: 1.4; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding: 0 0 .4rem; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line); }
-thead th { border-bottom: 2px solid var(--ink); } tbody th { font-weight: 600; }
+thead th { border-bottom: 2px solid var(--ink); } tbody th { font-weight: 600; } tbody th a { font-weight: 400; }
 .number { text-align: right; white-space: nowrap; } th.number { white-space: normal; }
 figure { margin: 1rem 0; } figure img { display: block; width: 100%; height: auto; border: 1px solid var(--line); }
 figcaption { font-size: .875rem; color: var(--soft); margin-top: .5rem; }
-.verdict { white-space: nowrap; font-weight: 600; font-size: .875rem; padding: .05rem .45rem; border: 1.5px solid; border-radius: .25rem; }
+.verdict { white-space: nowrap; font-weight: 600; font-size: .875rem; padding: .05rem .45rem; border: 1.5px solid;
+  border-radius: .25rem; }
 .holds { color: #00563f; } .fails { color: #8f2f00; border-style: double; border-width: 3px; }
 .undecided { color: #4a4a4a; border-style: dashed; } .not-run { color: #4a4a4a; border-style: dotted; }
 .place { color: var(--soft); font-size: .8125rem; font-weight: 400; display: block; }
 details { margin: .5rem 0 1rem; } summary { cursor: pointer; font-size: .9rem; color: var(--link); padding: .3rem 0; }
-.warning { border: 2px solid #8f2f00; padding: .5rem 1rem; max-width: 46rem; }
+.warning { border: 2px solid #8f2f00; padding: .25rem 1rem; max-width: 46rem; }
 @media (max-width: 40rem) {
   body { padding: 1rem .9rem 3rem; } h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; }
-  figure img { width: 44rem; max-width: none; }
+  figure img { width: 44rem; max-width: none; } figcaption::before { content: "Swipe to see all of the figure. "; }
+  .verdict { padding: .05rem .25rem; font-size: .8125rem; } th, td { padding-right: .5rem; }
 }
 @page { margin: 16mm 14mm; }
 @media print {
-  body { max-width: none; padding: 0; font-size: 10pt; } nav, .skip { display: none; } a { color: inherit; text-decoration: none; }
+  body { max-width: none; padding: 0; font-size: 10pt; } nav, .skip { display: none; }
+  a { color: inherit; text-decoration: none; }
   h2 { break-before: page; } h2.first { break-before: avoid; } h2, h3, caption, thead { break-after: avoid; }
   figure, tr, .claim > p { break-inside: avoid; } figure img { width: 100%; max-width: 100%; }
   .scroll { overflow: visible; } table { width: 100%; font-size: 8pt; } .number { white-space: normal; }
-  summary { color: inherit; list-style: none; } details::details-content { content-visibility: visible; display: block; }
+  summary { color: inherit; list-style: none; }
+  details::details-content { content-visibility: visible; display: block; }
 }
 """

@@ -1,0 +1,35 @@
+"""`driftbandit field`: every policy on three worlds, as a figure and a table."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from driftbandit.commands._shared import add_example, need_lab, whole
+
+_EXAMPLES = """\
+  driftbandit field --out build/field
+      regret.svg, regret.png and regret.csv: all policies, each tuned by its theory, in an abrupt, a smooth and a
+      stationary world
+  driftbandit field --runs 10 --out build/field
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command to argparse."""
+    parser = add_example(subparsers, "field", "compare every policy on an abrupt, a smooth and a stationary world", _EXAMPLES)
+    parser.add_argument("--out", default="build/field", metavar="DIR", help="where to write (default: build/field)")
+    parser.add_argument("--runs", type=whole(2), default=40, metavar="N", help="independent runs (default: 40)")
+    parser.add_argument("--workers", type=whole(1), metavar="N", help="threads (default: one a core)")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Play, draw, write the table."""
+    need_lab("numba", "scipy", "matplotlib")
+    from driftbandit.lab import field
+
+    out = Path(args.out)
+    standings = field.compare(args.runs, out / "store", args.workers, progress=True)
+    for ending in ("svg", "png"):
+        field.draw(standings, out / f"regret.{ending}")
+    field.save_table(standings, out / "regret.csv")
+    print(f"{len({s.policy for s in standings})} policies, {args.runs} runs: {out / 'regret.svg'}, {out / 'regret.csv'}")

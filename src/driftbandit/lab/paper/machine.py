@@ -1,0 +1,30 @@
+"""What a run was made on, for the report: enough to judge its time, nothing that names a person or a place."""
+
+import os
+import platform
+from pathlib import Path
+
+
+def machine() -> str:
+    """Processor, cores, memory and system, as far as they can be found out."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    parts = [_processor(), f"{cores} core{'s' if cores != 1 else ''}", _memory()]
+    return ", ".join(part for part in [*parts, f"{platform.system()} {platform.machine()}"] if part)
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return " ".join(line.partition(":")[2].split())
+    except OSError:
+        pass
+    return platform.processor()
+
+
+def _memory() -> str:
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return ""
+    return f"{size / 2**30:.0f} GB of memory"
