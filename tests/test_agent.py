@@ -4,6 +4,7 @@ import json
 import math
 import sys
 import threading
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -567,6 +568,31 @@ def test_a_newer_snapshot_is_refused_with_what_to_do():
 
 
 # ---- threads
+
+
+class Slow(NamedTuple):
+    """Gives way to other threads between reading and writing."""
+
+    def init(self, n_arms):
+        return StubbornState(np.zeros(n_arms))
+
+    def choose(self, state, t, rng):
+        return 0
+
+    def learn(self, state, t, arm, reward):
+        held = state.wins[arm]
+        time.sleep(0.0001)
+        state.wins[arm] = held + reward
+
+
+def test_an_update_is_finished_before_the_next_begins():
+    agent = Agent(Slow(), arms=1, seed=1)
+    threads = [threading.Thread(target=lambda: [agent.learn(0, 1.0) for _ in range(100)]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert agent.state.wins.tolist() == [200.0]
 
 
 def test_two_threads_lose_no_update():

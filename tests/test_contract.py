@@ -135,7 +135,10 @@ def test_relabelling_the_arms_leaves_the_regret_as_it_is(name: str) -> None:
     """Within 4.5 standard errors of the difference: one chance failure in 150 000 a policy. The unimodal policies know the order by design."""
     there = PhaseTable(means=((0.3, 0.7, 0.5), (0.8, 0.2, 0.5)), starts=(0, 700), horizon=1400)
     back = PhaseTable(means=((0.5, 0.3, 0.7), (0.5, 0.8, 0.2)), starts=(0, 700), horizon=1400)
-    finals = [simulate(make(name), world, runs=60, seed=seed, checkpoints=1).regret[:, 0] for seed, world in enumerate((there, back))]
+    finals = [
+        simulate(make(name), world, runs=60, seed=seed, checkpoints=1).regret[:, 0]
+        for seed, world in enumerate((there, back))
+    ]
     error = math.sqrt(sum(final.var(ddof=1) / len(final) for final in finals))
     assert abs(finals[0].mean() - finals[1].mean()) <= 4.5 * error + 1e-9
 
@@ -148,8 +151,18 @@ def test_other_parameter_values_need_no_second_compilation(name: str) -> None:
     bound = policy.bound(world) if hasattr(policy, "bound") else policy
     compiled = compiled_advance(bound, bound.init(4), world)
     before = len(compiled.signatures)
-    changed = {p.name: p.kind(1) for p in parameters(type(policy)) if p.kind is float and p.domain is not None and p.domain.holds(1)}
-    simulate(type(policy)(**{**policy._asdict(), **changed}) if changed else policy, WORLD, runs=2, trajectories=True, pulls=True)
+    changed = {
+        p.name: p.kind(1)
+        for p in parameters(type(policy))
+        if p.kind is float and p.domain is not None and p.domain.holds(1)
+    }
+    simulate(
+        type(policy)(**{**policy._asdict(), **changed}) if changed else policy,
+        WORLD,
+        runs=2,
+        trajectories=True,
+        pulls=True,
+    )
     assert len(compiled.signatures) == before
 
 
@@ -159,7 +172,13 @@ def test_bad_parameters_are_refused_in_one_sentence(kind: Any) -> None:
         for p in parameters(cls):
             if p.kind not in (int, float):
                 continue
-            for bad in (math.nan, math.inf if p.domain is None or not p.domain.holds(math.inf) else None, "0.5", None, -1e9):
+            for bad in (
+                math.nan,
+                math.inf if p.domain is None or not p.domain.holds(math.inf) else None,
+                "0.5",
+                None,
+                -1e9,
+            ):
                 if bad is None and p.default is None:
                     continue
                 if isinstance(bad, float) and p.domain is not None and p.domain.holds(bad):

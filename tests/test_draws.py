@@ -217,6 +217,27 @@ def test_a_refused_gamma_attempt_is_repeated_with_other_numbers():
     assert stats.kstest(values, stats.gamma(2.0).cdf).pvalue > ALARM
 
 
+class Refusing:
+    """A round whose first spare numbers are never accepted, and which notes what was asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def spare(self, attempt):
+        self.asked.append(attempt)
+        return (-100.0, 0.5) if len(self.asked) % 4 else (0.0, 0.5)
+
+
+def test_no_two_retries_share_their_numbers():
+    asked = []
+    for which in range(50):  # arm i's two gammas are numbers 2 i and 2 i + 1
+        rng = Refusing()
+        assert draws.gamma_retry(rng, 1.0, which) == 1.0
+        assert len(rng.asked) == 4
+        asked += rng.asked
+    assert len(set(asked)) == len(asked)
+
+
 def test_no_two_kinds_of_number_use_the_same_slot(monkeypatch):
     used: dict[str, set[int]] = {}
     kind = ""

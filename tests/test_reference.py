@@ -50,7 +50,9 @@ def test_regret_matches_the_authors_code_within_sampling_error(name: str) -> Non
     policy, theirs, their_sd = REFERENCE[name]
     ours = simulate(policy, WORLD, runs=40, seed=2, checkpoints=1).regret[:, 0]
     error = math.sqrt(ours.var(ddof=1) / 40 + their_sd**2 / 20)
-    print(f"{name}: {ours.mean():.0f} ({ours.std(ddof=1):.0f}) against {theirs} ({their_sd}): {(ours.mean() - theirs) / error:+.1f} se")
+    print(
+        f"{name}: {ours.mean():.0f} ({ours.std(ddof=1):.0f}) against {theirs} ({their_sd}): {(ours.mean() - theirs) / error:+.1f} se"
+    )
     assert abs(ours.mean() - theirs) < 4 * error
 
 

@@ -241,9 +241,7 @@ class Agent:
             return np.ones(1), 0.0
         counts = np.zeros(len(self._arms))
         held = self._state
-        self._state = copy.deepcopy(
-            held
-        )  # `choose` may write scratch that the next `learn` reads: asking changes nothing
+        self._state = copy.deepcopy(held)  # `choose` may write scratch that `learn` reads: asking changes nothing
         try:
             for n in range(draws):
                 counts[self._choose_slot(allowed, _FAR + n)] += 1

@@ -116,7 +116,8 @@ def test_the_presets_give_the_values_of_the_papers():
     assert EXP3S.code(100_000, 10, 5).explore == pytest.approx(0.0059293, abs=5e-8)
     assert EXP3S.code(10_000, 10, 5, smooth=True).explore == pytest.approx(0.0062765, abs=5e-8)
     assert EXP3S.code(100_000, 1, 5, smooth=True).explore == pytest.approx(0.0021470, abs=5e-8)
-    assert EXP3S.text(100_000, 10, 5).explore == 1.0
+    assert EXP3S.misprinted(100_000, 10, 5).explore == 1.0
+    assert EXP3S.text(100_000, 10, 5) == EXP3S.tuned(100_000, 10, 5)
     assert EXP3S.tuned(100_000, 10, 5).share == EXP3S.code(100_000, 10, 5).share == 1e-5
     # (5 ln 5)^(1/3) (1e5 / 9)^(2/3) = 997.9
     assert REXP3.tuned(100_000, 10, 5) == REXP3(998, math.sqrt(5 * math.log(5) / ((math.e - 1) * 998)))

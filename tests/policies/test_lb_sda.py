@@ -171,7 +171,7 @@ def test_arms_may_join_a_live_duel():
 
 
 def test_the_presets_give_the_windows_of_the_papers():
-    assert SlidingLBSDA.text(100_000, 10) == SlidingLBSDA(678, 0.5)
+    assert SlidingLBSDA.text(100_000, 10) == SlidingLBSDA(678, 0.333)
     assert SlidingLBSDA.code(100_000, 10) == SlidingLBSDA(678, 0.333)
     assert SlidingLBSDA.code(100_000, 5).window == 959
     assert SlidingLBSDA.code(100_000, 20).window == 479

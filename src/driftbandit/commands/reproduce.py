@@ -60,7 +60,10 @@ def run(args: argparse.Namespace) -> int:
     )
     report = _report()
     job = PaperRun(options, report.extra_cells(options) if hasattr(report, "extra_cells") else None)
-    job.compute(say=partial(print, flush=True))
+    try:
+        job.compute(say=partial(print, flush=True))
+    except OSError as error:
+        raise OSError(f"{error} The same call goes on from here once the folder can be written again.") from None
     reused, chunks = job.tally.reused, sum(job.tally)
     print(f"reused {reused} of {chunks} chunks; {job.seconds:.0f} seconds; wrote {args.out / 'summary.csv'}")
     if report is not None:

@@ -1,4 +1,5 @@
-"""What came out of an experiment: regret curves with everything needed to make them again. Knows no plotting."""
+"""What came out of an experiment: regret curves with everything needed to make them again. Knows no plotting: `plot`
+asks `driftbandit.lab.figure`."""
 
 import hashlib
 import json
@@ -87,6 +88,31 @@ class Result:
                 Row(label, text or label, len(final), float(final.mean()), float(low), float(high), seconds or 0.0)
             )
         return rows
+
+    def frame(self, backend: str | None = None) -> Any:
+        """One row a policy, run and round, as a data frame of the first of pandas, Polars and PyArrow that is
+        installed, or of the one named."""
+        from driftbandit.lab.result_view import frame
+
+        return frame(self, backend)
+
+    def plot(self, path: str | Path | None = None, title: str | None = None) -> Any:
+        """The regret curves as a matplotlib figure; with a path, drawn to that file."""
+        from driftbandit.lab import figure
+
+        return figure.draw(self, title) if path is None else figure.save(self, path, title)
+
+    def merged(self, *others: "Result") -> "Result":
+        """This result and others that differ from it only in their runs, as one."""
+        from driftbandit.lab.result_view import merged
+
+        whole: Result = merged(self, *others)
+        return whole
+
+    def _repr_html_(self) -> str:
+        from driftbandit.lab.result_view import to_html
+
+        return to_html(self)
 
     def save(self, path: str | Path) -> Path:
         """Write Parquet with one row a policy, run and round; any tool that reads Parquet can read it."""

@@ -237,9 +237,7 @@ class _Job:
         worlds = [self.worlds[run] for run in runs]
         policy = _bound(self.policy, worlds[0])
         state = policy.init(self.n_arms)
-        marks = np.append(
-            self.marks, self.horizon + 1
-        )  # one beyond the end, so that the loop may always look at the next
+        marks = np.append(self.marks, self.horizon + 1)  # one beyond the end: the loop may always look at the next
         cursor = np.zeros(1, np.int64)
         out = np.zeros((task.lanes, len(self.marks)))
         if not self.compiled:

@@ -135,7 +135,10 @@ class _Reader:
     @staticmethod
     def _guilty(item: Variants, place: list[Any], message: str) -> list[Any]:
         """The key a message speaks of, if it is one of the table's."""
-        named = [key for key in item.values if re.search(rf"\b{re.escape(key.split('.')[-1])}\b", message)]
+        said = message.split(" It has: ")[0]
+        named = [key for key in item.values if repr(key.split(".")[0]) in said] or [
+            key for key in item.values if re.search(rf"\b{re.escape(key.split('.')[-1])}\b", said)
+        ]
         return [*place, named[0]] if named else ([*place, "text"] if isinstance(place[1], int) else place)
 
     def _wrong(self, message: str, place: list[Any]) -> StudyError:
@@ -154,8 +157,8 @@ class _Reader:
             if header:
                 table = header[1].strip('"')
                 count[table] = at = count.get(table, -1) + 1
-                if len(place) > 1 and place[0] == table and place[1] == at:
-                    found = number
+                if place[0] == table and (len(place) == 1 or place[1] == at):
+                    found = found or number
                 continue
             key = re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line)
             if len(place) == 1 or isinstance(place[1], str):

@@ -100,8 +100,12 @@ class EXP3S(NamedTuple):
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int, smooth: bool = False) -> "EXP3S":
-        """What the discounted-Thompson-sampling paper prints. A misplaced parenthesis makes its formula exceed 1
-        always: uniform play."""
+        """What the discounted-Thompson-sampling paper means: the theory's value, its misprint corrected (`misprinted`)."""
+        return cls.tuned(horizon, phases, n_arms)
+
+    @classmethod
+    def misprinted(cls, horizon: int, phases: int, n_arms: int) -> "EXP3S":
+        """What that paper prints to the letter. A misplaced parenthesis makes the formula exceed 1 always: uniform play."""
         printed = math.sqrt(n_arms * (math.e + phases * math.log(n_arms * horizon) / ((math.e - 1.0) * horizon)))
         return cls(min(1.0, printed), 1.0 / horizon)
 

@@ -158,14 +158,14 @@ class SlidingLBSDA(NamedTuple):
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingLBSDA":
-        """What the discounted-Thompson-sampling paper prints: the same with phases in place of changes (1 in smooth
-        worlds)."""
-        return cls(_window(horizon, 1 if smooth else phases))
+        """What the discounted-Thompson-sampling paper uses: the same with phases in place of changes (1 in smooth
+        worlds). It does not print forced_power; its code, which drew its figures, has 0.333."""
+        return cls(_window(horizon, 1 if smooth else phases), 0.333)
 
     @classmethod
     def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingLBSDA":
-        """What that paper's code runs: as `text`, with forced_power 0.333."""
-        return cls(_window(horizon, 1 if smooth else phases), 0.333)
+        """What that paper's code runs: as `text`."""
+        return cls.text(horizon, phases, n_arms, smooth)
 
 
 def _window(horizon: int, changes: int) -> int:

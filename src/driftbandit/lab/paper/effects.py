@@ -88,7 +88,7 @@ def _forgetting(item: Any, which: str) -> list[tuple[Side, Side]]:
 def _misprint(item: Any, which: str) -> list[tuple[Side, Side]]:
     world = item.environment(which)
     right, code = (policy_for("exp3s", kind, item.world) for kind in ("text", "code"))
-    printed = EXP3S.text(item.world.horizon, getattr(item.world, "phases", 1), item.world.n_arms)
+    printed = EXP3S.misprinted(item.world.horizon, getattr(item.world, "phases", 1), item.world.n_arms)
     first = Side(f"corrected, explore = {right.explore:.4g}", right, world)
     return [
         (first, Side(f"as printed, explore = {printed.explore:.4g}", printed, world)),

@@ -50,16 +50,18 @@ def joined(parts: Iterable[str]) -> Markup:
 
 
 def typeset(title: str) -> Markup:
-    """A figure's title with its mathematics as HTML.
+    """Text with its mathematics as HTML: Greek letters of TeX, and subscripts of one letter or in braces.
 
     >>> typeset("K = 5, $B_T$ = 10, $\\\\sigma$ = 0.1")
     'K = 5, B<sub>T</sub> = 10, σ = 0.1'
+    >>> typeset("tau_max < 1")
+    'tau_max &lt; 1'
     """
     letters = {r"\sigma": "σ", r"\mu": "μ", r"\gamma": "γ", r"\Delta": "Δ", r"\tau": "τ"}
     text = html.escape(title.replace("$", ""))
     for name, letter in letters.items():
         text = text.replace(name, letter)
-    return Markup(re.sub(r"(?<=\w)_(?:\{(\w+)\}|(\w))", lambda m: f"<sub>{m[1] or m[2]}</sub>", text))
+    return Markup(re.sub(r"(?<=\w)_(?:\{(\w+)\}|(\w)\b)", lambda m: f"<sub>{m[1] or m[2]}</sub>", text))
 
 
 def table(made: Table) -> Markup:
@@ -91,10 +93,12 @@ def folded(summary: str, *content: str) -> Markup:
 
 
 def picture(path: Path, alternative: str) -> Markup:
-    """An SVG file inside the page."""
+    """An SVG file inside the page, with its size, so that nothing moves when it appears."""
     svg = smaller(path.read_text(encoding="utf-8"))
+    size = re.search(r"viewBox=.0 0 ([\d.]+) ([\d.]+)", svg)
+    room = f' width="{float(size[1]):.0f}" height="{float(size[2]):.0f}"' if size else ""
     data = "data:image/svg+xml," + urllib.parse.quote(svg, safe=" ='\"/:;,()-_.!*~@&+$?[]")
-    return Markup(f'<img src="{html.escape(data)}" alt="{html.escape(alternative)}" loading="lazy">')
+    return Markup(f'<img src="{html.escape(data)}" alt="{html.escape(alternative)}"{room}>')
 
 
 def smaller(svg: str) -> str:
@@ -153,8 +157,6 @@ addEventListener("afterprint", () => folds().forEach(d => { d.open = d.dataset.w
 _STYLE = """
 :root { color-scheme: light; --ink: #1a1a1a; --soft: #555; --line: #c9c9c9; --link: #004b87; }
 * { box-sizing: border-box; }
-html { scroll-behavior: smooth; }
-@media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1.25rem 4rem; background: #fff; color: var(--ink);
   font: 1rem/1.55 Georgia, "Times New Roman", serif; overflow-wrap: break-word; }
 h1, h2, h3, h4, nav, table, figcaption, dl, summary, .verdict { font-family: system-ui, "Segoe UI", Arial, sans-serif; }

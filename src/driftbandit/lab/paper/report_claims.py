@@ -5,7 +5,7 @@ from typing import Any
 
 from driftbandit.lab.paper.claims import Verdict
 from driftbandit.lab.paper.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED, Decided, Decision
-from driftbandit.lab.paper.page import Markup, Table, folded, joined, table, tag
+from driftbandit.lab.paper.page import Markup, Table, folded, joined, table, tag, typeset
 
 SIGNS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_RUN: "–"}
 NAMES = {"text": "Text", "code": "Code", "worlds": "Any parameters"}
@@ -54,7 +54,7 @@ def _claim(verdict: Verdict) -> Markup:
     claim = verdict.claim
     parts = [
         tag("h3", claim.says, " ", tag("span", claim.place, class_="place"), id=claim.id),
-        tag("p", tag("strong", "Decided: "), claim.criterion, " ", tag("em", claim.reason)),
+        tag("p", tag("strong", "Decided: "), typeset(claim.criterion), " ", tag("em", typeset(claim.reason))),
     ]
     for name, decision in verdict.decisions.items():
         parts.append(tag("p", f"{NAMES[name]}: ", badge(decision.verdict), " ", _short(decision)))
@@ -73,15 +73,18 @@ def _short(decision: Decision) -> str:
 
 
 def _numbers(caption: str, decision: Decision) -> Markup:
-    """The statements in a table; many of them are folded away, those against the verdict's side first."""
+    """The statements in a table, those that speak against the claim first; of many, most are folded away."""
     if not decision.parts:
         return Markup("")
-    rank = {FAILS: 0, UNDECIDED: 1, HOLDS: 2}
-    parts = sorted(decision.parts, key=lambda part: rank[part.verdict])
+    rank = (FAILS, UNDECIDED, HOLDS)
+    parts = sorted(decision.parts, key=lambda part: rank.index(part.verdict))
     rows = [[part.where, part.numbers, _interval(part), badge(part.verdict)] for part in parts]
     head = ["where", "numbers", "must be above 0", "statement"]
-    made = table(Table(caption, head, rows, numbers=(2,)))
-    return made if len(parts) <= _SHOWN else folded(f"All {len(parts)} statements", made)
+    few = table(Table(caption, head, rows[:_SHOWN], numbers=(2,)))
+    if len(rows) <= _SHOWN:
+        return few
+    every = table(Table(f"{caption} All statements", head, rows, numbers=(2,)))
+    return joined([few, folded(f"All {len(rows)} statements", every)])
 
 
 def _interval(part: Decided) -> str:
@@ -101,6 +104,6 @@ def spread(mean: float, low: float, high: float) -> str:
 
 
 def number(value: float) -> str:
-    """About three digits, with thin spaces between thousands."""
+    """About three digits, with narrow spaces, which do not break, between thousands."""
     text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-    return text.replace(",", "\u2009").replace("-", "−")
+    return text.replace(",", "\u202f").replace("-", "−")

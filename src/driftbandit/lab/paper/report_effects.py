@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from driftbandit.lab.paper.effects import Measurement, measured
-from driftbandit.lab.paper.page import Markup, Table, joined, table, tag
+from driftbandit.lab.paper.page import Markup, Table, joined, table, tag, typeset
 from driftbandit.lab.paper.report_claims import number, spread
 
 
@@ -19,14 +19,14 @@ def disagreements(run: Any) -> Markup:
 
 def _effect(found: Measurement) -> Markup:
     effect = found.effect
-    head = [tag("h3", effect.title, id=f"effect-{effect.id}"), tag("p", effect.explanation)]
+    head = [tag("h3", effect.title, id=f"effect-{effect.id}"), tag("p", typeset(effect.explanation))]
     if found.missing:
         return joined([*head, tag("p", found.missing)])
     rows = [
         [
             row.item,
-            f"{row.first}: {number(row.first_mean)}",
-            f"{row.second}: {number(row.second_mean)}",
+            joined([f"{row.first}: ", tag("strong", number(row.first_mean))]),
+            joined([f"{row.second}: ", tag("strong", number(row.second_mean))]),
             spread(row.difference, row.low, row.high),
             _percent(row.relative),
             f"{number(row.spread[0])} → {number(row.spread[1])}",

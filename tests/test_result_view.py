@@ -1,0 +1,74 @@
+"""Results as data frames, in notebooks, and put together from their runs."""
+
+import numpy as np
+import pytest
+
+from driftbandit.lab.experiment import Experiment, run
+from driftbandit.lab.result import Result
+
+pytest.importorskip("pyarrow")
+
+
+def played(runs, first=0, seed=3):
+    policies = {"a": "ds-ts(gamma=0.9)", "b": "ds-ts(gamma=0.5)"}
+    small = Experiment("small", "A small one", "", "abrupt(n_arms=3, horizon=60, phases=2)", policies, runs, seed, 4)
+    return run(small, progress=False, compiled=False, first_run=first)
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_a_frame_has_one_row_a_policy_run_and_round(backend):
+    pytest.importorskip(backend)
+    frame = played(3).frame(backend)
+    assert type(frame).__module__.split(".")[0] == backend
+    assert len(frame) == 2 * 3 * 4
+    names = frame.column_names if backend == "pyarrow" else list(frame.columns)
+    assert names == ["policy", "run", "round", "regret"]
+
+
+def test_an_unknown_backend_is_refused():
+    with pytest.raises(ValueError, match="pandas, polars, pyarrow"):
+        played(1).frame("excel")
+
+
+def test_a_saved_result_is_read_by_any_reader_of_parquet(tmp_path):
+    result = played(2)
+    path = result.save(tmp_path / "r.parquet")
+    import pyarrow.parquet as pq
+
+    assert pq.read_table(path)["regret"].to_pylist() == result.frame("pyarrow")["regret"].to_pylist()
+    duckdb = pytest.importorskip("duckdb")
+    mean = duckdb.sql(f"select avg(regret) from '{path}' where round = 60 and policy = 'a'").fetchall()[0][0]
+    assert mean == pytest.approx(result.final("a").mean())
+
+
+def test_results_that_differ_in_their_runs_only_become_one():
+    whole, parts = played(5), [played(2), played(3, first=2)]
+    together = parts[1].merged(parts[0])
+    assert together.runs.tolist() == [0, 1, 2, 3, 4]
+    assert all(np.array_equal(together.curve(label), whole.curve(label)) for label in whole.labels)
+    assert together.provenance["runs"] == 5
+
+
+def test_a_run_in_two_results_counts_once_and_must_be_the_same():
+    first, second = played(3), played(3, first=1)
+    assert first.merged(second).runs.tolist() == [0, 1, 2, 3]
+    wrong = Result(second.rounds, second.runs, {k: v + 1.0 for k, v in second.regret.items()}, second.provenance)
+    with pytest.raises(ValueError, match="one of them is wrong"):
+        first.merged(wrong)
+
+
+def test_results_with_another_seed_are_not_merged():
+    with pytest.raises(ValueError, match="differ in more than their runs: seed"):
+        played(2).merged(played(2, first=2, seed=4))
+
+
+def test_a_notebook_shows_a_table_and_a_figure_and_no_label_is_taken_for_html():
+    pytest.importorskip("matplotlib")
+    result = played(2)
+    odd = Result(result.rounds, result.runs, {"<b>": result.curve("a")}, {"title": "<i>"})
+    page = odd._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "data:image/png;base64," in page
+    assert result.plot().axes[0].get_xlabel() == "round"

@@ -1,0 +1,164 @@
+"""Studies: what a file says is what is played, and what is wrong in it is named with its line."""
+
+import numpy as np
+import pytest
+
+from driftbandit import cli, spec
+from driftbandit.lab.comparison import plan, run
+from driftbandit.lab.study import Study, Variants, with_values
+from driftbandit.lab.study_file import StudyError, load, loads
+
+pytest.importorskip("pyarrow")
+
+GOOD = """\
+title = "a title"
+horizon = 300
+runs = 6
+seed = 1
+policies = [
+    "ts",
+    "ds-ts.tuned",
+]
+
+[[policy]]
+text = "ds-ts"
+label = "swept"
+gamma = [0.9, 0.99]
+tau_max = {from = 0.1, to = 0.4, count = 3, scale = "log"}
+
+[[environment]]
+text = "abrupt"
+n_arms = [2, 3]
+phases = 2
+"""
+
+
+def test_a_file_makes_every_policy_meet_every_world():
+    cells = loads(GOOD).cells()
+    assert len(cells) == 2 * (2 + 2 * 3)
+    assert cells[0].world == "abrupt [n_arms=2]"
+    assert [cell.label for cell in cells[:4]] == [
+        "ts",
+        "ds-ts.tuned",
+        "swept [gamma=0.9, tau_max=0.1]",
+        "swept [gamma=0.9, tau_max=0.2]",
+    ]
+    assert {cell.cell.environment.horizon for cell in cells} == {300}
+    assert cells[1].cell.policy.gamma == pytest.approx(1 - (2 / 300) ** 0.5)  # tuned to the world's own phases
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line", "hint"),
+    [
+        ("horizon", "horizn", 2, "did you mean horizon"),
+        ("runs = 6", "runs = 0", 3, "runs needs a whole number, 1 or more"),
+        ("runs = 6", 'runs = "six"', 3, "runs needs a whole number; got 'six'"),
+        ("seed = 1", "seed = = 1", 4, "no TOML"),
+        ('"ts",', '"tz",', 6, "did you mean ts"),
+        ("ds-ts.tuned", "ds-ts.tunned", 7, "did you mean tuned"),
+        ('text = "ds-ts"', 'text = "dsts"', 11, "did you mean ds-ts"),
+        ("gamma =", "gama =", 13, "did you mean gamma"),
+        ("0.99]", "1.99]", 13, "gamma in (0, 1]; got 1.99"),
+        ("count = 3", "cuont = 3", 14, "did you mean count"),
+        ('"log"', '"lgo"', 14, "did you mean log"),
+        ("n_arms = [2, 3]", "n_arms = [2, 0]", 18, "n_arms >= 1"),
+        ("n_arms = [2, 3]", "n_arms = []", 18, "is empty"),
+        ("phases = 2", "phazes = 2", 19, "did you mean phases"),
+        ("[[environment]]", "[[enviroment]]", 16, "did you mean environment"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line_and_the_nearest_right_word(right, wrong, line, hint):
+    assert right in GOOD
+    with pytest.raises(StudyError) as refused:
+        loads(GOOD.replace(right, wrong), "mine.toml")
+    message = str(refused.value)
+    assert hint in message
+    assert message.startswith(f"mine.toml, line {line}: ")
+
+
+def test_lists_walked_together_are_paired_and_need_one_length():
+    both = Variants("ds-ts", together=True, gamma=[0.9, 0.99], tau_max=[0.1, 0.2])
+    assert [list(values.values()) for values in both.settings()] == [[0.9, 0.1], [0.99, 0.2]]
+    with pytest.raises(ValueError, match="same length; got gamma with 2, tau_max with 1"):
+        Variants("ds-ts", together=True, gamma=[0.9, 0.99], tau_max=[0.1])
+
+
+def test_a_range_of_discounts_is_even_in_what_is_forgotten():
+    values = Variants("ds-ts", gamma={"from": 0.9, "to": 0.999, "count": 3, "scale": "forgetting"}).values["gamma"]
+    assert values == pytest.approx([0.9, 0.99, 0.999])  # 1 - gamma = 0.1, 0.01, 0.001
+
+
+def test_values_reach_into_the_parts_of_a_world_and_are_checked():
+    world = with_values(spec.parse("smooth(law=Gaussian(sd=0.1))"), {"law.sd": 0.2})
+    assert world.law.sd == 0.2
+    with pytest.raises(ValueError, match="Gaussian"):
+        with_values(world, {"law.sd": -1.0})
+    with pytest.raises(ValueError, match=r"Smooth has no parameter 'sgima'; did you mean sigma\?"):
+        with_values(world, {"sgima": 1.0})
+
+
+def test_the_reference_must_be_one_of_the_policies():
+    with pytest.raises(ValueError, match=r"none of the policies; did you mean ts\?"):
+        Study(["ts", "ds-ts"], ["abrupt"], reference="tss")
+
+
+def test_a_cell_does_not_change_when_others_are_added(tmp_path):
+    world = "abrupt(n_arms=3, horizon=200, phases=2)"
+    alone = run(Study(["ds-ts"], [world], runs=4), tmp_path / "a", progress=False)
+    among = run(Study(["ts", Variants("ds-ts", gamma=[0.9, 0.99])], [world], runs=4), tmp_path / "b", progress=False)
+    assert np.array_equal(alone.final[0], among.final[2])  # ds-ts has gamma = 0.99 by default
+
+
+def test_a_study_says_how_much_work_it_is_and_resumes(tmp_path):
+    study = Study(["ds-ts", "ts"], ["abrupt(n_arms=3, horizon=200, phases=2)"], runs=4)
+    before = plan(study, tmp_path)
+    assert (before.cells, before.chunks, before.ready, before.rounds) == (2, 2, 0, 2 * 4 * 200)
+    assert before.seconds is not None
+    assert 0 < before.seconds < 60
+    first = run(study, tmp_path, progress=False)
+    again = run(study, tmp_path, progress=False)
+    assert (first.tally, again.tally) == ((0, 2), (2, 0))
+    assert np.array_equal(first.final, again.final)
+
+
+def test_the_file_that_init_writes_runs(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("study.toml", "mine.py"):
+        assert cli.main(["init", name]) == 0
+    small = (tmp_path / "study.toml").read_text().replace("10_000", "400").replace("runs = 20", "runs = 4")
+    (tmp_path / "study.toml").write_text(small)
+    assert cli.main(["compare", "study.toml"]) == 0
+    out = capsys.readouterr().out
+    assert "best in abrupt" in out
+    names = {path.name for path in (tmp_path / "study-results").iterdir()}
+    assert {"summary.csv", "runs.parquet", "chunks"} <= names
+    assert any(name.startswith("sweep-") for name in names)
+    assert load(tmp_path / "mine.py").count() == 8
+    assert cli.main(["init", "study.toml"]) == 2  # never over another file
+
+
+def test_two_policies_and_a_world_straight_from_the_command_line(capsys):
+    words = ["compare", "ds-ts", "ts", "--env", "abrupt(n_arms=3, phases=2)", "--horizon", "200", "--runs", "4"]
+    assert cli.main(words) == 0
+    out = capsys.readouterr().out
+    assert "above ds-ts" in out
+    assert cli.main([*words, "--dry-run"]) == 0
+    assert "2 cells of 4 runs in 2 chunks, 0 of them ready" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["compare", "ts", "--executor", "daks"], "did you mean dask"),
+        (["compare", "ts", "--executor", "processes:none"], "whole number"),
+        (["compare", "none.toml"], "Cannot read 'none.toml'"),
+        (["compare", "a.toml", "ts"], "brings its own policies"),
+        (["compare", "nowhere.py:Mine"], "Cannot read 'nowhere.py'"),
+        (["compare", "nowhere:Mine"], "There is no module 'nowhere'"),
+    ],
+)
+def test_wrong_words_are_refused_in_one_sentence(capsys, words, hint):
+    assert cli.main(words) == 2
+    err = capsys.readouterr().err
+    assert hint in err
+    assert err.count("\n") == 1
