@@ -1,4 +1,5 @@
-"""What every policy promises, run on everything that discovery finds. A new policy is tested here without being named."""
+"""What every policy promises, run on everything that discovery finds. A new policy is tested here without being
+named."""
 
 import json
 import math
@@ -34,7 +35,8 @@ EASY = PhaseTable(means=((0.1, 0.9, 0.2),), starts=(0,), horizon=3000)
 
 
 def make(name: str) -> Any:
-    """One choice of parameters a policy: small windows and thresholds, so that everything happens within a few hundred rounds."""
+    """One choice of parameters a policy: small windows and thresholds, so that everything happens within a few
+    hundred rounds."""
     given = WRAPPERS.get(name, PARAMETERS.get(name, {}))
     return policies()[name](**given)
 
@@ -67,7 +69,8 @@ def test_arms_are_within_range_and_all_are_tried(name: str) -> None:
     assert set(played(name).arms.ravel()) <= set(range(4))
     assert (played(name).pulls.sum(axis=1) == WORLD.horizon).all()
     if name not in ("FixedArm", "Oracle"):
-        # Over both runs: DS-TS starts every arm at mean 0, so with three good arms it may leave the fourth alone for long.
+        # Over both runs: DS-TS starts every arm at mean 0, so with three good arms it may leave the fourth alone for
+        # long.
         assert (played(name).pulls.sum(axis=0) > 0).all()
 
 
@@ -87,7 +90,8 @@ def test_choosing_twice_gives_the_same_arm_and_changes_nothing(name: str) -> Non
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NEVER_FORGETS | LOOKS_INTO_THE_WORLD])
 def test_an_arm_left_alone_is_tried_again_however_bad_it_was(name: str) -> None:
-    """Fifty failures of arm 1, then a long silence while arm 0 pays 0.6: a policy that forgets must come back to arm 1 at times."""
+    """Fifty failures of arm 1, then a long silence while arm 0 pays 0.6: a policy that forgets must come back to arm
+    1 at times."""
     policy = make(name)
     state, stream = to_lists(policy.init(2)), Stream(stream_key(6, 0, POLICY))
     for t in range(4000):
@@ -132,7 +136,8 @@ def test_every_policy_beats_uniform_play_on_an_easy_problem(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in LEARNS if "OSUB" not in name])
 def test_relabelling_the_arms_leaves_the_regret_as_it_is(name: str) -> None:
-    """Within 4.5 standard errors of the difference: one chance failure in 150 000 a policy. The unimodal policies know the order by design."""
+    """Within 4.5 standard errors of the difference: one chance failure in 150 000 a policy. The unimodal policies
+    know the order by design."""
     there = PhaseTable(means=((0.3, 0.7, 0.5), (0.8, 0.2, 0.5)), starts=(0, 700), horizon=1400)
     back = PhaseTable(means=((0.5, 0.3, 0.7), (0.5, 0.8, 0.2)), starts=(0, 700), horizon=1400)
     finals = [

@@ -1,7 +1,9 @@
-"""Regret against the authors' own code: K = 5, T = 100 000, ten phases, their seed-0 world (20 runs of theirs, 40 of ours).
+"""Regret against the authors' own code: K = 5, T = 100 000, ten phases, their seed-0 world (20 runs of theirs, 40 of
+ours).
 
-Each mean must lie within four standard errors of the difference, which by chance alone fails about once in 15 000 tries. Their simulator
-lags the means by one round, which is worth a few units of regret and far less than a standard error here."""
+Each mean must lie within four standard errors of the difference, which by chance alone fails about once in 15 000
+tries. Their simulator lags the means by one round, which is worth a few units of regret and far less than a standard
+error here."""
 
 import math
 from typing import Any
@@ -50,9 +52,8 @@ def test_regret_matches_the_authors_code_within_sampling_error(name: str) -> Non
     policy, theirs, their_sd = REFERENCE[name]
     ours = simulate(policy, WORLD, runs=40, seed=2, checkpoints=1).regret[:, 0]
     error = math.sqrt(ours.var(ddof=1) / 40 + their_sd**2 / 20)
-    print(
-        f"{name}: {ours.mean():.0f} ({ours.std(ddof=1):.0f}) against {theirs} ({their_sd}): {(ours.mean() - theirs) / error:+.1f} se"
-    )
+    away = (ours.mean() - theirs) / error
+    print(f"{name}: {ours.mean():.0f} ({ours.std(ddof=1):.0f}) against {theirs} ({their_sd}): {away:+.1f} se")
     assert abs(ours.mean() - theirs) < 4 * error
 
 

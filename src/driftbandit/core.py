@@ -64,6 +64,19 @@ class Environment(Protocol):
         ...
 
 
+def described(**facts: Any) -> Callable[[type[T]], type[T]]:
+    """Class decorator: what a table says of a policy or world (`short`, `forgets`, `knows`, `cost`, `reference`), and
+    whether its methods also work on rows of lanes (`lockstep`). Facts about the class, not parameters: a `NamedTuple`
+    has no other place for them."""
+
+    def attach(cls: type[T]) -> type[T]:
+        for name, fact in facts.items():
+            setattr(cls, name, fact)
+        return cls
+
+    return attach
+
+
 class Domain(NamedTuple):
     """The values a parameter may take, written as people write it: "(0, 1]", ">= 1", "any"."""
 

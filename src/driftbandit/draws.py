@@ -151,12 +151,13 @@ def normal_pair(first: Any, second: Any) -> Any:
 
 @compilable
 def gamma_squeeze(d: Any, z: Any, u: Any) -> Any:
-    """Marsaglia and Tsang's candidate for Gamma(d + 1/3), d >= 2/3, from a normal and a uniform in (0, 1], and whether it is
-    accepted without a logarithm; entry by entry.
+    """Marsaglia and Tsang's candidate for Gamma(d + 1/3), d >= 2/3, from a normal and a uniform in (0, 1], and whether
+    it is accepted without a logarithm; entry by entry.
 
-    With y = z / sqrt(9 d) the exact test is ln u < d q(y), q(y) = 1.5 y^2 - 3 y - y^3 + 3 ln(1 + y). Their squeeze
-    u < 1 - 0.0331 z^4 is proved for d = 2/3; exp(d q) - 1 + c d y^4 is convex in d and 0 at d = 0, so what holds at 2/3 holds,
-    scaled by (2/3)/d, for every larger d: u < 1 - 0.1986 z^2 y^2. That accepts nearly everything once d is some units large."""
+    With y = z / sqrt(9 d) the exact test is ln u < d q(y), q(y) = 1.5 y^2 - 3 y - y^3 + 3 ln(1 + y). Their squeeze u <
+    1 - 0.0331 z^4 is proved for d = 2/3; exp(d q) - 1 + c d y^4 is convex in d and 0 at d = 0, so what holds at 2/3
+    holds, scaled by (2/3)/d, for every larger d: u < 1 - 0.1986 z^2 y^2. That accepts nearly everything once d is some
+    units large."""
     y = z / math.sqrt(9.0 * d)
     v = 1.0 + y
     zy = z * y
@@ -167,14 +168,15 @@ def gamma_squeeze(d: Any, z: Any, u: Any) -> Any:
 def gamma_clear(d: Any, z: Any, u: Any) -> Any:
     """Whether the candidate clearly passes the exact test, by our own logarithm and with room to spare; entry by entry.
 
-    Logarithms of two libraries may differ in the last bit. Where that could decide, the answer is no, and `gamma_attempt` decides."""
+    Logarithms of two libraries may differ in the last bit. Where that could decide, the answer is no, and
+    `gamma_attempt` decides."""
     v = max(1.0 + z / math.sqrt(9.0 * d), 1e-300)
     cube = v * v * v
     return log_of_unit(u) < 0.5 * (z * z) + d * (1.0 - cube + 3.0 * log_of_unit(v)) - 1e-9 * (1.0 + d)
 
 
 @compilable
-def gamma_attempt(d: float, z: float, u: float) -> float:
+def gamma_attempt(d: float, z: float, u: float) -> Any:
     """One whole attempt at Gamma(d + 1/3): the candidate, or -1 if it is refused."""
     value, sure = gamma_squeeze(d, z, u)
     if sure:
@@ -238,7 +240,7 @@ class Draws(NamedTuple):
 
 
 @compilable
-def gamma_retry(rng: Any, d: float, which: int) -> float:
+def gamma_retry(rng: Any, d: float, which: int) -> Any:
     """Further attempts, each from slots of its own, until one is accepted (the first is, 95 times in 100 or more)."""
     for attempt in range(1000):
         z, u = rng.spare(which * 1000 + attempt)

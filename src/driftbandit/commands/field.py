@@ -16,7 +16,8 @@ _EXAMPLES = """\
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
-    parser = add_example(subparsers, "field", "compare every policy on an abrupt, a smooth and a stationary world", _EXAMPLES)
+    summary = "compare every policy on an abrupt, a smooth and a stationary world"
+    parser = add_example(subparsers, "field", summary, _EXAMPLES)
     parser.add_argument("--out", default="build/field", metavar="DIR", help="where to write (default: build/field)")
     parser.add_argument("--runs", type=whole(2), default=40, metavar="N", help="independent runs (default: 40)")
     parser.add_argument("--workers", type=whole(1), metavar="N", help="threads (default: one a core)")
@@ -32,4 +33,5 @@ def run(args: argparse.Namespace) -> None:
     for ending in ("svg", "png"):
         field.draw(standings, out / f"regret.{ending}")
     field.save_table(standings, out / "regret.csv")
-    print(f"{len({s.policy for s in standings})} policies, {args.runs} runs: {out / 'regret.svg'}, {out / 'regret.csv'}")
+    count = len({s.policy for s in standings})
+    print(f"{count} policies, {args.runs} runs: {out / 'regret.svg'}, {out / 'regret.csv'}")

@@ -5,11 +5,11 @@ each.
 authors' code (legacy NumPy generator, seed 0), and a number such as "7" fixes one world by that seed for all runs."""
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.environments.phased import Phased, phased
 from driftbandit.environments.rewards import Bernoulli
 
@@ -37,12 +37,12 @@ def _starts(horizon: int, phases: int) -> list[int]:
     return [p * horizon // phases for p in range(phases)]
 
 
+@described(
+    short="abrupt",
+)
 @checked
 class Abrupt(NamedTuple):
     """All means drawn anew, uniformly on [0, 1], at the start of each of `phases` equal phases (Figures 2 and 3)."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "abrupt"
 
     n_arms: Annotated[int, within(">= 1")] = 5
     horizon: Annotated[int, within(">= 1")] = 100_000
@@ -74,15 +74,15 @@ def _abrupt(spec: Abrupt, seed: int | None) -> Phased:
     return phased(table, _starts(spec.horizon, spec.phases), spec.horizon, spec.law)
 
 
+@described(
+    short="limited",
+)
 @checked
 class AbruptLimited(NamedTuple):
     """Means that stay low: in each phase one arm has mean `best`, the others are uniform on [0, others_max] (Figure
     7a).
 
     The text of the paper says "less than 0.7"; its code sets the best mean to exactly 0.7, and so does this."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "limited"
 
     n_arms: Annotated[int, within(">= 1")] = 10
     horizon: Annotated[int, within(">= 1")] = 100_000
@@ -116,6 +116,9 @@ def _limited(spec: AbruptLimited, seed: int | None) -> Phased:
     return phased(rows, _starts(spec.horizon, spec.phases), spec.horizon, spec.law)
 
 
+@described(
+    short="gap",
+)
 @checked
 class AbruptGap(NamedTuple):
     """Every wrong arm is wrong by the same `gap`: in each phase the best mean is uniform on [0.5, 1] and all others lie
@@ -123,9 +126,6 @@ class AbruptGap(NamedTuple):
 
     With a fixed `world` the best arms and levels are the same for every gap, so that only the gap differs between
     experiments."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "gap"
 
     n_arms: Annotated[int, within(">= 1")] = 2
     horizon: Annotated[int, within(">= 1")] = 100_000
@@ -159,6 +159,9 @@ def _gap(spec: AbruptGap, seed: int | None) -> Phased:
     return phased(rows, _starts(spec.horizon, spec.phases), spec.horizon, spec.law)
 
 
+@described(
+    short="phases",
+)
 @checked
 class PhaseTable(NamedTuple):
     """An abrupt world written out: a row of means for each phase and the first round of each (the first being 0).
@@ -167,9 +170,6 @@ class PhaseTable(NamedTuple):
     >>> float(world.mean(500, 0))
     0.9
     """
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "phases"
 
     means: Any
     starts: Any

@@ -2,11 +2,11 @@
 5.1)."""
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.environments.abrupt import _starts, _validate, world_seed
 from driftbandit.environments.phased import Phased, phased
 from driftbandit.environments.rewards import Constant
@@ -61,6 +61,9 @@ class FinitePhased(NamedTuple):
         return self
 
 
+@described(
+    short="finite",
+)
 @checked
 class AbruptFinite(NamedTuple):
     """Each arm pays one of `points` amounts drawn from [0, 1], with probabilities drawn anew in each phase.
@@ -68,9 +71,6 @@ class AbruptFinite(NamedTuple):
     The authors' code draws one probability vector a phase for all arms (`shared_probabilities=True`) and never reports
     a result with it. Amounts stay the same over all phases. There is no "authors" world: which draws their generator
     made is not recorded."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "finite"
 
     n_arms: Annotated[int, within(">= 1")] = 5
     horizon: Annotated[int, within(">= 1")] = 100_000

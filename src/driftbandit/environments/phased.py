@@ -1,21 +1,21 @@
 """Worlds in phases, ready to play: means from a table that changes row at known times."""
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import Environment
+from driftbandit.core import Environment, described
 from driftbandit.environments.rewards import checked_law
 
 _COARSE = 8  # the phase is looked up for every 256 rounds and searched from there
 
 
+@described(
+    lockstep=True,
+)
 class Phased(NamedTuple):
     """A piecewise-constant world. Made by `phased`, by the random worlds' `realise`, and by `from_means`."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        lockstep = True  # the methods also work on rows of lanes
 
     n_arms: int
     horizon: int

@@ -1,42 +1,42 @@
 """Reward laws: how a reward is drawn once the mean is known. Every law has exactly the mean it is given."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.numerics import where
 
 
+@described(
+    lockstep=True,
+)
 @checked
 class Bernoulli(NamedTuple):
     """1 with probability `mean`, else 0."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        lockstep = True  # the methods also work on rows of lanes
 
     def draw(self, mean: Any, rng: Any) -> Any:
         """A reward with this mean."""
         return where(rng.uniform(0) < mean, 1.0, 0.0)
 
 
+@described(
+    lockstep=True,
+)
 @checked
 class Constant(NamedTuple):
     """The mean itself: no noise, which makes tests and explanations exact."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        lockstep = True  # the methods also work on rows of lanes
 
     def draw(self, mean: Any, rng: Any) -> Any:
         """A reward with this mean."""
         return mean + 0.0
 
 
+@described(
+    lockstep=True,
+)
 @checked
 class Gaussian(NamedTuple):
     """Normal around the mean. Rewards leave [0, 1]: only policies that allow it should play here."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        lockstep = True  # the methods also work on rows of lanes
 
     sd: Annotated[float, within("> 0")] = 0.1  # standard deviation
 

@@ -1,15 +1,19 @@
 """A world that drifts: the best arm wanders to and fro along a line of arms (Figures 5, 6 and 7b)."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.environments.rewards import Bernoulli, checked_law
 from driftbandit.numerics import as_number
 
 
+@described(
+    short="smooth",
+    lockstep=True,
+)
 @checked
 class Smooth(NamedTuple):
     """Means that fall off linearly from a point moving as a sine of speed `sigma` along the arms.
@@ -18,10 +22,6 @@ class Smooth(NamedTuple):
     changing by less than sigma a round. `start` is the paper's convention for the first round (1 in its text, 0 in its
     code); `rescaled` multiplies by K/(2(K-1)), so that the best mean reaches 0.5 (Figure 7b). Means are computed, never
     stored: ten million rounds need no table."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "smooth"
-        lockstep = True  # the methods also work on rows of lanes
 
     n_arms: Annotated[int, within(">= 2")] = 5
     horizon: Annotated[int, within(">= 1")] = 10_000

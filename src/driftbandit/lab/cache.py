@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -93,26 +93,32 @@ def _numba_cache(directory: Path) -> Iterator[None]:
         numba.config.CACHE_DIR = before
 
 
-_dispatchers: dict[str, Any] = {}
+_dispatchers: dict[tuple[Any, str], Any] = {}
 LOCK = threading.RLock()  # held while something is told to the compiler, which keeps it in tables of its own
 
 
-def compiled_advance(*tuples: Any) -> Any:
-    """`advance` as machine code for these policies, states and worlds, on demand: kept on disk if every class
+def compiled(function: Callable[..., Any], *tuples: Any) -> Any:
+    """A function as machine code for these policies, states and worlds, on demand: kept on disk if every class
     involved is the package's or from a file that `driftbandit.own` loaded, otherwise for this process only."""
     classes = frozenset(cls for value in tuples for cls in _classes_in(value))
     kept = all(cls.__module__.startswith(("driftbandit.", own.PREFIX)) for cls in classes)
     place = source_digest(classes) if kept else "fresh"
     with LOCK:  # several threads may begin at once, and the compiler's setting is one for all
-        if place not in _dispatchers:
+        if (function, place) not in _dispatchers:
             if kept:
                 root = cache_root()
                 _prune(root)
                 with _numba_cache(root / f"kernels-{place}"):
-                    _dispatchers[place] = numba.njit(nogil=True, cache=True, **OPTIONS)(loop.advance)
+                    made = numba.njit(nogil=True, cache=True, **OPTIONS)(function)
             else:
-                _dispatchers[place] = numba.njit(nogil=True, **OPTIONS)(loop.advance)
-        return _dispatchers[place]
+                made = numba.njit(nogil=True, **OPTIONS)(function)
+            _dispatchers[function, place] = made
+        return _dispatchers[function, place]
+
+
+def compiled_advance(*tuples: Any) -> Any:
+    """The simulator's loop for these policies, states and worlds."""
+    return compiled(loop.advance, *tuples)
 
 
 def _classes_in(value: Any) -> set[type]:

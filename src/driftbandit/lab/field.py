@@ -30,7 +30,7 @@ class World(NamedTuple):
 WORLDS = (
     World("abrupt: all means change nine times", Abrupt(N_ARMS, HORIZON, PHASES), PHASES),
     World("smooth: the best arm wanders", Smooth(N_ARMS, HORIZON, sigma=2e-4), 14),
-    World("stationary: nothing changes", PhaseTable(means=((0.35, 0.5, 0.65, 0.3, 0.6),), starts=(0,), horizon=HORIZON), 1),
+    World("stationary: nothing changes", PhaseTable(((0.35, 0.5, 0.65, 0.3, 0.6),), (0,), HORIZON), 1),
 )
 
 # Colour says how a policy deals with change; the marker says it again for readers without colour.
@@ -105,10 +105,12 @@ def compare(runs: int, folder: Path, workers: int | None, progress: bool | Calla
     out = []
     for (world, short), cell in cells.items():
         final = batch.result(cell).regret[:, -1]
-        uniform = batch.result(cells[world, "uniform"]).regret[:, -1].mean()
+        uniform = float(batch.result(cells[world, "uniform"]).regret[:, -1].mean())
         low, high = t_interval(final)
         text = repr(cell.policy)
-        out.append(Standing(world, short, text, *(float(v / uniform) for v in (final.mean(), low, high)), float(final.mean())))
+        mean = float(final.mean())
+        shares = mean / uniform, float(low) / uniform, float(high) / uniform
+        out.append(Standing(world, short, text, *shares, mean))
     return out
 
 

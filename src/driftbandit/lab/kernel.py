@@ -185,8 +185,20 @@ def explain(error: Exception, policy: Any, environment: Any) -> str:
     files = [number for number, line in enumerate(lines) if _FILE.match(line)]
     users = [number for number in files if own.is_own_file(os.path.abspath(str(_FILE.match(lines[number])[1])))]  # type: ignore[index]
     at = (users or files or [len(lines)])[0]
-    starts = ("No implementation", "Unknown", "Invalid", "Cannot", "Untyped", "Undefined", "Use of", "NameError", "No conversion")
-    causes = [number for number, line in enumerate(lines[:at]) if line.startswith(starts) and "<function typed" not in line]
+    starts = (
+        "No implementation",
+        "Unknown",
+        "Invalid",
+        "Cannot",
+        "Untyped",
+        "Undefined",
+        "Use of",
+        "NameError",
+        "No conversion",
+    )
+    causes = [
+        number for number, line in enumerate(lines[:at]) if line.startswith(starts) and "<function typed" not in line
+    ]
     cause = lines[causes[-1]] if causes else next((line for line in lines if "Failed in" not in line), str(error))
     if causes and causes[-1] + 1 < len(lines) and lines[causes[-1] + 1].startswith(">>>"):
         cause += " " + lines[causes[-1] + 1].removeprefix(">>> ")

@@ -331,8 +331,9 @@ lower_builtin(operator.getitem, types.Array, Row)(_take)
 
 
 def _put(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Each lane's value into its entry of an array that all lanes share; where two lanes share an entry, the last one stays."""
-    array, index, value = signature.args
+    """Each lane's value into its entry of an array that all lanes share; where two lanes share an entry, the last one
+    stays."""
+    array, index, _ = signature.args
     base = context.make_array(array)(context, builder, value=args[0]).data
     for lane in range(index.lanes):
         position = ir.Constant(_I32, lane)

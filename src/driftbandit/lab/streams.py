@@ -76,8 +76,8 @@ class AheadDraws(NamedTuple):
             out[i] = self.stream.normal_rows.store[i, column]
 
     def betas(self, a: Any, b: Any, out: Any) -> None:
-        """As `Draws.betas`, eight arms at a time. Arms whose first attempt needs a closer look are drawn again one by one, which
-        starts from the same numbers and gives what it would have given."""
+        """As `Draws.betas`, eight arms at a time. Arms whose first attempt needs a closer look are drawn again one by
+        one, which starts from the same numbers and gives what it would have given."""
         n = len(out)
         for first in range(0, n, AHEAD):
             arm = min(self.stream.steps[0] + first, n - 1)  # beyond the last arm, the last one again: the same numbers

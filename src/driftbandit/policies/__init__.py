@@ -1,6 +1,7 @@
 """What to play: every policy of the paper's story. `driftbandit list policies` shows them as a table.
 
-A policy is found by standing in a module of this folder; nothing is listed here, and nothing is loaded before it is asked for.
+A policy is found by standing in a module of this folder; nothing is listed here, and nothing is loaded before it is
+asked for.
 
 >>> from driftbandit.policies import SlidingTS
 >>> SlidingTS(window=678).window

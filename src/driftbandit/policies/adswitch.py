@@ -2,11 +2,11 @@
 changes."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.numerics import argmax, compilable
 from driftbandit.policies.cusum_ucb import changes_in
 
@@ -34,6 +34,13 @@ class AdSwitchState(NamedTuple):
     scores: Any  # scratch: how long ago each candidate was played
 
 
+@described(
+    short="adswitch",
+    forgets="begins anew when an arm's rewards on neighbouring intervals disagree",
+    knows="the horizon",
+    cost="O(K), and O(K log(t)^2) every `every` rounds",
+    reference="Auer, Gajane, Ortner 2019",
+)
 @checked
 class AdSwitch(NamedTuple):
     """Play the arms that may still be best in turn, check bad arms at random, and begin anew when any arm has changed.
@@ -57,13 +64,6 @@ class AdSwitch(NamedTuple):
 
     Reference: Auer, Gajane and Ortner 2019, "Adaptively tracking the best bandit arm with an unknown number of
     distribution changes"."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "adswitch"
-        forgets = "begins anew when an arm's rewards on neighbouring intervals disagree"
-        knows = "the horizon"
-        cost = "O(K), and O(K log(t)^2) every `every` rounds"
-        reference = "Auer, Gajane, Ortner 2019"
 
     horizon: Annotated[int, within(">= 2")] = 100_000  # T
     c1: Annotated[float, within("> 0")] = 16.1  # how sure an eviction must be

@@ -1,11 +1,11 @@
 """Yardsticks to measure policies by: chance, one arm for ever, the best arm always, and greedy play with a coin."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.numerics import argmax_fair
 
@@ -16,19 +16,19 @@ class UniformState(NamedTuple):
     chances: Any
 
 
+@described(
+    short="uniform",
+    forgets="learns nothing",
+    knows="nothing",
+    cost="O(1)",
+    reference="-",
+)
 @checked
 class Uniform(NamedTuple):
     """Every arm with the same probability, whatever happens: what a policy must beat to be worth its while.
 
     Nothing to learn, hence nothing to forget. Its regret is linear: the average gap a round. Of use for collecting
     data that all arms can be judged by afterwards."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "uniform"
-        forgets = "learns nothing"
-        knows = "nothing"
-        cost = "O(1)"
-        reference = "-"
 
     def init(self, n_arms: int) -> UniformState:
         """Equal chances."""
@@ -53,18 +53,18 @@ class ScoresState(NamedTuple):
     scores: Any
 
 
+@described(
+    short="fixed",
+    forgets="learns nothing",
+    knows="the arm",
+    cost="O(1)",
+    reference="-",
+)
 @checked
 class FixedArm(NamedTuple):
     """One arm for ever: what the business does today, or the best arm in hindsight if one knows it.
 
     In a world that changes its regret is linear, yet many a policy that forgets too fast does worse."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "fixed"
-        forgets = "learns nothing"
-        knows = "the arm"
-        cost = "O(1)"
-        reference = "-"
 
     arm: Annotated[int, within(">= 0")] = 0  # the arm to play, counted from 0
 
@@ -89,18 +89,18 @@ class FixedArm(NamedTuple):
         return cls()
 
 
+@described(
+    short="oracle",
+    forgets="needs no memory",
+    knows="the mean of every arm in every round",
+    cost="O(K)",
+    reference="-",
+)
 @checked
 class Oracle(NamedTuple):
     """The best arm in every round, by looking into the world: regret 0, in simulations only.
 
     The simulator gives it the world through `bound`; anywhere else there is none to look into, and it says so."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "oracle"
-        forgets = "needs no memory"
-        knows = "the mean of every arm in every round"
-        cost = "O(K)"
-        reference = "-"
 
     def bound(self, world: Any) -> "BoundOracle":
         """The oracle of this world."""
@@ -150,6 +150,13 @@ class EpsilonGreedyState(NamedTuple):
     scores: Any  # scratch: the means, +inf for the arm explored or never played
 
 
+@described(
+    short="eps-greedy",
+    forgets="discounts every past reward by gamma a round; an idle arm keeps its mean",
+    knows="how often the world changes, to set gamma and explore",
+    cost="O(K)",
+    reference="Sutton, Barto 2018",
+)
 @checked
 class EpsilonGreedy(NamedTuple):
     """Greedy with a coin: with probability `explore` any arm, else the one with the largest discounted mean.
@@ -161,13 +168,6 @@ class EpsilonGreedy(NamedTuple):
     No theory says how to set both parameters together; `tuned` takes DS-TS's gamma and leaves `explore` at a twentieth.
 
     Reference: Sutton and Barto 2018, section 2.5, whose constant step size is close to a discounted mean."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "eps-greedy"
-        forgets = "discounts every past reward by gamma a round; an idle arm keeps its mean"
-        knows = "how often the world changes, to set gamma and explore"
-        cost = "O(K)"
-        reference = "Sutton, Barto 2018"
 
     explore: Annotated[float, within("[0, 1]")] = 0.05  # probability of playing any arm
     gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round

@@ -3,12 +3,12 @@ window."""
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.chances import BetaBelief
-from driftbandit.core import Domain, checked, within
+from driftbandit.core import Domain, checked, described, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.numerics import argmax, argmax_fair, compilable
 from driftbandit.policies.window import WINDOW, log_window, root_window, slide
@@ -33,6 +33,13 @@ class BetaTSState(NamedTuple):
     coin: Any  # scratch: the number that turns this round's reward into 0 or 1
 
 
+@described(
+    short="ts",
+    forgets="never",
+    knows="nothing",
+    cost="O(K)",
+    reference="Thompson 1933",
+)
 @checked
 class BetaTS(NamedTuple):
     """Thompson sampling (TS): draw each arm's mean from its Beta posterior and play the largest draw.
@@ -45,13 +52,6 @@ class BetaTS(NamedTuple):
     into 1 with probability x, else 0, which is the version the theory covers. For 0/1 rewards the two are the same.
 
     Reference: Thompson 1933; Agrawal and Goyal 2012 for rewards between 0 and 1."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "ts"
-        forgets = "never"
-        knows = "nothing"
-        cost = "O(K)"
-        reference = "Thompson 1933"
 
     prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
@@ -96,6 +96,14 @@ class BetaTS(NamedTuple):
         return cls()
 
 
+@described(
+    short="dts",
+    aliases={"dots": {"optimistic": True}},
+    forgets="discounts wins and losses by gamma a round; an idle arm returns to the prior",
+    knows="how often the world changes, to set gamma",
+    cost="O(K)",
+    reference="Raj, Kalyani 2017",
+)
 @checked
 class DiscountedBetaTS(NamedTuple):
     """Discounted Thompson sampling (dTS): each round multiplies all wins and losses by `gamma`, then draws from Beta
@@ -112,13 +120,6 @@ class DiscountedBetaTS(NamedTuple):
     by default a reward counts in parts, as in TS.
 
     Reference: Raj and Kalyani 2017."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "dts"
-        forgets = "discounts wins and losses by gamma a round; an idle arm returns to the prior"
-        knows = "how often the world changes, to set gamma"
-        cost = "O(K)"
-        reference = "Raj, Kalyani 2017"
 
     gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
     optimistic: bool = False  # no draw below the posterior mean: dOTS
@@ -188,6 +189,13 @@ class SlidingTSState(NamedTuple):
     place: Any
 
 
+@described(
+    short="sw-ts",
+    forgets="all rounds older than the window; an arm not in it is at the prior",
+    knows="how often the world changes, to set the window",
+    cost="O(K), memory O(window)",
+    reference="Trovò et al. 2020",
+)
 @checked
 class SlidingTS(NamedTuple):
     """Sliding-window Thompson sampling (SW-TS): Thompson sampling that knows the last `window` rounds only.
@@ -201,13 +209,6 @@ class SlidingTS(NamedTuple):
     The paper of DS-TS uses the longer window 2 sqrt(T ln T / B): `text`.
 
     Reference: Trovò, Paladino, Restelli and Gatti 2020."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "sw-ts"
-        forgets = "all rounds older than the window; an arm not in it is at the prior"
-        knows = "how often the world changes, to set the window"
-        cost = "O(K), memory O(window)"
-        reference = "Trovò et al. 2020"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior

@@ -1,10 +1,10 @@
 """Global-CTS: Thompson sampling with a belief about when the world last changed."""
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import Domain, checked, within
+from driftbandit.core import Domain, checked, described, within
 from driftbandit.numerics import argmax, compilable
 
 NEGLIGIBLE = 1e-12  # runs less likely than this are forgotten
@@ -37,6 +37,13 @@ class GlobalCTSState(NamedTuple):
     coin: Any  # scratch: the number that binarises this round's reward
 
 
+@described(
+    short="global-cts",
+    forgets="by inference: draws the time of the last change from its posterior and ignores what came before",
+    knows="how often the world changes, to set hazard",
+    cost="O(max_runs + K), memory O(max_runs K)",
+    reference="Mellor, Shapiro 2013",
+)
 @checked
 class GlobalCTS(NamedTuple):
     """Thompson sampling that infers the last change, when all arms change together.
@@ -53,13 +60,6 @@ class GlobalCTS(NamedTuple):
     cumulative counts, so a round costs max_runs + K.
 
     Reference: Mellor and Shapiro 2013. Which runs to drop is our choice (they use stratified resampling)."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "global-cts"
-        forgets = "by inference: draws the time of the last change from its posterior and ignores what came before"
-        knows = "how often the world changes, to set hazard"
-        cost = "O(max_runs + K), memory O(max_runs K)"
-        reference = "Mellor, Shapiro 2013"
 
     hazard: Annotated[float, HAZARD] = 1e-4  # probability of a change in a round
     max_runs: Annotated[int, within(">= 1")] = 1000  # times of the last change kept under consideration

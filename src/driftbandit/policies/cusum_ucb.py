@@ -1,11 +1,11 @@
 """CUSUM-UCB and PHT-UCB: UCB with a two-sided alarm on every arm; an alarm throws away what was known of that arm."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.numerics import argmax_fair, compilable
 
 
@@ -33,24 +33,32 @@ def padded_scores(scores: Any, mean: Any, pulls: Any, factor: float) -> None:
         scores[i] = value if pulls[i] > 0.0 else math.inf
 
 
-def _choose(self: Any, state: AlarmState, t: int, rng: Any) -> int:
+@compilable
+def choose_watched(policy: Any, state: Any, rng: Any) -> int:
     """An arm in warm-up, else with probability `explore` any arm, else the largest index.
 
     The indices are written in every case: whoever may not play the arm returned finds the next best there."""
     pulls, scores = state.pulls, state.scores
-    padded_scores(scores, state.mean, pulls, self.xi * math.log(max(state.counted[0], 1.0)))
+    padded_scores(scores, state.mean, pulls, policy.xi * math.log(max(state.counted[0], 1.0)))
     if state.short[0] > 0:
         skip = int(rng.uniform(1) * state.short[0])
         for i in range(len(pulls)):
-            if pulls[i] < self.samples:
+            if pulls[i] < policy.samples:
                 if skip == 0:
                     return i
                 skip -= 1
-    if rng.uniform(0) < self.explore:
+    if rng.uniform(0) < policy.explore:
         return int(rng.uniform(1) * len(pulls))
     return int(argmax_fair(scores, rng))
 
 
+@described(
+    short="cusum-ucb",
+    forgets="drops all it knows of an arm when the arm's two-sided cumulative-sum test rings",
+    knows="how often the world changes, to set threshold and explore; the smallest change, to set drift",
+    cost="O(K), update O(1)",
+    reference="Liu, Lee, Shroff 2018",
+)
 @checked
 class CusumUCB(NamedTuple):
     """UCB whose arms each carry a cumulative-sum test: after an alarm the arm starts from nothing.
@@ -73,14 +81,6 @@ class CusumUCB(NamedTuple):
     Reference: Liu, Lee and Shroff 2018, "A change-detection based framework for piecewise-stationary multi-armed
     bandit problem"."""
 
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "cusum-ucb"
-        forgets = "drops all it knows of an arm when the arm's two-sided cumulative-sum test rings"
-        knows = "how often the world changes, to set threshold and explore; the smallest change, to set drift"
-        cost = "O(K), update O(1)"
-        reference = "Liu, Lee, Shroff 2018"
-        choose = _choose
-
     samples: Annotated[int, within(">= 1")] = 50  # M: rewards that fix the reference mean
     drift: Annotated[float, within(">= 0")] = 0.05  # epsilon: smaller shifts of the mean are tolerated
     threshold: Annotated[float, within("(0, inf]")] = 9.21  # h: summed evidence that rings; inf never rings
@@ -91,6 +91,10 @@ class CusumUCB(NamedTuple):
     def init(self, n_arms: int) -> AlarmState:
         """Nothing known."""
         return _nothing_known(n_arms, self.warmup and self.samples > 0)
+
+    def choose(self, state: AlarmState, t: int, rng: Any) -> int:
+        """An arm in warm-up, else with probability `explore` any arm, else the largest index."""
+        return int(choose_watched(self, state, rng))
 
     def learn(self, state: AlarmState, t: int, arm: int, reward: float) -> None:
         """Add the reward, then test the arm."""
@@ -133,6 +137,13 @@ class CusumUCB(NamedTuple):
         return cls.text(horizon, phases, n_arms, smooth)
 
 
+@described(
+    short="pht-ucb",
+    forgets="drops all it knows of an arm when the arm's Page-Hinkley test rings",
+    knows="how often the world changes, to set threshold and explore; the smallest change, to set drift",
+    cost="O(K), update O(1)",
+    reference="Liu, Lee, Shroff 2018",
+)
 @checked
 class PHTUCB(NamedTuple):
     """CUSUM-UCB with the Page-Hinkley test: the reference is the running mean of the arm, so the test needs no first
@@ -145,14 +156,6 @@ class PHTUCB(NamedTuple):
 
     Reference: Liu, Lee and Shroff 2018, after Page 1954 and Hinkley 1971."""
 
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "pht-ucb"
-        forgets = "drops all it knows of an arm when the arm's Page-Hinkley test rings"
-        knows = "how often the world changes, to set threshold and explore; the smallest change, to set drift"
-        cost = "O(K), update O(1)"
-        reference = "Liu, Lee, Shroff 2018"
-        choose = _choose
-
     drift: Annotated[float, within(">= 0")] = 0.05  # epsilon: smaller shifts of the mean are tolerated
     threshold: Annotated[float, within("(0, inf]")] = 9.21  # h: summed evidence that rings; inf never rings
     explore: Annotated[float, within("[0, 1]")] = 0.0303  # alpha: share of uniform rounds
@@ -163,6 +166,10 @@ class PHTUCB(NamedTuple):
     def init(self, n_arms: int) -> AlarmState:
         """Nothing known."""
         return _nothing_known(n_arms, self.warmup and self.samples > 0)
+
+    def choose(self, state: AlarmState, t: int, rng: Any) -> int:
+        """An arm in warm-up, else with probability `explore` any arm, else the largest index."""
+        return int(choose_watched(self, state, rng))
 
     def learn(self, state: AlarmState, t: int, arm: int, reward: float) -> None:
         """Add the reward, then test the arm against its own running mean."""

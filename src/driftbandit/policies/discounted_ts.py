@@ -1,12 +1,12 @@
 """DS-TS: the paper's policy, discounted Thompson sampling with a Gaussian posterior."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.chances import NormalBelief
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.numerics import argmax, where
 
@@ -20,6 +20,14 @@ class DiscountedTSState(NamedTuple):
     scores: Any  # scratch: the samples of the last choice
 
 
+@described(
+    short="ds-ts",
+    forgets="discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max",
+    knows="how often the world changes, to set gamma; the largest mean, to set tau_max",
+    cost="O(K)",
+    reference="Qi, Wang, Zhu 2023",
+    lockstep=True,
+)
 @checked
 class DiscountedTS(NamedTuple):
     """Thompson sampling that forgets: each round multiplies past evidence by `gamma`.
@@ -44,16 +52,6 @@ class DiscountedTS(NamedTuple):
 
     Reference: Qi, Wang and Zhu 2023, Algorithm 1. We differ from its letter in one point: an arm never played has mean
     0, where line 11 divides 0 by 0."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "ds-ts"
-        forgets = (
-            "discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max"
-        )
-        knows = "how often the world changes, to set gamma; the largest mean, to set tau_max"
-        cost = "O(K)"
-        reference = "Qi, Wang, Zhu 2023"
-        lockstep = True
 
     gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
     tau_max: Annotated[float, within("> 0")] = 0.2  # largest standard deviation of a sample

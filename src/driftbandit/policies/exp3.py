@@ -1,11 +1,11 @@
 """EXP3.S and REXP3: exponential weights, which assume nothing about how rewards come about."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.numerics import compilable, draw_from
 
 
@@ -26,6 +26,13 @@ class EXP3SState(NamedTuple):
     whole: Any  # the sum of the weights as it is after rounding
 
 
+@described(
+    short="exp3s",
+    forgets="gives every arm the same small share of all weight each round",
+    knows="the number of phases and the horizon, to set explore and share",
+    cost="O(K)",
+    reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
+)
 @checked
 class EXP3S(NamedTuple):
     """Exponential weights that share: after every round each arm is given a small part of all weight, so none is ever
@@ -50,13 +57,6 @@ class EXP3S(NamedTuple):
 
     Reference: Auer, Cesa-Bianchi, Freund and Schapire 2002, section 8. The arm is drawn from the same probabilities its
     reward is divided by; the paper's code draws from those of the round before."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "exp3s"
-        forgets = "gives every arm the same small share of all weight each round"
-        knows = "the number of phases and the horizon, to set explore and share"
-        cost = "O(K)"
-        reference = "Auer, Cesa-Bianchi, Freund, Schapire 2002"
 
     explore: Annotated[float, within("(0, 1]", "tuned(horizon, phases, n_arms) gives the theory's value.")] = 0.05
     share: Annotated[float, within("[0, 1]", "The theory takes 1 / horizon.")] = (
@@ -100,12 +100,12 @@ class EXP3S(NamedTuple):
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int, smooth: bool = False) -> "EXP3S":
-        """What the discounted-Thompson-sampling paper means: the theory's value, its misprint corrected (`misprinted`)."""
+        """What the discounted-Thompson-sampling paper means: the theory's value, its misprint corrected."""
         return cls.tuned(horizon, phases, n_arms)
 
     @classmethod
     def misprinted(cls, horizon: int, phases: int, n_arms: int) -> "EXP3S":
-        """What that paper prints to the letter. A misplaced parenthesis makes the formula exceed 1 always: uniform play."""
+        """What that paper prints to the letter: a misplaced parenthesis makes it exceed 1 always, uniform play."""
         printed = math.sqrt(n_arms * (math.e + phases * math.log(n_arms * horizon) / ((math.e - 1.0) * horizon)))
         return cls(min(1.0, printed), 1.0 / horizon)
 
@@ -130,6 +130,13 @@ class REXP3State(NamedTuple):
     largest: Any  # the largest gain
 
 
+@described(
+    short="rexp3",
+    forgets="starts anew every batch rounds",
+    knows="the variation budget and the horizon, to set batch",
+    cost="O(K)",
+    reference="Besbes, Gur, Zeevi 2014",
+)
 @checked
 class REXP3(NamedTuple):
     """Exponential weights started anew every `batch` rounds: all is forgotten at once, by the clock.
@@ -147,13 +154,6 @@ class REXP3(NamedTuple):
     REXP3(batch=998, explore=0.0685...)
 
     Reference: Besbes, Gur and Zeevi 2014."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "rexp3"
-        forgets = "starts anew every batch rounds"
-        knows = "the variation budget and the horizon, to set batch"
-        cost = "O(K)"
-        reference = "Besbes, Gur, Zeevi 2014"
 
     batch: Annotated[int, within(">= 1", "tuned(horizon, phases, n_arms) gives the theory's value.")] = 1000
     explore: Annotated[float, within("(0, 1]", "tuned(horizon, phases, n_arms) gives the theory's value.")] = 0.05

@@ -4,12 +4,12 @@ These take any real rewards. DS-TS itself, whose spread is capped and whose idle
 `discounted_ts`."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.chances import NormalBelief
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.numerics import argmax, argmax_fair
 from driftbandit.policies.window import WINDOW, root_window, slide
@@ -23,6 +23,14 @@ class GaussianTSState(NamedTuple):
     scores: Any  # scratch: the samples of the last choice
 
 
+@described(
+    short="g-ts",
+    forgets="never",
+    knows="the scale of rewards (about 1)",
+    cost="O(K)",
+    reference="Agrawal, Goyal 2013",
+    lockstep=True,
+)
 @checked
 class GaussianTS(NamedTuple):
     """Thompson sampling for any reward law: a normal draw around Sum / (k + 1) with variance 1 / (k + 1), after k
@@ -36,14 +44,6 @@ class GaussianTS(NamedTuple):
     DS-TS at gamma = 1 is neither of the two.
 
     Reference: Agrawal and Goyal 2013, Algorithm 2."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "g-ts"
-        forgets = "never"
-        knows = "the scale of rewards (about 1)"
-        cost = "O(K)"
-        reference = "Agrawal, Goyal 2013"
-        lockstep = True
 
     shrink: bool = True  # mean Sum / (k + 1); else the plain average
 
@@ -91,6 +91,13 @@ class SlidingGaussianState(NamedTuple):
     place: Any
 
 
+@described(
+    short="sw-gts",
+    forgets="all rounds older than the window; an arm not in it is at the prior",
+    knows="how often the world changes, to set the window; the scale of rewards",
+    cost="O(K), memory O(window)",
+    reference="after Trovò et al. 2020",
+)
 @checked
 class SlidingGaussianTS(NamedTuple):
     """Gaussian Thompson sampling that knows the last `window` rounds only.
@@ -103,13 +110,6 @@ class SlidingGaussianTS(NamedTuple):
     paper.
 
     Reference: the Gaussian relative of Trovò and others 2020."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "sw-gts"
-        forgets = "all rounds older than the window; an arm not in it is at the prior"
-        knows = "how often the world changes, to set the window; the scale of rewards"
-        cost = "O(K), memory O(window)"
-        reference = "after Trovò et al. 2020"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     prior_mean: Annotated[float, within("any")] = 0.0
@@ -158,6 +158,14 @@ class DiscountedGaussianState(NamedTuple):
     scores: Any  # scratch: the samples of the last choice
 
 
+@described(
+    short="d-gts",
+    forgets="discounts every past reward by gamma a round; an idle arm returns to the prior",
+    knows="how often the world changes, to set gamma; the scale of rewards",
+    cost="O(K)",
+    reference="after Raj, Kalyani 2017",
+    lockstep=True,
+)
 @checked
 class DiscountedGaussianTS(NamedTuple):
     """Gaussian Thompson sampling that multiplies past evidence by `gamma` each round.
@@ -171,14 +179,6 @@ class DiscountedGaussianTS(NamedTuple):
     paper.
 
     Reference: the Gaussian relative of Raj and Kalyani 2017."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "d-gts"
-        forgets = "discounts every past reward by gamma a round; an idle arm returns to the prior"
-        knows = "how often the world changes, to set gamma; the scale of rewards"
-        cost = "O(K)"
-        reference = "after Raj, Kalyani 2017"
-        lockstep = True
 
     gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
     prior_mean: Annotated[float, within("any")] = 0.0
@@ -223,6 +223,13 @@ class DiscountedGaussianTS(NamedTuple):
         return cls(Forgetting.tuned(horizon, phases).gamma)
 
 
+@described(
+    short="gamma-swgts",
+    forgets="all rounds older than the window; an arm not in it is played at once",
+    knows="how often the world changes, to set the window; the noise of rewards, to set the precision",
+    cost="O(K), memory O(window)",
+    reference="Fiandri et al. 2024",
+)
 @checked
 class SlidingPrecisionTS(NamedTuple):
     """Sliding-window Gaussian sampling without a prior (γ-SWGTS): a normal draw around the window's mean, variance 1 /
@@ -236,13 +243,6 @@ class SlidingPrecisionTS(NamedTuple):
     is quoted from memory and unconfirmed; so is any best window, for which `tuned` borrows SW-TS's.
 
     Reference: Fiandri, Metelli and Trovò 2024 (arXiv 2409.05181)."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "gamma-swgts"
-        forgets = "all rounds older than the window; an arm not in it is played at once"
-        knows = "how often the world changes, to set the window; the noise of rewards, to set the precision"
-        cost = "O(K), memory O(window)"
-        reference = "Fiandri et al. 2024"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     precision: Annotated[float, within("> 0")] = 1.0  # what one reward adds to the inverse variance

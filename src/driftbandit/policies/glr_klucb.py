@@ -2,11 +2,11 @@
 hulls."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.numerics import argmax_fair, compilable, kl_ucb
 from driftbandit.policies.cusum_ucb import changes_in
 from driftbandit.policies.hull import largest_ratio, push
@@ -33,6 +33,13 @@ class GLRKLUCBState(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
 
 
+@described(
+    short="glr-klucb",
+    forgets="drops an arm (or all) when a likelihood-ratio test finds a change point in its record",
+    knows="the horizon",
+    cost="O(K + log n) expected",
+    reference="Besson, Kaufmann, Maillard, Seznec 2022",
+)
 @checked
 class GLRKLUCB(NamedTuple):
     """kl-UCB that asks, after every reward, whether the arm's record is better explained by two means than by one.
@@ -59,13 +66,6 @@ class GLRKLUCB(NamedTuple):
 
     Reference: Besson, Kaufmann, Maillard and Seznec 2022, "Efficient change-point detection for tackling
     piecewise-stationary bandits"."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "glr-klucb"
-        forgets = "drops an arm (or all) when a likelihood-ratio test finds a change point in its record"
-        knows = "the horizon"
-        cost = "O(K + log n) expected"
-        reference = "Besson, Kaufmann, Maillard, Seznec 2022"
 
     horizon: Annotated[int, within(">= 1")] = 100_000  # T
     delta: Annotated[float, within("[0, 1]", "tuned(horizon, phases, n_arms) takes 1 / sqrt(horizon).")] = (

@@ -1,11 +1,11 @@
 """Upper confidence bounds by relative entropy: for rewards in [0, 1] tighter than any square root."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import Domain, checked, within
+from driftbandit.core import Domain, checked, described, within
 from driftbandit.forgetting import DISCOUNT
 from driftbandit.numerics import argmax_fair, compilable, kl_ucb
 from driftbandit.policies.ucb import discount
@@ -31,6 +31,13 @@ class KLUCBState(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
 
 
+@described(
+    short="kl-ucb",
+    forgets="never",
+    knows="the range of rewards",
+    cost="O(K)",
+    reference="Garivier, Cappé 2011",
+)
 @checked
 class KLUCB(NamedTuple):
     """kl-UCB: an arm's index is the largest mean q that its record does not refute, kl(average, q) <= (ln t + c ln ln
@@ -41,13 +48,6 @@ class KLUCB(NamedTuple):
     c = 0 is better in practice.
 
     Reference: Garivier and Cappé 2011."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "kl-ucb"
-        forgets = "never"
-        knows = "the range of rewards"
-        cost = "O(K)"
-        reference = "Garivier, Cappé 2011"
 
     c: Annotated[float, C] = 0.0  # weight of ln ln t
 
@@ -83,6 +83,13 @@ class DiscountedKLUCBState(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
 
 
+@described(
+    short="d-klucb",
+    forgets="discounts every past reward by gamma a round; an idle arm's index rises until it is played",
+    knows="how often the world changes, to set gamma; the range of rewards",
+    cost="O(K)",
+    reference="after Garivier, Moulines 2011",
+)
 @checked
 class DiscountedKLUCB(NamedTuple):
     """Discounted kl-UCB (D-klUCB): kl-UCB from counts and means that lose a factor `gamma` each round.
@@ -93,13 +100,6 @@ class DiscountedKLUCB(NamedTuple):
     D-UCB's gamma.
 
     Reference: the kl form of Garivier and Moulines 2011, as in the code of Besson, Kaufmann and others."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "d-klucb"
-        forgets = "discounts every past reward by gamma a round; an idle arm's index rises until it is played"
-        knows = "how often the world changes, to set gamma; the range of rewards"
-        cost = "O(K)"
-        reference = "after Garivier, Moulines 2011"
 
     gamma: Annotated[float, DISCOUNT] = 0.9975  # discount a round
 
@@ -143,6 +143,13 @@ class SlidingKLUCBState(NamedTuple):
     place: Any
 
 
+@described(
+    short="sw-klucb",
+    forgets="all rounds older than the window; an arm not in it is played at once",
+    knows="how often the world changes, to set the window; the range of rewards",
+    cost="O(K), memory O(window)",
+    reference="Combes, Proutière 2014",
+)
 @checked
 class SlidingKLUCB(NamedTuple):
     """Sliding-window kl-UCB (SW-klUCB): kl-UCB from the last `window` rounds only.
@@ -153,13 +160,6 @@ class SlidingKLUCB(NamedTuple):
     of such a policy under slow drift.
 
     Reference: Combes and Proutière 2014, who add the term with c; the kl form of Garivier and Moulines 2011."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "sw-klucb"
-        forgets = "all rounds older than the window; an arm not in it is played at once"
-        knows = "how often the world changes, to set the window; the range of rewards"
-        cost = "O(K), memory O(window)"
-        reference = "Combes, Proutière 2014"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     c: Annotated[float, C] = 0.0  # weight of ln ln

@@ -1,11 +1,11 @@
 """LB-SDA and LB-SDA-LM: the arm played most defends its place in duels on equal numbers of rewards."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.numerics import compilable, shuffle
 from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks, tail_of, take_turn
 
@@ -93,6 +93,13 @@ def count_play(state: Any, arm: int, reward: float) -> None:
     state.wins[arm] += reward
 
 
+@described(
+    short="lb-sda",
+    forgets="never (duels look at the leader's latest rewards only)",
+    knows="nothing; the horizon, to set capacity",
+    cost="O(K), memory O(horizon)",
+    reference="Baudry, Russac, Cappé 2021",
+)
 @checked
 class LBSDA(NamedTuple):
     """Last-block subsampling duels: an arm challenges the most played one with all its rewards against as many of the
@@ -112,13 +119,6 @@ class LBSDA(NamedTuple):
     those plays, while leadership goes by all plays ever.
 
     Reference: Baudry, Russac and Cappé 2021."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "lb-sda"
-        forgets = "never (duels look at the leader's latest rewards only)"
-        knows = "nothing; the horizon, to set capacity"
-        cost = "O(K), memory O(horizon)"
-        reference = "Baudry, Russac, Cappé 2021"
 
     forced_power: Annotated[float, within("(0, 10]")] = 0.5  # an arm played less than (ln r)**forced_power is played
     capacity: Annotated[int, within(">= 1")] = 100_000  # plays that duels can look back on
@@ -142,6 +142,13 @@ class LBSDA(NamedTuple):
         return cls(capacity=horizon)
 
 
+@described(
+    short="lb-sda-lm",
+    forgets="all but the latest (ln r)**2 rewards of an arm, in duels; never in counting plays",
+    knows="nothing",
+    cost="O(K), memory O(K ln^2 T)",
+    reference="Baudry, Russac, Cappé 2021",
+)
 @checked
 class LBSDALM(NamedTuple):
     """LB-SDA with limited memory: duels see at most m_r = max(memory_floor, (ln r)**2) rewards of each arm, r the
@@ -155,13 +162,6 @@ class LBSDALM(NamedTuple):
     Rewards may be any real numbers, as in `LBSDA`.
 
     Reference: Baudry, Russac and Cappé 2021, section 4."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "lb-sda-lm"
-        forgets = "all but the latest (ln r)**2 rewards of an arm, in duels; never in counting plays"
-        knows = "nothing"
-        cost = "O(K), memory O(K ln^2 T)"
-        reference = "Baudry, Russac, Cappé 2021"
 
     forced_power: Annotated[float, within("(0, 10]")] = 0.5  # an arm played less than (ln r)**forced_power is played
     memory_floor: Annotated[float, within("[1, 1000000]")] = 10.0  # rewards an arm may keep however early it is

@@ -1,11 +1,11 @@
 """M-UCB: UCB that compares the two halves of each arm's last rewards, and starts anew when they differ."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.numerics import argmax_fair
 from driftbandit.policies.cusum_ucb import changes_in, padded_scores
 
@@ -29,6 +29,13 @@ class MonitoredUCBState(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
 
 
+@described(
+    short="m-ucb",
+    forgets="drops everything when the two halves of an arm's last `window` rewards differ by more than threshold",
+    knows="horizon, number of changes and smallest change, to set window, threshold and explore",
+    cost="O(K), update O(1)",
+    reference="Cao, Wen, Kveton, Xie 2019",
+)
 @checked
 class MonitoredUCB(NamedTuple):
     """UCB1 under watch: when the newer and the older half of an arm's last `window` rewards differ too much,
@@ -49,13 +56,6 @@ class MonitoredUCB(NamedTuple):
 
     Reference: Cao, Wen, Kveton and Xie 2019, "Nearly optimal adaptive procedure with change detection for
     piecewise-stationary bandit"."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "m-ucb"
-        forgets = "drops everything when the two halves of an arm's last `window` rewards differ by more than threshold"
-        knows = "horizon, number of changes and smallest change, to set window, threshold and explore"
-        cost = "O(K), update O(1)"
-        reference = "Cao, Wen, Kveton, Xie 2019"
 
     window: Annotated[int, within(">= 2", "It is split into two halves, so it is even.")] = 800  # w
     threshold: Annotated[float, within("[0, inf]")] = 100.65  # b; at window / 2 or more it never rings

@@ -1,11 +1,11 @@
 """META: elimination with replays, which restarts only when no arm is left that did well throughout the episode."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.policies.cusum_ucb import changes_in
 
 _MOST_ARMS = 32_767
@@ -31,6 +31,13 @@ class MetaState(NamedTuple):
     chances: Any  # scratch: probability of each arm in the last choice
 
 
+@described(
+    short="meta",
+    forgets="begins anew when no arm is left that was good throughout the episode; replays test evicted arms",
+    knows="the horizon",
+    cost="O(K log t)",
+    reference="Suk, Kpotufe 2022",
+)
 @checked
 class Meta(NamedTuple):
     """Randomised elimination that checks itself: replays of random length give all arms another chance.
@@ -55,13 +62,6 @@ class Meta(NamedTuple):
     longer.
 
     Reference: Suk and Kpotufe 2022, "Tracking most significant arm switches in bandits"."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "meta"
-        forgets = "begins anew when no arm is left that was good throughout the episode; replays test evicted arms"
-        knows = "the horizon"
-        cost = "O(K log t)"
-        reference = "Suk, Kpotufe 2022"
 
     horizon: Annotated[int, within(">= 1")] = 100_000  # T
     c0: Annotated[float, within("> 0")] = 0.4  # how sure an eviction must be

@@ -1,10 +1,10 @@
 """PA-CTS: Thompson sampling with a belief about when each arm last changed."""
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.numerics import argmax
 from driftbandit.policies.cts import HAZARD, NEGLIGIBLE, smallest_from
 
@@ -26,6 +26,13 @@ class PerArmCTSState(NamedTuple):
     coin: Any  # scratch: the number that binarises this round's reward
 
 
+@described(
+    short="pa-cts",
+    forgets="by inference, arm by arm; an idle arm returns to the prior at the rate hazard",
+    knows="how often an arm changes, to set hazard",
+    cost="O(runs of the arm played + K log max_runs), memory O(max_runs K)",
+    reference="Mellor, Shapiro 2013",
+)
 @checked
 class PerArmCTS(NamedTuple):
     """Thompson sampling that infers the last change of every arm for itself.
@@ -41,13 +48,6 @@ class PerArmCTS(NamedTuple):
     an arm not played costs one multiplication to forget and one bisection to sample.
 
     Reference: Mellor and Shapiro 2013. Which runs to drop is our choice (they use stratified resampling)."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "pa-cts"
-        forgets = "by inference, arm by arm; an idle arm returns to the prior at the rate hazard"
-        knows = "how often an arm changes, to set hazard"
-        cost = "O(runs of the arm played + K log max_runs), memory O(max_runs K)"
-        reference = "Mellor, Shapiro 2013"
 
     hazard: Annotated[float, HAZARD] = 1e-4  # probability that an arm changes in a round
     max_runs: Annotated[int, within(">= 1")] = 1000  # times of the last change kept under consideration, for each arm

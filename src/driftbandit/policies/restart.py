@@ -1,11 +1,11 @@
 """Starting a policy anew: at fixed intervals, or at the true change points, which only an oracle knows."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.numerics import copy_state
 
 
@@ -25,6 +25,13 @@ def _needs_policy(wrapper: Any) -> None:
         )
 
 
+@described(
+    short="periodic-restart",
+    forgets="starts the wrapped policy anew every period rounds",
+    knows="how often the world changes, to set period; what the wrapped policy needs",
+    cost="as the wrapped policy, and its memory once a period",
+    reference="folklore; analysed for EXP3 by Besbes, Gur, Zeevi 2014",
+)
 @checked
 class PeriodicRestart(NamedTuple):
     """Any policy, started anew every `period` rounds.
@@ -43,13 +50,6 @@ class PeriodicRestart(NamedTuple):
     >>> PeriodicRestart(base=DiscountedTS(gamma=0.9), period=100)
     PeriodicRestart(base=DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0), period=100)
     """
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "periodic-restart"
-        forgets = "starts the wrapped policy anew every period rounds"
-        knows = "how often the world changes, to set period; what the wrapped policy needs"
-        cost = "as the wrapped policy, and its memory once a period"
-        reference = "folklore; analysed for EXP3 by Besbes, Gur, Zeevi 2014"
 
     base: Any  # the policy to start anew
     period: Annotated[int, within(">= 1", "tuned(horizon, phases, n_arms, base) suggests one.")] = 1000
@@ -84,6 +84,13 @@ class PeriodicRestart(NamedTuple):
         return cls(base, min(horizon, period))
 
 
+@described(
+    short="oracle-restart",
+    forgets="starts the wrapped policy anew at every true change",
+    knows="the true change points",
+    cost="as the wrapped policy, and its memory once a change",
+    reference="yardstick",
+)
 @checked
 class OracleRestart(NamedTuple):
     """Any policy, started anew at every true change of the world: what perfect change detection would be worth.
@@ -98,13 +105,6 @@ class OracleRestart(NamedTuple):
     Traceback (most recent call last):
     ValueError: OracleRestart must be told when the world changes: play it with simulate, or bind it with bound(world).
     """
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "oracle-restart"
-        forgets = "starts the wrapped policy anew at every true change"
-        knows = "the true change points"
-        cost = "as the wrapped policy, and its memory once a change"
-        reference = "yardstick"
 
     base: Any  # the policy to start anew
 

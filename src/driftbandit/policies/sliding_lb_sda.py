@@ -1,11 +1,11 @@
 """SW-LB-SDA: subsampling duels on a sliding window, the policy the paper runs under the name LB-SDA."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
+from driftbandit.core import checked, described, within
 from driftbandit.numerics import shuffle
 from driftbandit.policies.blocks import beats, elect, new_blocks, tail_of, take_turn
 
@@ -27,6 +27,13 @@ class SlidingLBSDAState(NamedTuple):
     eligible: Any  # scratch: may the arm lead?
 
 
+@described(
+    short="sw-lb-sda",
+    forgets="sees the last window plays, all arms together",
+    knows="how often the world changes, to set window",
+    cost="O(K), memory O(window + K sqrt(window))",
+    reference="Baudry, Russac, Cappé 2021",
+)
 @checked
 class SlidingLBSDA(NamedTuple):
     """Subsampling duels that see only the last `window` plays.
@@ -50,13 +57,6 @@ class SlidingLBSDA(NamedTuple):
     SlidingLBSDA(window=678, forced_power=0.5)
 
     Reference: Baudry, Russac and Cappé 2021, section 5."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "sw-lb-sda"
-        forgets = "sees the last window plays, all arms together"
-        knows = "how often the world changes, to set window"
-        cost = "O(K), memory O(window + K sqrt(window))"
-        reference = "Baudry, Russac, Cappé 2021"
 
     window: Annotated[int, within(">= 1", "tuned(horizon, phases) gives the theory's value.")] = 1000
     forced_power: Annotated[float, within("(0, 10]")] = 0.5  # an arm held less than (ln window)**forced_power is played

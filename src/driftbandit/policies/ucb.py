@@ -1,11 +1,11 @@
 """Upper confidence bounds: play the arm that could be best, given how little is known of it."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import Domain, checked, within
+from driftbandit.core import Domain, checked, described, within
 from driftbandit.forgetting import DISCOUNT
 from driftbandit.numerics import argmax_fair
 from driftbandit.policies.window import WINDOW, changes, log_window, slide
@@ -23,6 +23,13 @@ class UCB1State(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
 
 
+@described(
+    short="ucb1",
+    forgets="never",
+    knows="the range of rewards",
+    cost="O(K)",
+    reference="Auer et al. 2002",
+)
 @checked
 class UCB1(NamedTuple):
     """UCB1: play the largest mean + sqrt(explore ln t / k), k being the arm's number of pulls.
@@ -32,13 +39,6 @@ class UCB1(NamedTuple):
     by the square of the width.
 
     Reference: Auer, Cesa-Bianchi and Fischer 2002."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "ucb1"
-        forgets = "never"
-        knows = "the range of rewards"
-        cost = "O(K)"
-        reference = "Auer et al. 2002"
 
     explore: Annotated[float, within(">= 0")] = 2.0  # how much weight uncertainty has
 
@@ -79,6 +79,13 @@ class DiscountedUCBState(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
 
 
+@described(
+    short="d-ucb",
+    forgets="discounts every past reward by gamma a round; an idle arm's bonus grows until it is played",
+    knows="how often the world changes, to set gamma; the range of rewards",
+    cost="O(K)",
+    reference="Garivier, Moulines 2011",
+)
 @checked
 class DiscountedUCB(NamedTuple):
     """Discounted UCB (D-UCB): upper confidence bounds from counts and means that lose a factor `gamma` each round.
@@ -93,13 +100,6 @@ class DiscountedUCB(NamedTuple):
     1/2 this is UCB1.
 
     Reference: Kocsis and Szepesvári 2006; Garivier and Moulines 2011."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "d-ucb"
-        forgets = "discounts every past reward by gamma a round; an idle arm's bonus grows until it is played"
-        knows = "how often the world changes, to set gamma; the range of rewards"
-        cost = "O(K)"
-        reference = "Garivier, Moulines 2011"
 
     gamma: Annotated[float, DISCOUNT] = 0.9975  # discount a round
     xi: Annotated[float, XI] = 2.0 / 3.0  # how much weight uncertainty has
@@ -162,6 +162,13 @@ class SlidingUCBState(NamedTuple):
     place: Any
 
 
+@described(
+    short="sw-ucb",
+    forgets="all rounds older than the window; an arm not in it is played at once",
+    knows="how often the world changes, to set the window; the range of rewards",
+    cost="O(K), memory O(window)",
+    reference="Garivier, Moulines 2011",
+)
 @checked
 class SlidingUCB(NamedTuple):
     """Sliding-window UCB (SW-UCB): upper confidence bounds from the last `window` rounds only.
@@ -176,13 +183,6 @@ class SlidingUCB(NamedTuple):
     no part.
 
     Reference: Garivier and Moulines 2011."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "sw-ucb"
-        forgets = "all rounds older than the window; an arm not in it is played at once"
-        knows = "how often the world changes, to set the window; the range of rewards"
-        cost = "O(K), memory O(window)"
-        reference = "Garivier, Moulines 2011"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     xi: Annotated[float, XI] = 2.0 / 3.0  # how much weight uncertainty has

@@ -2,11 +2,11 @@
 comparing."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked
+from driftbandit.core import checked, described
 from driftbandit.numerics import argmax_fair, compilable, kl_ucb
 from driftbandit.policies.kl_ucb import C, log_budget
 from driftbandit.policies.window import WINDOW, changes, log_window, slide
@@ -54,6 +54,13 @@ class OSUBState(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
 
 
+@described(
+    short="osub",
+    forgets="never",
+    knows="that means are unimodal along the arms' order; the range of rewards",
+    cost="O(K), three indices",
+    reference="Combes, Proutière 2014",
+)
 @checked
 class OSUB(NamedTuple):
     """OSUB: find the peak of a line of arms by comparing the best-looking arm with its two neighbours.
@@ -67,13 +74,6 @@ class OSUB(NamedTuple):
 
     Reference: Combes and Proutière 2014. The details here are checked against a public implementation, not word by
     word against the article."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "osub"
-        forgets = "never"
-        knows = "that means are unimodal along the arms' order; the range of rewards"
-        cost = "O(K), three indices"
-        reference = "Combes, Proutière 2014"
 
     c: Annotated[float, C] = 0.0  # weight of ln ln
 
@@ -137,6 +137,13 @@ class SlidingOSUBState(NamedTuple):
     place: Any
 
 
+@described(
+    short="sw-osub",
+    forgets="all rounds older than the window",
+    knows="that means are unimodal along the arms' order; how fast they move, to set the window",
+    cost="O(K), three indices, memory O(window)",
+    reference="Combes, Proutière 2014",
+)
 @checked
 class SlidingOSUB(NamedTuple):
     """SW-OSUB: OSUB from the last `window` rounds only, to follow a peak that wanders along the line.
@@ -152,13 +159,6 @@ class SlidingOSUB(NamedTuple):
     within the window.
 
     Reference: Combes and Proutière 2014, with the reservation made for `OSUB`."""
-
-    if not TYPE_CHECKING:  # type: ignore[misc]  # mypy takes plain class attributes of a NamedTuple for fields
-        short = "sw-osub"
-        forgets = "all rounds older than the window"
-        knows = "that means are unimodal along the arms' order; how fast they move, to set the window"
-        cost = "O(K), three indices, memory O(window)"
-        reference = "Combes, Proutière 2014"
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     c: Annotated[float, C] = 0.0  # weight of ln ln

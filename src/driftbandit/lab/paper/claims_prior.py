@@ -102,7 +102,7 @@ CLAIMS = (
         "section 7.3, paragraph 2, sentence 2",
         "In the smooth world the largest mean is less than 0.5.",
         "In the world of Figure 7(b) every mean is below 0.5.",
-        "Computed.",
+        "Computed; counting rounds from 0, as the authors' code does, the world begins with the centre on an arm.",
         ("fig7b",), lambda r: _limit(r, "fig7b", 0.5), parameters=False,
     ),
     Claim(

@@ -96,19 +96,18 @@ def _misprint(item: Any, which: str) -> list[tuple[Side, Side]]:
     ]
 
 
-def _between(label: str, shown: str) -> Callable[[Any, str], list[tuple[Side, Side]]]:
-    """Text against code for a policy, naming the parameter that differs."""
+def _discounts(item: Any, which: str) -> list[tuple[Side, Side]]:
+    world = item.environment(which)
+    text, code = (policy_for("d-ucb", kind, item.world) for kind in ("text", "code"))
+    return [
+        (Side(f"text, gamma = {text.gamma:.6g}", text, world), Side(f"code, gamma = {code.gamma:.6g}", code, world))
+    ]
 
-    def sides(item: Any, which: str) -> list[tuple[Side, Side]]:
-        world = item.environment(which)
-        text, code = (
-            Side(f"{kind}, {shown} = {getattr(policy, shown):.6g}", policy, world)
-            for kind in ("text", "code")
-            for policy in [policy_for(label, kind, item.world)]
-        )
-        return [(text, code)]
 
-    return sides
+def _forced(item: Any, which: str) -> list[tuple[Side, Side]]:
+    code, world = policy_for("sw-lb-sda", "code", item.world), item.environment(which)
+    return [(Side("original publication, exponent 0.5", code._replace(forced_power=0.5), world),
+             Side(f"code, exponent {code.forced_power:g}", code, world))]  # fmt: skip
 
 
 def _warmup(item: Any, which: str) -> list[tuple[Side, Side]]:
@@ -163,12 +162,12 @@ EFFECTS = (
     Effect(
         "d-ucb", "D-UCB's discount",
         "Text: 1 - sqrt(B_T / T) / 4. Code: a sixteenth in abrupt worlds, a twelfth in smooth ones.",
-        ("fig3a", "fig3b", "fig6a"), _between("d-ucb", "gamma"),
+        ("fig3a", "fig3b", "fig6a"), _discounts,
     ),
     Effect(
         "sw-lb-sda", "SW-LB-SDA's forced exploration",
         "The original publication has the exponent 1/2, the authors' code 0.333; the paper names none.",
-        ("fig3a", "fig3b"), _between("sw-lb-sda", "forced_power"),
+        ("fig3a", "fig3b"), _forced,
     ),
     Effect(
         "cusum", "CUSUM's warm-up",

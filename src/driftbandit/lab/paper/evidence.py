@@ -169,7 +169,17 @@ class Reader:
 
     def final(self, item: str, label: str, gap: float | None = None) -> np.ndarray:
         """Final regrets, one a run."""
+        self._played(item, label)
         return np.asarray(self.run.final(item, label, self.parameters, gap=gap))
+
+    def outcome(self, item: str, label: str) -> Any:
+        """Regret at all checkpoints."""
+        self._played(item, label)
+        return self.run.outcome(item, label, self.parameters)
+
+    def _played(self, item: str, label: str) -> None:
+        if label not in self.run.labels(item):
+            raise Missing(f"not run: {label} in {item}")
 
     def extra(self, name: str) -> np.ndarray:
         """Final regrets of a simulation that belongs to no figure."""
