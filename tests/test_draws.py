@@ -198,7 +198,7 @@ def test_beta_draws_have_the_law_they_are_asked_for():
 @pytest.mark.parametrize("shape", [0.01, 0.001])
 def test_beta_draws_of_tiny_parameters_are_neither_lost_nor_not_a_number(shape):
     # Half of all mass lies below 1e-30 for shape 0.01: a gamma that underflows would give 0/0.
-    stream, n = Stream(stream_key(13, 0, POLICY)), 20_000
+    stream, n = Stream(stream_key(13, 0, POLICY)), 8000
     values = np.empty(n)
     for t in range(n):
         values[t] = stream.at(t).beta(shape, shape, 0)
@@ -213,7 +213,7 @@ def test_beta_draws_of_tiny_parameters_are_neither_lost_nor_not_a_number(shape):
 def test_a_refused_gamma_attempt_is_repeated_with_other_numbers():
     # Every first attempt refused: what the retries give must still be Gamma distributed.
     stream, d = Stream(stream_key(14, 0, POLICY)), 2.0 - 1.0 / 3.0
-    values = np.array([draws.gamma_retry(stream.at(t), d, 0) for t in range(20_000)])
+    values = np.array([draws.gamma_retry(stream.at(t), d, 0) for t in range(8000)])
     assert stats.kstest(values, stats.gamma(2.0).cdf).pvalue > ALARM
 
 

@@ -230,7 +230,7 @@ LAWS = [
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 @pytest.mark.parametrize("mean", [0.02, 0.15, 0.5, 0.9])
 def test_every_law_has_the_mean_it_is_given(law, mean):
-    n, stream = 6000, Stream(stream_key(31, 0, REWARD))
+    n, stream = 4000, Stream(stream_key(31, 0, REWARD))
     x = np.array([law.draw(mean, stream.at(t)) for t in range(n)])
     # 4.9 standard errors: a chance of one in a million of a false alarm in each of the 28 cases.
     assert abs(x.mean() - mean) <= 4.9 * x.std(ddof=1) / math.sqrt(n) + 1e-12

@@ -296,7 +296,7 @@ def test_a_users_own_policy_compiles_and_is_not_stored(monkeypatch, tmp_path):
 
 
 def test_what_does_not_compile_is_said_in_one_paragraph_that_names_it():
-    with pytest.raises(TypeError, match=r"^Bent on Phased does not compile: ") as error:
+    with pytest.raises(TypeError, match=r"^test_simulate.py, line \d+: .* does not compile: ") as error:
         simulate(Bent(), FRESH, 1)
     assert "\n" not in str(error.value)
     assert "compiled=False" in str(error.value)

@@ -1,7 +1,8 @@
 """A live agent's policy as machine code: the same choices as interpreted, some microseconds sooner.
 
-Handing a tuple of arrays to compiled code costs more than a choice does, because every array is unpacked anew. So the state stays where it is, and a call hands over one address:
-that of a table of the arrays' addresses and lengths. `load` turns it back into the state inside compiled code."""
+Handing a tuple of arrays to compiled code costs more than a choice does, because every array is unpacked anew. So the
+state stays where it is, and a call hands over one address: that of a table of the arrays' addresses and lengths.
+`load` turns it back into the state inside compiled code."""
 
 from typing import Any
 
@@ -113,21 +114,20 @@ def choose_many(policy: Any, ref: Any, t: int, stream: Any, decision: int, out: 
 class LivePolicy:
     """A policy with its state, compiled; `state` holds the arrays themselves."""
 
-    def __init__(self, policy: Any, state: Any, key: int, n_arms: int) -> None:
+    def __init__(self, policy: Any, state: Any, key: int) -> None:
         kernel.prepare(policy)
         kernel.prepare(state)
         self.policy, self.state, self.key = policy, state, np.uint64(key)
         self._ref = StateRef(state)
-        self._stream = streams.ahead_stream(key, n_arms)
+        self._stream = streams.ahead_stream(key, max(len(array) for array in _arrays(state)))
         self._choose = self._entry(choose_once, types.int64, types.uint64, types.int64)
         self._learn = self._entry(learn_once, types.int64, types.int64, types.float64)
         room = np.empty(0, np.int64)
-        self._many = self._entry(
-            choose_many, types.int64, numba.typeof(self._stream), types.int64, numba.typeof(room)
-        )
+        self._many = self._entry(choose_many, types.int64, numba.typeof(self._stream), types.int64, numba.typeof(room))
 
     def _entry(self, function: Any, *kinds: Any) -> Any:
-        """The compiled function for just these types, past Numba's look at the arguments, which takes longer than all the rest."""
+        """The compiled function for just these types, past Numba's look at the arguments, which takes longer than all
+        the rest."""
         signature = (numba.typeof(self.policy), numba.typeof(self._ref), *kinds)
         dispatcher = cache.compiled(function, self.policy, self.state)
         dispatcher.compile(signature)
@@ -141,8 +141,9 @@ class LivePolicy:
         """Take in one reward."""
         self._learn(self.policy, self._ref, t, arm, reward)
 
-    def choose_many(self, t: int, decision: int, n: int) -> np.ndarray:
+    def choose_many(self, t: int, decision: int, n: int) -> list[int]:
         """The arms of n decisions without a reward between them."""
         out = np.empty(n, np.int64)
+        self._stream.filled[0] = -1
         self._many(self.policy, self._ref, t, self._stream, decision, out)
-        return out
+        return out.tolist()

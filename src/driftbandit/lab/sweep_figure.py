@@ -53,7 +53,7 @@ def save_curves(comparison: Comparison, grids: list[sweep.Grid], path: str | Pat
         for number, cell in enumerate(flat, len(grids)):
             style = look(number) | {"marker": None}
             axes.axhline(comparison.final[cell].mean(), **{k: style[k] for k in ("color", "linestyle")}, label=_short(comparison.cells[cell].policy))
-        axes.set_xlabel(_axis_name(name))
+        axes.set_xlabel(name)
         if _is_discount(name, values):
             axes.set_xscale("log")
             axes.invert_xaxis()
@@ -75,17 +75,23 @@ def save_curves(comparison: Comparison, grids: list[sweep.Grid], path: str | Pat
 def save_maps(comparison: Comparison, grids: list[sweep.Grid], path: str | Path) -> Path:
     """Heat maps of one policy over its first two swept parameters, one beside the other for the worlds.
 
-    Colour and number are regret above the best cell in per cent. A ring marks the best cell (chosen by half the runs), a
-    diamond the reference, if it is one of the cells. Further parameters are held at the best cell's values."""
+    Colour is regret, numbers are regret above the best cell in per cent. A ring marks the best cell (chosen by half the
+    runs); markers show where policies of the same kind that were not swept lie between the cells. Further parameters
+    are held at the best cell's values."""
 
     def draw(figure: Any) -> None:
         figure.suptitle(comparison.study.title or grids[0].policy, x=0.01, ha="left", fontsize=10.5)
         for place, grid in enumerate(grids, 1):
-            _map(figure, figure.add_subplot(1, len(grids), place), comparison, grid)
+            axes = figure.add_subplot(1, len(grids), place)
+            _map(figure, axes, comparison, grid)
+            _others(axes, comparison, grid)
+        handles, names = figure.axes[0].get_legend_handles_labels()
+        if handles:
+            figure.legend(handles, names, loc="outside lower left", ncols=len(names))
 
-    first, second = list(grids[0].axes.values())[:2]
+    _, second = list(grids[0].axes.values())[:2]
     width = max(4.4, 0.62 * max(len(list(g.axes.values())[0]) for g in grids) + 1.6)
-    return save_chart(draw, path, (width * len(grids), max(3.4, 0.36 * len(second) + 1.9)), dpi=130)
+    return save_chart(draw, path, (width * len(grids), max(3.4, 0.36 * len(second) + 2.2)), dpi=130)
 
 
 def _map(figure: Any, axes: Any, comparison: Comparison, grid: sweep.Grid) -> None:
@@ -108,7 +114,7 @@ def _map(figure: Any, axes: Any, comparison: Comparison, grid: sweep.Grid) -> No
         if np.isfinite(table[row, column]):
             above = 100.0 * (table[row, column] / base - 1.0) if base > 0 else 0.0
             shade = image.norm(table[row, column])
-            axes.text(column, row, _percent(above), ha="center", va="center", fontsize=7.5, color="white" if shade > 0.5 else "black")
+            axes.text(column, row, _percent(above), ha="center", va="center", fontsize=7, color="white" if shade > 0.5 else "black")
     if chosen:
         axes.plot(xs.index(centre[x_name]), ys.index(centre[y_name]), "o", ms=23, mfc="none", mec="#d55e00", mew=2)
     axes.set_xticks(range(len(xs)), [_value(x) for x in xs], rotation=45 if len(xs) > 8 else 0)
@@ -122,6 +128,21 @@ def _map(figure: Any, axes: Any, comparison: Comparison, grid: sweep.Grid) -> No
     bar.set_label(f"regret, mean of {comparison.study.runs} runs")
     bar.ax.yaxis.set_major_formatter(_thousands)
     bar.ax.yaxis.set_minor_formatter(_thousands)
+
+
+def _others(axes: Any, comparison: Comparison, grid: sweep.Grid) -> None:
+    """Policies of the same kind with parameters of their own, at their place on the map."""
+    here = [comparison.cells[number] for number in grid.numbers]
+    kind = type(here[0].cell.policy)
+    ends = [(name, values) for name, values in list(grid.axes.items())[:2]]
+    if not all(name in kind._fields and values == sorted(values) for name, values in ends):
+        return
+    for number, cell in enumerate(c for c in comparison.cells if c.world == here[0].world and not c.policy_values):
+        policy = cell.cell.policy
+        if isinstance(policy, kind) and all(values[0] <= getattr(policy, name) <= values[-1] for name, values in ends):
+            x, y = (np.interp(getattr(policy, name), values, range(len(values))) for name, values in ends)
+            marker = "D^svPX"[number % 6]
+            axes.plot(x, y, marker, ms=8, mfc="white", mec="black", mew=1.3, ls="", label=cell.label, alpha=0.9)
 
 
 def _number(comparison: Comparison, cell: Any) -> int:
@@ -155,6 +176,3 @@ def _is_discount(name: str, values: list[Any]) -> bool:
 def _forgetting(x: np.ndarray, name: str) -> np.ndarray:
     return 1.0 - x if _is_discount(name, x.tolist()) else x
 
-
-def _axis_name(name: str) -> str:
-    return name

@@ -56,10 +56,6 @@ def policy_for(label: str, parameters: str, world: Any, mu_max: float = 1.0) -> 
     """
     smooth = not hasattr(world, "phases")
     cls, sizes = _CLASSES[label], (world.horizon, 1 if smooth else world.phases, world.n_arms)
-    if label == "exp3s" and parameters == "text":
-        # The printed formula has a bracket in the wrong place and always gives 1, which is uniform play. The one it
-        # was taken from, with the paper's number of phases, is what the text means.
-        return cls.tuned(*sizes)
     made = getattr(cls, parameters)(*sizes, smooth=smooth)
     return made._replace(tau_max=mu_max / 5) if label == KNOWN else made
 

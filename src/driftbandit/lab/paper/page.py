@@ -92,11 +92,17 @@ def folded(summary: str, *content: str) -> Markup:
     return tag("details", tag("summary", summary), *content)
 
 
+def excerpt(few: str, summary: str, every: str) -> Markup:
+    """Some rows in sight and all of them folded away; printed, all of them alone."""
+    return joined([tag("div", few, class_="few"), folded(summary, every)])
+
+
 def picture(path: Path, alternative: str) -> Markup:
     """An SVG file inside the page, with its size, so that nothing moves when it appears."""
     svg = smaller(path.read_text(encoding="utf-8"))
     size = re.search(r"viewBox=.0 0 ([\d.]+) ([\d.]+)", svg)
-    room = f' width="{float(size[1]):.0f}" height="{float(size[2]):.0f}"' if size else ""
+    # matplotlib measures in points, browsers in pixels: 96 to the inch in place of 72.
+    room = f' width="{float(size[1]) * 4 / 3:.0f}" height="{float(size[2]) * 4 / 3:.0f}"' if size else ""
     data = "data:image/svg+xml," + urllib.parse.quote(svg, safe=" ='\"/:;,()-_.!*~@&+$?[]")
     return Markup(f'<img src="{html.escape(data)}" alt="{html.escape(alternative)}"{room}>')
 
@@ -181,7 +187,7 @@ caption { text-align: left; color: var(--soft); padding: 0 0 .4rem; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line); }
 thead th { border-bottom: 2px solid var(--ink); } tbody th { font-weight: 600; } tbody th a { font-weight: 400; }
 .number { text-align: right; white-space: nowrap; } th.number { white-space: normal; }
-figure { margin: 1rem 0; } figure img { display: block; width: 100%; height: auto; border: 1px solid var(--line); }
+figure { margin: 1rem 0; } figure img { display: block; max-width: 100%; height: auto; border: 1px solid var(--line); }
 figcaption { font-size: .875rem; color: var(--soft); margin-top: .5rem; }
 .verdict { white-space: nowrap; font-weight: 600; font-size: .875rem; padding: .05rem .45rem; border: 1.5px solid;
   border-radius: .25rem; }
@@ -193,15 +199,16 @@ details { margin: .5rem 0 1rem; } summary { cursor: pointer; font-size: .9rem; c
 @media (max-width: 40rem) {
   body { padding: 1rem .9rem 3rem; } h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; }
-  figure img { width: 44rem; max-width: none; } figcaption::before { content: "Swipe to see all of the figure. "; }
+  figure img { max-width: 44rem; } figcaption::before { content: "Swipe to see all of the figure. "; }
   .verdict { padding: .05rem .25rem; font-size: .8125rem; } th, td { padding-right: .5rem; }
 }
 @page { margin: 16mm 14mm; }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; } nav, .skip { display: none; }
   a { color: inherit; text-decoration: none; }
-  h2 { break-before: page; } h2.first { break-before: avoid; } h2, h3, caption, thead { break-after: avoid; }
-  figure, tr, .claim > p { break-inside: avoid; } figure img { width: 100%; max-width: 100%; }
+  #claims, #figures, #evidence { break-before: page; } h2, h3, caption, thead { break-after: avoid; }
+  .few { display: none; } h3 { break-inside: avoid; }
+  figure, tr, .claim > p { break-inside: avoid; } figure img { max-width: 100%; }
   .scroll { overflow: visible; } table { width: 100%; font-size: 8pt; } .number { white-space: normal; }
   summary { color: inherit; list-style: none; }
   details::details-content { content-visibility: visible; display: block; }

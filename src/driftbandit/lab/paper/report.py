@@ -3,6 +3,7 @@
 Everything on it comes from the run. The page needs no network and no file beside it; where it speaks of files of the
 output folder it links to them."""
 
+import csv
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -47,14 +48,14 @@ def write(run: Any, out: str | Path) -> Path:
         tag("header", tag("h1", title), tag("p", _lead(run), class_="lead"), _warnings(run), _contents(run)),
         tag(
             "main",
-            *_section("summary", "In short", _summary(run, decided), first=True),
-            *_section("setup", "What was run", _setup(run)),
-            *_section("claims", "The paper's claims", overview(run, decided)),
-            *_section("figures", "Figures and tables", figures(run, Path(out))),
-            *_section("disagreements", "Where text, theory and code disagree", disagreements(run)),
-            *_section("evidence", "The claims, statement by statement", details(decided), _unsettled()),
-            *_section("missing", "What is missing", _missing(run, decided)),
-            *_section("cite", "How to cite", _cite()),
+            _section("summary", "In short", _summary(run, decided)),
+            _section("setup", "What was run", _setup(run)),
+            _section("claims", "The paper's claims", overview(run, decided)),
+            _section("figures", "Figures and tables", figures(run, Path(out))),
+            _section("disagreements", "Where text, theory and code disagree", disagreements(run)),
+            _section("evidence", "The claims, statement by statement", details(decided), _unsettled()),
+            _section("missing", "What is missing", _missing(run, decided)),
+            _section("cite", "How to cite", _cite()),
             id="content",
         ),
     ]
@@ -63,9 +64,8 @@ def write(run: Any, out: str | Path) -> Path:
     return path
 
 
-def _section(name: str, title: str, *content: str, first: bool = False) -> list[Markup]:
-    heading = tag("h2", title, id=name, class_="first") if first else tag("h2", title, id=name)
-    return [tag("section", heading, *content, aria_labelledby=name)]
+def _section(name: str, title: str, *content: str) -> Markup:
+    return tag("section", tag("h2", title, id=name), *content, aria_labelledby=name)
 
 
 def _lead(run: Any) -> str:
@@ -111,8 +111,8 @@ def _summary(run: Any, decided: list[Verdict]) -> Markup:
     rows = [[heads[name], *(str(counts[name][kind]) for kind in kinds)] for name in sets]
     made = Table("How many of the paper's claims hold", ["claims decided with the", *kinds], rows, numbers=(1, 2, 3, 4))
     sentence = (
-        f"The paper's text makes {len(decided)} claims about its experiments that can be decided by computing. Each is "
-        "put into a precise statement; what became of vague words, and why, is said with each."
+        f"From what the paper says of its experiments {len(decided)} claims were made that computing can decide. What "
+        "became of vague words, and why, is said with each; a word with two fair readings gives two claims."
     )
     return joined([tag("p", sentence), table(made)])
 
@@ -148,6 +148,7 @@ def _setup(run: Any) -> Markup:
         ("Intervals", "95 %, Student's t over runs"),
         ("Simulated", f"{number(len(plan))} pieces of work, {number(rounds / 1e6)} million rounds"),
         ("Time", f"{_duration(run.seconds)} for {run.tally.computed} pieces; {run.tally.reused} were there already"),
+        *_effort(Path(options.out) / "summary.csv"),
         ("Machine", machine()),
         ("Versions", ", ".join(f"{name} {version}" for name, version in used.items())),
         ("Source", f"digest {source_digest()}"),
@@ -162,6 +163,17 @@ def _setup(run: Any) -> Markup:
         " every figure as SVG, PNG and PDF.",
     )
     return joined([facts(rows), tag("p", *files)])
+
+
+def _effort(path: Path) -> list[tuple[str, str]]:
+    """How long the figures' simulations took, whenever they were made; one that serves two parameter sets counts once."""
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
+    except OSError:
+        return []
+    each = {(line["item"], line["policy"], line["gap"], line["regret_mean"]): line["seconds"] for line in lines}
+    return [("Computing", f"{_duration(sum(map(float, each.values())))} of one core for the figures, compiling apart")]
 
 
 def _duration(seconds: float) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from driftbandit.lab.paper.claims import Verdict
 from driftbandit.lab.paper.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED, Decided, Decision
-from driftbandit.lab.paper.page import Markup, Table, folded, joined, table, tag, typeset
+from driftbandit.lab.paper.page import Markup, Table, excerpt, joined, table, tag, typeset
 
 SIGNS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_RUN: "–"}
 NAMES = {"text": "Text", "code": "Code", "worlds": "Any parameters"}
@@ -84,7 +84,7 @@ def _numbers(caption: str, decision: Decision) -> Markup:
     if len(rows) <= _SHOWN:
         return few
     every = table(Table(f"{caption} All statements", head, rows, numbers=(2,)))
-    return joined([few, folded(f"All {len(rows)} statements", every)])
+    return excerpt(few, f"All {len(rows)} statements", every)
 
 
 def _interval(part: Decided) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.lab.paper.item import Item
-from driftbandit.lab.paper.page import Markup, Table, folded, joined, picture, table, tag, typeset
+from driftbandit.lab.paper.page import Markup, Table, excerpt, folded, joined, picture, table, tag, typeset
 from driftbandit.lab.paper.picture import NAMES, PANELS
 from driftbandit.lab.paper.report_claims import number, spread
 from driftbandit.lab.result import t_interval
@@ -107,7 +107,7 @@ def _gap_table(run: Any, item: Item) -> Markup:
     caption = f"Regret at the end by gap: mean of {run.options.runs} runs ± half of the 95 % interval"
     few = table(Table(caption, head, [rows[gap] for gap in pick], numbers=right))
     every = table(Table(f"{caption}, all gaps", head, list(rows.values()), numbers=right))
-    return joined([few, folded(f"All {len(item.gaps)} gaps", every)])
+    return excerpt(few, f"All {len(item.gaps)} gaps", every)
 
 
 def _parameters(run: Any, item: Item) -> Markup:
