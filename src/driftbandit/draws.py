@@ -223,7 +223,7 @@ class Draws(NamedTuple):
         v = unit_above_zero(bits(self.key, BETAS + 4 * arm + 3))
         return x, y, u, v
 
-    def beta(self, a: float, b: float, slot: int) -> float:
+    def beta(self, a: float, b: float, slot: int) -> Any:
         """A Beta(a, b) draw of this slot."""
         x, y, u, v = self.beta_material(slot)
         return beta_from(self, a, b, slot, x, y, u, v)
@@ -251,7 +251,7 @@ def gamma_retry(rng: Any, d: float, which: int) -> Any:
 
 
 @compilable
-def beta_from(rng: Any, a: float, b: float, arm: int, x: float, y: float, u: float, v: float) -> float:
+def beta_from(rng: Any, a: float, b: float, arm: int, x: float, y: float, u: float, v: float) -> Any:
     """A Beta(a, b) draw as G(a) / (G(a) + G(b)), starting from ready material and retrying where refused.
 
     Below 1 a shape is raised by 1 and the gamma is multiplied by U**(1/shape), which for tiny shapes underflows; the

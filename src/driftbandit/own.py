@@ -109,9 +109,10 @@ def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {message}"
 
 
-def sources(module: str) -> list[Path]:
-    """The user's files a module of theirs depends on: its own, and those of the modules it takes names from."""
-    found: dict[str, Path] = {}
+def texts(module: str) -> list[tuple[str, bytes]]:
+    """Name and text of the user's files a module of theirs depends on: its own as it was when loaded, and those of the
+    modules it takes names from."""
+    found: dict[str, tuple[str, bytes]] = {}
     todo = [module]
     while todo:
         name = todo.pop()
@@ -119,7 +120,7 @@ def sources(module: str) -> list[Path]:
         file = getattr(loaded, "__file__", None)
         if loaded is None or file is None or name in found or not is_own_file(file):
             continue
-        found[name] = Path(file)
+        found[name] = (os.path.basename(file), _files[name][1] if name in _files else Path(file).read_bytes())
         for value in vars(loaded).values():
             todo.append(value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or "")
     return sorted(found.values())

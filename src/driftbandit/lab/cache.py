@@ -33,30 +33,34 @@ _IMPORT = re.compile(r"^\s*(?:from|import) (driftbandit\.[\w.]+)", re.MULTILINE)
 
 
 def sources(classes: Iterable[type]) -> list[Path]:
-    """The files whose change could change the compiled loop: the engine's, the classes' own, and what those take from
-    the package."""
+    """The package's files whose change could change the compiled loop: the engine's, the classes' own, and what those
+    take from the package."""
     modules = {module.__name__ for module in (draws, numerics, loop, kernel, rows, streams)}
+    seen: set[str] = set()
     todo = [cls.__module__ for cls in classes]
     while todo:
         name = todo.pop()
-        if name in modules or not name.startswith(("driftbandit.", own.PREFIX)):
+        if name in modules | seen or not name.startswith(("driftbandit.", own.PREFIX)):
             continue
-        modules.add(name)
-        # Not by looking at the module's values: a number taken from another module does not say where it is from.
+        (seen if name.startswith(own.PREFIX) else modules).add(name)
+        # From the text, not from the module's values: a number taken from elsewhere does not say where it is from.
         text = Path(str(sys.modules[name].__file__)).read_text()
         todo.extend(found for found in _IMPORT.findall(text) if found in sys.modules)
-    users = {path for name in modules if name.startswith(own.PREFIX) for path in own.sources(name)}
-    return sorted({Path(str(sys.modules[name].__file__)) for name in modules} | users)
+    return sorted(Path(str(sys.modules[name].__file__)) for name in modules)
 
 
 @lru_cache(maxsize=1024)
 def source_digest(classes: frozenset[type]) -> str:
-    """A digest of those files and of the compilers' versions: another digest, another place in the cache.
+    """A digest of those files, of the user's own and of the compilers' versions: another digest, another place in the
+    cache.
 
     Taken once a process: what is compiled is what was imported, also if a file changes meanwhile."""
     digest = hashlib.sha256()
-    for path in sources(classes):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    texts = [(path.name, path.read_bytes()) for path in sources(classes)]
+    for module in sorted({cls.__module__ for cls in classes if cls.__module__.startswith(own.PREFIX)}):
+        texts += own.texts(module)
+    for name, text in texts:
+        digest.update(name.encode() + b"\0" + text)
     digest.update(f"{numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
     return digest.hexdigest()[:16]
 

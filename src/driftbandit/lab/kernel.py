@@ -208,10 +208,25 @@ def explain(error: Exception, policy: Any, environment: Any) -> str:
         arrow = next((number for number in range(at, len(lines)) if set(lines[number]) == {"^"}), at + 1)
         code = f": `{lines[arrow - 1]}`" if arrow > at + 1 else ""
         place = f"{os.path.basename(match[1])}, line {match[2]}{code}" if match else place
+    else:
+        place = _line_of(re.search(r"name '(\w+)' is not defined", cause), policy, environment) or place
     return (
         f"{place} does not compile: {cause.rstrip('.:')}. Methods of a policy or world may use numbers, arrays, loops, "
         "`math` and functions marked `compilable`; simulate(..., compiled=False) runs it interpreted meanwhile."
     )
+
+
+def _line_of(missing: re.Match[str] | None, *tuples: Any) -> str:
+    """Where a name stands that does not exist: the one mistake for which the compiler tells no line."""
+    for cls in (type(value) for value in tuples if missing):
+        try:
+            lines, first = inspect.getsourcelines(cls)
+        except (OSError, TypeError):
+            continue
+        for number, line in enumerate(lines, first):
+            if missing and re.search(rf"\b{missing[1]}\b", line):
+                return f"{os.path.basename(inspect.getsourcefile(cls) or '')}, line {number}: `{line.strip()}`"
+    return ""
 
 
 _FILE = re.compile(r'File "([^"]+)", line (\d+)')

@@ -72,8 +72,8 @@ def _class_digest(cls: type) -> str:
     if cls.__module__.split(".")[0] == "driftbandit":
         return name
     try:
-        files = own.sources(cls.__module__) or [Path(inspect.getsourcefile(cls) or "")]
-        source = b"\0".join(path.read_bytes() for path in files)
+        files = own.texts(cls.__module__) or [("", Path(inspect.getsourcefile(cls) or "").read_bytes())]
+        source = b"\0".join(text for _, text in files)
     except (OSError, TypeError):
         source = uuid.uuid4().bytes  # a class without a file may have changed: never reuse
     return f"{cls.__qualname__}:{hashlib.sha256(source).hexdigest()}"

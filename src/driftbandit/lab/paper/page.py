@@ -201,6 +201,7 @@ details { margin: .5rem 0 1rem; } summary { cursor: pointer; font-size: .9rem; c
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; }
   figure img { max-width: 44rem; } figcaption::before { content: "Swipe to see all of the figure. "; }
   .verdict { padding: .05rem .25rem; font-size: .8125rem; } th, td { padding-right: .5rem; }
+  td:not(.number):not(:has(.verdict)) { min-width: 8rem; }
 }
 @page { margin: 16mm 14mm; }
 @media print {

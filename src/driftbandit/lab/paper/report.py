@@ -166,7 +166,7 @@ def _setup(run: Any) -> Markup:
 
 
 def _effort(path: Path) -> list[tuple[str, str]]:
-    """How long the figures' simulations took, whenever they were made; one that serves two parameter sets counts once."""
+    """How long the figures' simulations took, whenever they were made; one shared by two parameter sets counts once."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             lines = list(csv.DictReader(file))

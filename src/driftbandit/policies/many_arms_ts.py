@@ -1,0 +1,206 @@
+"""DS-TS for hundreds or thousands of arms: the same law of choices, without sampling every arm."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.chances import NormalBelief
+from driftbandit.core import checked, described, within
+from driftbandit.forgetting import DISCOUNT, Forgetting
+from driftbandit.numerics import compilable
+
+_JUMPS, _TAILS = 1000, 1_000_000  # first slots of the numbers that decide jumps and that draw from a normal's tail
+
+
+class ManyArmsState(NamedTuple):
+    """What is known of each arm, and the arms in two groups: a few sharp ones, and all the others in order of their
+    means."""
+
+    pulls: Any  # discounted number of pulls: now for sharp arms, at round `touched` for the others
+    touched: Any  # when `pulls` of an arm that is not sharp was right
+    mean: Any  # discounted average reward
+    sharp: Any  # the arms whose spread is below tau_max, in the first n_sharp entries
+    order: Any  # the other arms by falling mean, in the first K - n_sharp entries
+    place: Any  # where an arm stands in its group
+    n_sharp: Any  # length 1
+
+
+@compilable
+def upper_tail(z: float) -> float:
+    """The probability that a standard normal exceeds z."""
+    return 0.5 * math.erfc(z * 0.7071067811865476)
+
+
+@compilable
+def normal_above(floor: float, rng: Any, first: int) -> Any:
+    """A standard normal known to exceed `floor`: drawn until it does where that is likely, else by Robert's exponential
+    proposal (1995)."""
+    if floor < 0.4:
+        for attempt in range(1000):
+            z = rng.normal(first + attempt)
+            if z > floor:
+                return z
+        return floor
+    rate = 0.5 * (floor + math.sqrt(floor * floor + 4.0))
+    z = floor
+    for attempt in range(1000):
+        z = floor - math.log(1.0 - rng.uniform(first + 2 * attempt)) / rate
+        if rng.uniform(first + 2 * attempt + 1) <= math.exp(-0.5 * (z - rate) * (z - rate)):
+            return z
+    return z
+
+
+@compilable
+def stand(order: Any, place: Any, mean: Any, arm: int, count: int) -> None:
+    """Move an arm that stands somewhere among the first `count` of `order` to where its mean belongs."""
+    i = place[arm]
+    while i > 0 and mean[order[i - 1]] < mean[arm]:
+        order[i] = order[i - 1]
+        place[order[i]] = i
+        i -= 1
+    while i < count - 1 and mean[order[i + 1]] > mean[arm]:
+        order[i] = order[i + 1]
+        place[order[i]] = i
+        i += 1
+    order[i] = arm
+    place[arm] = i
+
+
+@described(
+    short="ds-ts-many",
+    forgets="discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max",
+    knows="how often the world changes, to set gamma; the largest mean, to set tau_max",
+    cost="about O(log K)",
+    reference="Qi, Wang, Zhu 2023; skipping: this project",
+)
+@checked
+class ManyArmsTS(NamedTuple):
+    """DS-TS with the same distribution of choices as `DiscountedTS`, at a cost that hardly grows with the number of
+    arms.
+
+    Nearly all arms have the largest spread, tau_max, so only their means differ. Kept in order of those, an arm's
+    chance to beat the best sample so far falls along the line. Instead of sampling arm after arm, we jump: the next
+    arm that *might* win is a geometric number of places on, and it does win with the exact ratio of the two tail
+    probabilities. Its sample is then drawn from the normal's tail, and the search goes on with that as the mark to
+    beat. The arms with a smaller spread are at most tau_max**2 / (1 - gamma) in number and are sampled one by one.
+
+    Use it from about 50 arms on. It draws other random numbers than `DiscountedTS`, so a run is another run; the law
+    is the same (`tests/policies/test_many_arms_ts.py`). `tuned` and `half_life` as there.
+
+    Reference: Qi, Wang and Zhu 2023, Algorithm 1; the skipping is this project's."""
+
+    gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
+    tau_max: Annotated[float, within("> 0")] = 0.2  # largest standard deviation of a sample
+
+    def init(self, n_arms: int) -> ManyArmsState:
+        """Nothing known: all arms in line with mean 0."""
+        line = np.arange(n_arms)
+        return ManyArmsState(
+            np.zeros(n_arms),
+            np.zeros(n_arms, np.int64),
+            np.zeros(n_arms),
+            np.zeros(n_arms, np.int64),
+            line.copy(),
+            line.copy(),
+            np.zeros(1, np.int64),
+        )
+
+    def choose(self, state: ManyArmsState, t: int, rng: Any) -> int:
+        """Sample the sharp arms, then jump along the line of the others."""
+        best = -math.inf
+        winner = -1
+        n_sharp = state.n_sharp[0]
+        for i in range(n_sharp):
+            arm = state.sharp[i]
+            value = state.mean[arm] + rng.normal(i) / math.sqrt(state.pulls[arm])
+            if value > best:
+                best = value
+                winner = arm
+        count = len(state.mean) - n_sharp
+        i = 0
+        step = 0
+        while i < count:
+            bound = upper_tail(
+                (best - state.mean[state.order[i]]) / self.tau_max
+            )  # no arm further on has a larger chance
+            if bound < 1e-300:
+                break
+            if bound < 1.0:
+                jump = math.log(1.0 - rng.uniform(_JUMPS + 2 * step)) / math.log1p(-bound)
+                if jump >= count - i:
+                    break
+                i += int(jump)
+            arm = state.order[i]
+            floor = (best - state.mean[arm]) / self.tau_max
+            if rng.uniform(_JUMPS + 2 * step + 1) * bound < upper_tail(floor):
+                best = state.mean[arm] + self.tau_max * normal_above(floor, rng, _TAILS + 2000 * step)
+                winner = arm
+            i += 1
+            step += 1
+        return winner
+
+    def learn(self, state: ManyArmsState, t: int, arm: int, reward: float) -> None:
+        """Discount the sharp arms, add the reward, and move whoever became sharp or stopped being so."""
+        pulls, mean, sharp, place = state.pulls, state.mean, state.sharp, state.place
+        n_arms = len(mean)
+        least = 1.0 / (self.tau_max * self.tau_max)  # an arm with more pulls than this is sharp
+        i = state.n_sharp[0] - 1
+        was_sharp = False
+        while i >= 0:
+            other = sharp[i]
+            pulls[other] *= self.gamma
+            if other == arm:
+                was_sharp = True
+            elif pulls[other] <= least:
+                self.blunt(state, other, t)
+            i -= 1
+        if not was_sharp:
+            pulls[arm] *= self.gamma ** (t - state.touched[arm])
+        pulls[arm] += 1.0
+        mean[arm] += (reward - mean[arm]) / pulls[arm]
+        if pulls[arm] > least:
+            if not was_sharp:
+                # Out of the line: everybody behind moves up one place.
+                count = n_arms - state.n_sharp[0]
+                for j in range(place[arm], count - 1):
+                    state.order[j] = state.order[j + 1]
+                    place[state.order[j]] = j
+                place[arm] = state.n_sharp[0]
+                sharp[place[arm]] = arm
+                state.n_sharp[0] += 1
+        elif was_sharp:
+            self.blunt(state, arm, t)
+        else:
+            state.touched[arm] = t
+            stand(state.order, place, mean, arm, n_arms - state.n_sharp[0])
+
+    def blunt(self, state: ManyArmsState, arm: int, t: int) -> None:
+        """Move an arm from the sharp ones to its place in the line."""
+        last = state.sharp[state.n_sharp[0] - 1]
+        state.sharp[state.place[arm]] = last
+        state.place[last] = state.place[arm]
+        state.n_sharp[0] -= 1
+        count = len(state.mean) - state.n_sharp[0]
+        state.order[count - 1] = arm
+        state.place[arm] = count - 1
+        state.touched[arm] = t
+        stand(state.order, state.place, state.mean, arm, count)
+
+    def belief(self, state: ManyArmsState) -> NormalBelief:
+        """The distributions the next samples come from."""
+        spread = np.full(len(state.mean), self.tau_max)
+        for i in range(int(state.n_sharp[0])):
+            arm = int(state.sharp[i])
+            spread[arm] = 1.0 / math.sqrt(state.pulls[arm])
+        return NormalBelief(np.array(state.mean, np.float64), spread)
+
+    @classmethod
+    def half_life(cls, rounds: float, tau_max: float = 0.2) -> "ManyArmsTS":
+        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
+        return cls(Forgetting.half_life(rounds).gamma, tau_max)
+
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int = 0, tau_max: float = 0.2) -> "ManyArmsTS":
+        """Corollary 1, for abrupt changes: gamma = 1 - sqrt(phases / horizon)."""
+        return cls(Forgetting.tuned(horizon, phases).gamma, tau_max)
