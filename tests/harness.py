@@ -69,11 +69,14 @@ def play_twin(twin: Any, rounds: int, reward: Reward, seed: int) -> list[int]:
     return arms
 
 
-def assert_same_as_twin(policy: Any, n_arms: int, rounds: int, seed: int, world: str = "abrupt", kind: str = "binary") -> None:
+def assert_same_as_twin(
+    policy: Any, n_arms: int, rounds: int, seed: int, world: str = "abrupt", kind: str = "binary"
+) -> None:
     """The fast policy and its twin choose the same arm in every round."""
     means = (abrupt_means if world == "abrupt" else smooth_means)(n_arms, rounds, seed)
     reward = rewards(means, kind, seed)
     twin = TWINS[type(policy).__name__](n_arms, **policy._asdict())
     fast, slow = play(policy, n_arms, rounds, reward, seed), play_twin(twin, rounds, reward, seed)
     differ = [t for t in range(rounds) if fast[t] != slow[t]]
-    assert not differ, f"{policy!r}, K={n_arms}, seed {seed}, {world}, {kind}: round {differ[0]} of {rounds}: {fast[differ[0]]} against {slow[differ[0]]}"
+    where = f"{policy!r}, K={n_arms}, seed {seed}, {world}, {kind}"
+    assert not differ, f"{where}: round {differ[0]} of {rounds}: {fast[differ[0]]} against {slow[differ[0]]}"

@@ -3,10 +3,9 @@ named."""
 
 import json
 import math
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 
 from driftbandit import Agent
@@ -41,7 +40,7 @@ def make(name: str) -> Any:
     return policies()[name](**given)
 
 
-@lru_cache(maxsize=None)
+@cache
 def played(name: str) -> Any:
     """The simulator's trajectories, compiled."""
     return simulate(make(name), WORLD, runs=2, seed=3, trajectories=True, pulls=True, checkpoints=20)

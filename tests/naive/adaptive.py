@@ -73,7 +73,7 @@ class NaiveAdSwitch:
                 i += 1
         owing = {arm for arm, _ in self.new} | {arm for arm in range(self.n_arms) if self.owed[arm]}
         candidates = [arm for arm in range(self.n_arms) if arm in self.good or arm in owing]
-        last = {arm: -1 for arm in range(self.n_arms)}
+        last = dict.fromkeys(range(self.n_arms), -1)
         for s, (arm, _) in enumerate(self.played):
             last[arm] = s
         return min(candidates, key=lambda arm: last[arm])  # the first of equals: the lowest index

@@ -43,9 +43,11 @@ def sources(classes: Iterable[type]) -> list[Path]:
         if name in modules | seen or not name.startswith(("driftbandit.", own.PREFIX)):
             continue
         (seen if name.startswith(own.PREFIX) else modules).add(name)
-        # From the text, not from the module's values: a number taken from elsewhere does not say where it is from.
-        text = Path(str(sys.modules[name].__file__)).read_text()
-        todo.extend(found for found in _IMPORT.findall(text) if found in sys.modules)
+        todo.extend(getattr(value, "__module__", None) or "" for value in vars(sys.modules[name]).values())
+        if name in modules:
+            # From the text too: a number taken from another module does not say where it is from.
+            text = Path(str(sys.modules[name].__file__)).read_text()
+            todo.extend(found for found in _IMPORT.findall(text) if found in sys.modules)
     return sorted(Path(str(sys.modules[name].__file__)) for name in modules)
 
 
