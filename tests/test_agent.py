@@ -635,3 +635,29 @@ def test_the_simulator_can_play_the_agents_own_world_too():
         wins += arm == world.best_arm(t)
         agent.learn(arm, float(luck.random() < world.mean(t, arm)))
     assert wins > 350
+
+
+def test_a_snapshot_whose_numbers_were_altered_is_refused():
+    agent = Agent(DiscountedTS(gamma=0.9), 2, seed=1)
+    agent.learn(0, 1.0)
+    data = json.loads(agent.snapshot())
+    data["state"]["pulls"][0] = -5.0
+    with pytest.raises(ValueError, match="checksum"):
+        Agent.restore(json.dumps(data))
+
+
+@pytest.mark.parametrize("n_arms", [2, 11])
+def test_a_compiled_agent_chooses_as_an_interpreted_one_alone_and_in_batches(n_arms):
+    plain, fast = (Agent(DiscountedTS(gamma=0.9), n_arms, seed=5, compiled=compiled) for compiled in (False, True))
+    for t in range(300):
+        arm = plain.choose()
+        assert fast.choose() == arm
+        for agent in (plain, fast):
+            agent.learn(arm, float(t % 3 == 0))
+    assert plain.choose(50) == fast.choose(50)
+    for agent in (plain, fast):
+        agent.add_arm("new")
+    assert plain.choose(50) == fast.choose(50)
+    assert plain.choose(available=[0, "new"]) == fast.choose(available=[0, "new"])
+    assert plain.snapshot() == fast.snapshot()
+    assert Agent.restore(fast.snapshot(), compiled=True).choose(20) == plain.choose(20)

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import hashlib
 import importlib.util
 import json
 import math
@@ -13,6 +14,16 @@ from typing import Any
 import numpy as np
 
 import driftbandit
+from driftbandit.arms import (
+    arm_names,
+    checked_count,
+    checked_range,
+    checked_seed,
+    from_json_arm,
+    listed,
+    no_number,
+    to_json_arm,
+)
 from driftbandit.chances import chance_of_largest
 from driftbandit.core import Policy
 from driftbandit.draws import POLICY, Stream, stream_key
@@ -64,8 +75,8 @@ class Agent:
     ) -> None:
         if isinstance(policy, type) or not isinstance(policy, Policy):
             raise TypeError(f"Agent needs a policy such as DiscountedTS(gamma=0.99); got {policy!r:.60}.")
-        names = _arm_names(arms)
-        low, high = _range(reward_range)
+        names = arm_names(arms)
+        low, high = checked_range(reward_range)
         if outside not in ("refuse", "clip", "allow"):
             raise ValueError(f'outside is "refuse", "clip" or "allow"; got {outside!r}.')
         self.policy, self.outside, self.reward_range = policy, outside, (low, high)
@@ -76,7 +87,7 @@ class Agent:
         self._slot = {name: slot for slot, name in enumerate(names)}
         self._removed: set[int] = set()
         self._compiled = compiled
-        key = int.from_bytes(os.urandom(8), "little") if seed is None else stream_key(_seed(seed), 0, POLICY)
+        key = int.from_bytes(os.urandom(8), "little") if seed is None else stream_key(checked_seed(seed), 0, POLICY)
         self._stream = Stream(key)  # for what the agent itself decides by chance: ties between available arms
         self._play(policy.init(len(names)))
         self._lock = threading.RLock()
@@ -122,7 +133,7 @@ class Agent:
                     raise ValueError(
                         f"Arm {arm!r:.60} was removed and its name stays taken; add it under another name."
                     )
-            names = _arm_names([*self._arms, arm])
+            names = arm_names([*self._arms, arm])
             self._play(grown(to_lists(self._state), self.policy, len(self._arms)), len(names))
             self._arms = names
             self._slot[arm] = len(names) - 1
@@ -156,23 +167,21 @@ class Agent:
     def snapshot(self) -> str:
         """Everything the agent is, as JSON text: policy, arms, state, stream, clock."""
         with self._lock:
-            return json.dumps(
-                {
-                    "format": FORMAT,
-                    "driftbandit": driftbandit.__version__,
-                    "policy": repr(self.policy),
-                    "arms": [_to_json_arm(arm) for arm in self._arms],
-                    "removed": sorted(self._removed),
-                    "reward_range": list(self.reward_range),
-                    "outside": self.outside,
-                    "clipped": self.clipped,
-                    "rewards_learnt": self.rewards_learnt,
-                    "decisions": self.decisions,
-                    "key": str(self._stream.key),
-                    "state": to_plain(to_lists(self._state)),
-                },
-                allow_nan=False,
-            )
+            data = {
+                "format": FORMAT,
+                "driftbandit": driftbandit.__version__,
+                "policy": repr(self.policy),
+                "arms": [to_json_arm(arm) for arm in self._arms],
+                "removed": sorted(self._removed),
+                "reward_range": list(self.reward_range),
+                "outside": self.outside,
+                "clipped": self.clipped,
+                "rewards_learnt": self.rewards_learnt,
+                "decisions": self.decisions,
+                "key": str(self._stream.key),
+                "state": to_plain(to_lists(self._state)),
+            }
+            return json.dumps({**data, "check": checksum(data)}, allow_nan=False)
 
     @classmethod
     def restore(cls, text: str, policies: Mapping[str, type] | None = None, compiled: bool = False) -> "Agent":
@@ -181,7 +190,7 @@ class Agent:
         from driftbandit.spec import parse
 
         try:
-            data = json.loads(text, parse_constant=_no_number)
+            data = json.loads(text, parse_constant=no_number)
             version = data["format"]
         except (ValueError, TypeError, KeyError, RecursionError):
             raise ValueError(
@@ -196,20 +205,22 @@ class Agent:
             policy = parse(data["policy"], extra=dict(policies or {}))
             agent = cls(
                 policy,
-                [_from_json_arm(arm) for arm in data["arms"]],
+                [from_json_arm(arm) for arm in data["arms"]],
                 seed=0,
                 reward_range=tuple(data["reward_range"]),
                 outside=data["outside"],
             )
-            agent._stream = Stream(_count(int(data["key"]), 1 << 64))
+            agent._stream = Stream(checked_count(int(data["key"]), 1 << 64))
             agent._compiled = compiled
             agent._play(from_plain(data["state"], policy.init(len(agent._arms))))
-            agent._removed = {_count(slot, len(agent._arms)) for slot in data["removed"]}
+            agent._removed = {checked_count(slot, len(agent._arms)) for slot in data["removed"]}
             if len(agent._removed) == len(agent._arms):
                 raise ValueError("every arm is removed.")
             agent.clipped, agent.rewards_learnt, agent.decisions = (
-                _count(data[name], _FAR) for name in ("clipped", "rewards_learnt", "decisions")
+                checked_count(data[name], _FAR) for name in ("clipped", "rewards_learnt", "decisions")
             )
+            if data.get("check", checksum(data)) != checksum(data):
+                raise ValueError("its checksum does not match what it holds.")
         except (KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
             detail = f"{error.args[0]!r} is missing." if isinstance(error, KeyError) else f"{error!s:.200}"
             raise ValueError(f"This snapshot is damaged and was not restored: {detail}") from None
@@ -309,7 +320,7 @@ class Agent:
             slot = None
         if slot is None or slot in self._removed:
             what = "was removed" if slot is not None else "is unknown"
-            raise ValueError(f"Arm {arm!r} {what}; the arms are {_listed(self.arms)}.")
+            raise ValueError(f"Arm {arm!r} {what}; the arms are {listed(self.arms)}.")
         return slot
 
     def _scaled(self, reward: Any) -> tuple[float, int]:
@@ -332,73 +343,10 @@ class Agent:
         return (value - low) / (high - low), clipped
 
     def __repr__(self) -> str:
-        return f"Agent({self.policy!r}, arms={_listed(self.arms)}, rewards_learnt={self.rewards_learnt})"
+        return f"Agent({self.policy!r}, arms={listed(self.arms)}, rewards_learnt={self.rewards_learnt})"
 
 
-def _arm_names(arms: int | Iterable[Hashable]) -> list[Hashable]:
-    if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
-        names: list[Hashable] = list(range(arms))
-    elif isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise ValueError(f"arms is a list of names or a number of arms; got {arms!r}.")
-    else:
-        names = list(arms)
-    if not names:
-        raise ValueError("An agent needs at least one arm; got none.")
-    try:
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"Arms need distinct names; {twice!r} occurs more than once.")
-    except TypeError:
-        raise ValueError("Arms need hashable names such as texts, numbers or tuples of them.") from None
-    return names
-
-
-def _range(reward_range: Any) -> tuple[float, float]:
-    try:
-        low, high = (math.nan if isinstance(value, str | bytes) else float(value) for value in reward_range)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"reward_range is a pair (low, high) of numbers; got {reward_range!r}.") from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(f"reward_range needs finite low < high; got ({low:g}, {high:g}).")
-    return low, high
-
-
-def _seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"A seed is a whole number of 0 or more, or None; got {seed!r}.")
-    return int(seed)
-
-
-def _count(value: Any, limit: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
-        raise ValueError(f"{value!r:.40} stands where a number from 0 to {limit - 1} should.")
-    return value
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON.")  # Python's reader takes NaN and Infinity, our snapshots never hold them
-
-
-def _listed(arms: list[Hashable]) -> str:
-    shown = ", ".join(repr(arm) for arm in arms[:8])
-    return f"[{shown}{', ...' if len(arms) > 8 else ''}]"
-
-
-def _to_json_arm(arm: Hashable) -> Any:
-    """Names that JSON keeps as they are stay so; tuples are marked. Anything else cannot come back the same and is
-    refused."""
-    if arm is None or isinstance(arm, str | bool | int) or (isinstance(arm, float) and math.isfinite(arm)):
-        return arm
-    if isinstance(arm, tuple):
-        return {"tuple": [_to_json_arm(part) for part in arm]}
-    raise ValueError(
-        f"Arm {arm!r} cannot be written as JSON; a snapshot needs names that are texts, numbers or tuples of them."
-    )
-
-
-def _from_json_arm(arm: Any) -> Hashable:
-    if isinstance(arm, dict):
-        return tuple(_from_json_arm(part) for part in arm["tuple"])
-    if isinstance(arm, list):
-        raise ValueError("an arm is a list")
-    return arm  # type: ignore[no-any-return]
+def checksum(data: dict[str, Any]) -> str:
+    """A digest of everything in a snapshot but itself, however the JSON is laid out: altered numbers are noticed."""
+    rest = {name: value for name, value in data.items() if name != "check"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, allow_nan=False).encode()).hexdigest()[:16]

@@ -61,7 +61,7 @@ class AheadDraws(NamedTuple):
         """As `Draws.spare`."""
         return Draws(self.key).spare(attempt)
 
-    def beta(self, a: float, b: float, slot: int) -> float:
+    def beta(self, a: float, b: float, slot: int) -> Any:
         """As `Draws.beta`."""
         return Draws(self.key).beta(a, b, slot)
 

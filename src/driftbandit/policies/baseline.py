@@ -13,14 +13,14 @@ from driftbandit.numerics import argmax_fair
 class UniformState(NamedTuple):
     """The same chance for every arm."""
 
-    chances: Any
+    chances: Any  # scratch: written by every choice, since arms may have been added
 
 
 @described(
     short="uniform",
     forgets="learns nothing",
     knows="nothing",
-    cost="O(1)",
+    cost="O(K)",
     reference="-",
 )
 @checked
@@ -36,7 +36,10 @@ class Uniform(NamedTuple):
 
     def choose(self, state: UniformState, t: int, rng: Any) -> Any:
         """Any arm."""
-        return int(rng.uniform(0) * len(state.chances))
+        n_arms = len(state.chances)
+        for arm in range(n_arms):
+            state.chances[arm] = 1.0 / n_arms
+        return int(rng.uniform(0) * n_arms)
 
     def learn(self, state: UniformState, t: int, arm: Any, reward: Any) -> None:
         """Nothing."""

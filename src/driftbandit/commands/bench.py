@@ -1,0 +1,60 @@
+"""`driftbandit bench`: how fast everything is on this machine, beside plain NumPy, plain C and other libraries."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from driftbandit.commands._shared import add_example, need_lab, print_table
+
+_EXAMPLES = """\
+  driftbandit bench
+      every policy with 5, 10, 30 and 100 arms, and where the time goes; some minutes
+  driftbandit bench --quick
+      the policies of the paper only, under a minute
+  driftbandit bench --peers --out docs/speed
+      other libraries too, installed into environments of their own; writes speed.json, table.md, speed.svg, speed.png
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command to argparse."""
+    parser = add_example(
+        subparsers, "bench", "measure speed on this machine, beside plain NumPy, C and libraries", _EXAMPLES
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer policies, shorter runs: a look, not a figure to quote"
+    )
+    parser.add_argument(
+        "--peers", action="store_true", help="install other libraries with pip and measure them as well"
+    )
+    parser.add_argument("--out", default="build/bench", metavar="DIR", help="where to write (default: build/bench)")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Measure, print, write."""
+    need_lab("numba", "scipy", "matplotlib")
+    from driftbandit.lab.bench import figure, machine, peers, report, workload
+    from driftbandit.lab.output import replacing, writable
+
+    out = Path(args.out)
+    writable(out / "speed.json")
+    scale = workload.QUICK if args.quick else workload.FULL
+    data = report.measure(scale, peers.default_place() if args.peers else None, _say)
+    print(machine.sentence(data["machine"]))
+    for table in report.tables(data):
+        print(f"\n{table.title}: {table.about}")
+        print_table(table.head, table.rows)
+    for name, text in (("speed.json", json.dumps(data, indent=1) + "\n"), ("table.md", report.markdown(data))):
+        with replacing(out / name) as draft:
+            draft.write_text(text, encoding="utf-8")
+    for ending in ("svg", "png"):
+        figure.save(data, out / f"speed.{ending}")
+    print(f"\n{data['seconds']:.0f} s; wrote speed.json, table.md, speed.svg and speed.png into {out}")
+
+
+def _say(what: str) -> None:
+    """What is being measured now, on a line of its own that the next one replaces; nothing in a file or pipe."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{what}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,37 @@
+"""The live agent: the time of one decision and one reward, asked for one by one as a service does, and of one decision
+out of a batch."""
+
+from typing import Any
+
+from driftbandit.agent import Agent
+from driftbandit.lab.bench import workload
+from driftbandit.lab.bench.clock import measure
+from driftbandit.lab.bench.workload import Scale
+
+ARMS = (10, 1000)
+BATCH = 10_000
+
+
+def rows(scale: Scale) -> list[dict[str, Any]]:
+    """DS-TS with few and with many arms: interpreted, as the base install has it, and as machine code."""
+    out = []
+    for n_arms in ARMS:
+        for compiled in (False, True):
+            policy = workload.tuned("ds-ts", scale.horizon, n_arms)
+            agent = Agent(policy, arms=n_arms, seed=1, compiled=compiled)
+            steps = max(20, min(scale.horizon // 10, 20_000 // n_arms))
+
+            def serve(agent: Agent = agent, steps: int = steps) -> None:
+                for step in range(steps):
+                    agent.learn(agent.choose(), float(step & 1))
+
+            serve()  # compiles, or fills the first blocks of draws
+            row = {"library": "driftbandit", "policy": "ds-ts, compiled" if compiled else "ds-ts", "n_arms": n_arms}
+            out.append({**row, "us": 1e6 * measure(serve, 5 * scale.repeats).cpu / steps})
+            if compiled and n_arms == ARMS[0]:
+                count = min(BATCH, scale.horizon)
+                agent.choose(count)
+                timing = measure(lambda agent=agent, count=count: agent.choose(count), 5 * scale.repeats)  # type: ignore[misc]
+                row["policy"] = f"ds-ts, compiled, choose({count}), a decision"
+                out.append({**row, "us": 1e6 * timing.cpu / count})
+    return out

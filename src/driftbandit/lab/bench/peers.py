@@ -1,0 +1,141 @@
+"""Other libraries on the same worlds, in environments made for them, with their regret beside ours."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftbandit.lab.bench import live, ours, workload
+from driftbandit.lab.bench.workload import PHASES, Scale
+from driftbandit.lab.simulate import simulate
+
+# One environment takes the libraries that get on with today's NumPy, another the one that needs an old one.
+ENVIRONMENTS = {
+    "today": {name: (name,) for name in ("river", "pymab", "mabwiser", "pybandits", "bayesianbandits")},
+    "old": {"SMPyBandits": ("SMPyBandits", "numpy<2", "scipy<1.12")},
+}
+_WHOLE_ARMS = 10  # here every library plays at least one run to the end
+_OURS = ("ds-ts", "dts", "ts")
+
+
+def rows(scale: Scale, place: Path, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Everybody's time a round and regret; libraries that cannot be had are listed with the reason."""
+    script = workload.references()
+    if script is None:
+        return [
+            {"library": "all", "kind": "failed", "reason": "benchmarks/peers.py is not part of an installed package"}
+        ]
+    arms = [n_arms for n_arms in scale.arms if n_arms <= 30]
+    out: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="driftbandit-bench-") as folder:
+        job = _job(Path(folder), arms, scale)
+        for group, libraries in ENVIRONMENTS.items():
+            for library, packages in libraries.items():
+                say(f"library {library}")
+                python, reason = _ready(place / group, packages)
+                found = [_failed(library, reason)] if reason else _played(python, script / "peers.py", library, job)
+                out.extend({**row, "version": _version(python, library)} if not reason else row for row in found)
+    return [*_ours(arms, scale), *out]
+
+
+def _job(folder: Path, arms: list[int], scale: Scale) -> Path:
+    worlds = {}
+    for n_arms in arms:
+        path = folder / f"worlds-{n_arms}.npy"
+        np.save(path, workload.tables(n_arms, scale.peer_horizon, ours.LOCKSTEP_RUNS))
+        worlds[str(n_arms)] = str(path)
+    job = {
+        "worlds": worlds,
+        "horizon": scale.peer_horizon,
+        "gamma": 1.0 - (PHASES / scale.peer_horizon) ** 0.5,
+        "seconds": scale.peer_seconds,
+        "whole_arms": _WHOLE_ARMS,
+        "live": {"river": live.ARMS, "pymab": live.ARMS},
+        "live_seconds": min(1.0, scale.peer_seconds),
+        "slice": 50,
+    }
+    path = folder / "job.json"
+    path.write_text(json.dumps(job), encoding="utf-8")
+    return path
+
+
+def _ready(folder: Path, packages: tuple[str, ...]) -> tuple[Path, str]:
+    """A Python with the packages installed, and the reason if it cannot be had."""
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    try:
+        if not python.exists():
+            venv.create(folder, with_pip=True, clear=True)
+        words = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=900, env=_bare())
+    except (OSError, subprocess.SubprocessError) as error:
+        return python, f"{type(error).__name__}: {error!s:.160}"
+    lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["pip gave no reason"]
+    return python, "" if done.returncode == 0 else f"pip: {lines[-1].removeprefix('ERROR: '):.160}"
+
+
+def _bare() -> dict[str, str]:
+    """Our own search path must not reach into another environment."""
+    return {
+        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    }
+
+
+def _played(python: Path, script: Path, library: str, job: Path) -> list[dict[str, Any]]:
+    try:
+        done = subprocess.run(
+            [str(python), str(script), library, str(job)], capture_output=True, text=True, timeout=600, env=_bare()
+        )
+    except subprocess.TimeoutExpired:
+        return [_failed(library, "it did not finish in ten minutes")]
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 and not rows:
+        return [_failed(library, (done.stderr.strip().splitlines() or ["it ended without a word"])[-1][:160])]
+    return rows
+
+
+def _failed(library: str, reason: str) -> dict[str, Any]:
+    return {"library": library, "policy": "", "kind": "failed", "reason": reason}
+
+
+def _version(python: Path, library: str) -> str:
+    code = "import sys; from importlib.metadata import version; print(version(sys.argv[1]))"
+    done = subprocess.run([str(python), "-c", code, library], capture_output=True, text=True, env=_bare())
+    return done.stdout.strip()
+
+
+def _ours(arms: list[int], scale: Scale) -> list[dict[str, Any]]:
+    """Ours on the same worlds, timed as a user gets it: 64 runs in one call, on one core."""
+    out = []
+    for name in _OURS:
+        for n_arms in arms:
+            policy = workload.tuned(name, scale.peer_horizon, n_arms)
+            world = workload.environment(n_arms, scale.peer_horizon)
+            timing = ours.measured(policy, n_arms, scale.peer_horizon, ours.LOCKSTEP_RUNS, scale.repeats, lockstep=True)
+            final = simulate(policy, world, runs=ours.LOCKSTEP_RUNS, workers=1, checkpoints=1).regret[:, -1]
+            out.append(
+                {
+                    "library": "driftbandit",
+                    "policy": name,
+                    "kind": "world",
+                    "n_arms": n_arms,
+                    "cpu": timing.cpu,
+                    "wall": timing.wall,
+                    "regrets": final.tolist(),
+                    "version": "",
+                }
+            )
+    return out
+
+
+def default_place() -> Path:
+    """Where the environments are kept between calls: beside the compiled loops."""
+    from driftbandit.lab.cache import cache_root
+
+    return cache_root() / f"peers-{sys.version_info.major}.{sys.version_info.minor}"

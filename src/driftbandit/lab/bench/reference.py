@@ -1,0 +1,73 @@
+"""The yardsticks: plain NumPy for eight policies, and plain C for DS-TS."""
+
+import ctypes
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftbandit.lab.bench import workload
+from driftbandit.lab.bench.clock import measure
+from driftbandit.lab.bench.workload import PHASES, Scale
+
+FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+_LANES = 32
+
+
+def numpy_loops() -> Any:
+    """The module with the NumPy loops, or None where it is not to be had."""
+    folder = workload.references()
+    if folder is None:
+        return None
+    spec = importlib.util.spec_from_file_location("driftbandit_numpy_loops", folder / "numpy_loops.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def numpy_seconds(loops: Any, name: str, n_arms: int, scale: Scale) -> float:
+    """CPU time a round of the NumPy loop: the first 20,000 rounds or fewer, with the parameters ours has."""
+    policy, rounds = workload.tuned(name, scale.horizon, n_arms), min(scale.horizon, 20_000)
+    table = workload.tables(n_arms, scale.horizon, 1)[0]
+    timing = measure(lambda: loops.play(name, policy, table, scale.horizon, 0, rounds), min(scale.repeats, 2))
+    return timing.cpu / rounds
+
+
+def c_rows(scale: Scale, folder: Path | None = None) -> list[dict[str, Any]] | str:
+    """DS-TS in C, one run at a time and 32 in lockstep, or why there is no figure."""
+    source, compiler = folder or workload.references(), shutil.which("cc")
+    if source is None:
+        return "the source of the C loop is in the repository and its source archive, not in an installed package"
+    if compiler is None:
+        return "there is no C compiler `cc` here"
+    with tempfile.TemporaryDirectory(prefix="driftbandit-bench-") as place:
+        library = Path(place) / "ds_ts.so"
+        done = subprocess.run(
+            [compiler, *FLAGS, "-o", str(library), str(source / "ds_ts.c"), "-lm"], capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            return f"cc failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]:.200}"
+        loaded = ctypes.CDLL(str(library))
+        return [row for n_arms in scale.arms for row in _c_pair(loaded, n_arms, scale)]
+
+
+def _c_pair(library: Any, n_arms: int, scale: Scale) -> list[dict[str, Any]]:
+    policy, runs, rows = workload.tuned("ds-ts", scale.horizon, n_arms), 2 * _LANES, []
+    alone = np.ascontiguousarray(workload.tables(n_arms, scale.horizon, runs))
+    # Lanes innermost: group, phase, arm, lane.
+    beside = np.ascontiguousarray(alone.reshape(2, _LANES, PHASES, n_arms).transpose(0, 2, 3, 1))
+    few = max(1, runs // 8)
+    for way, table, count, played in (("single", alone, few, few), ("lanes", beside, 2, runs)):
+        function = getattr(library, way)
+        function.restype = ctypes.c_double
+        function.argtypes = [ctypes.c_void_p, *[ctypes.c_int] * 4, *[ctypes.c_double] * 2, ctypes.c_uint64]
+        words = (table.ctypes.data, count, PHASES, n_arms, scale.horizon, policy.gamma, policy.tau_max, 1)
+        regret = function(*words)
+        timing = measure(lambda: function(*words), scale.repeats).each(played * scale.horizon)  # noqa: B023  called at once
+        rows.append({"n_arms": n_arms, "lockstep": way == "lanes", "ns": 1e9 * timing.cpu, "regret": regret})
+    return rows

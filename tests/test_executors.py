@@ -1,0 +1,126 @@
+"""The same numbers from threads, processes, Dask and Ray, also when a worker dies in the middle."""
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import crew
+import pytest
+
+from driftbandit import cli
+from driftbandit.lab import executors
+from driftbandit.lab.batch import Batch
+from driftbandit.lab.progress import Progress
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The hash from one thread."""
+    return crew.played(tmp_path_factory.mktemp("one"), workers=1)[0]
+
+
+def test_the_hash_is_the_same_from_two_threads_and_from_anybodys_executor(tmp_path, expected):
+    assert crew.played(tmp_path / "two", "threads:2")[0] == expected
+    with ThreadPoolExecutor(2) as pool:
+        assert crew.played(tmp_path / "any", pool)[0] == expected
+
+
+def test_the_hash_is_the_same_from_two_processes(tmp_path, expected):
+    assert crew.played(tmp_path, 2)[0] == expected
+
+
+def test_a_killed_process_is_replaced_and_the_hash_is_the_same(tmp_path, expected):
+    batch = Batch(crew.cells(), tmp_path)
+    killed = []
+
+    def kill_soon(pool):
+        while len(batch.store.names()) < 3:
+            time.sleep(0.01)
+        victim = next(iter(pool._processes))
+        os.kill(victim, signal.SIGKILL)
+        killed.append(victim)
+
+    with executors.opened(2) as made:
+        threading.Thread(target=kill_soon, args=(made.executor,), daemon=True).start()
+        batch._elsewhere(batch.missing(), made, Progress(1))
+    assert len(killed) == 1
+    assert crew.digest(batch) == expected
+
+
+@pytest.mark.slow
+def test_the_hash_is_the_same_from_a_dask_cluster_also_when_a_worker_is_killed(tmp_path, expected):
+    pytest.importorskip("distributed")
+    from distributed import Client, LocalCluster
+
+    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with LocalCluster(n_workers=2, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
+        assert crew.played(tmp_path / "client", client)[0] == expected
+        batch = Batch(crew.cells(), tmp_path / "killed")
+        killed = []
+
+        def kill_soon():
+            while len(batch.store.names()) < 3:
+                time.sleep(0.01)
+            victim = client.run(os.getpid)[next(iter(client.nthreads()))]
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+
+        watcher = threading.Thread(target=kill_soon)
+        watcher.start()
+        batch.run(client)
+        watcher.join(60)
+        assert len(killed) == 1
+        assert crew.digest(batch) == expected
+        assert crew.played(tmp_path / "address", f"dask:{cluster.scheduler_address}")[0] == expected
+
+
+@pytest.mark.slow
+def test_the_hash_is_the_same_from_a_local_ray(tmp_path, expected):
+    pytest.importorskip("ray")
+    assert crew.played(tmp_path, "ray:2")[0] == expected
+
+
+@pytest.mark.slow
+def test_a_users_own_policy_reaches_workers_that_do_not_have_its_file(tmp_path, monkeypatch):
+    """Spawned processes are sent the text of the file, which is gone before they start."""
+    from test_own import GREEDY
+
+    from driftbandit import spec
+    from driftbandit.lab.batch import Cell
+
+    (tmp_path / "mine.py").write_text(GREEDY)
+    monkeypatch.chdir(tmp_path)
+    cells = [Cell(spec.parse_policy("mine.py:Greedy"), crew.cells(1)[0].environment, 4, seed) for seed in range(3)]
+    (tmp_path / "mine.py").unlink()
+    batches = [Batch(cells, tmp_path / str(executor)) for executor in ("threads", 2)]
+    for batch, executor in zip(batches, ("threads", 2), strict=True):
+        batch.run(executor)
+    assert crew.digest(batches[0]) == crew.digest(batches[1])
+
+
+def test_an_executor_broken_for_good_is_an_error_not_a_loop(tmp_path):
+    with ProcessPoolExecutor(1) as pool:
+        pool.shutdown()
+        with pytest.raises(RuntimeError):
+            crew.played(tmp_path, pool, count=1)
+
+
+@pytest.mark.parametrize("wrong", ["dusk", "threads:0", "processes:x"])
+def test_an_unknown_executor_is_refused_before_any_work(wrong):
+    with pytest.raises(ValueError, match="needs a whole number|There is no executor"), executors.opened(wrong):
+        pass
+
+
+def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("distributed")
+    import distributed
+
+    def nobody(address, timeout):
+        raise OSError("Timed out")
+
+    monkeypatch.setattr(distributed, "Client", nobody)
+    words = ["compare", "ts", "--env", "abrupt(horizon=50, phases=2)", "--runs", "2", "--executor", "dask:tcp://127.0.0.1:1"]
+    assert cli.main(words) == 2
+    assert "No Dask scheduler answers at 'tcp://127.0.0.1:1'" in capsys.readouterr().err

@@ -1,0 +1,168 @@
+"""Drift metrics on plays made by hand, where every number can be checked."""
+
+import numpy as np
+import pytest
+
+from driftbandit import spec
+from driftbandit.environments import Abrupt, PhaseTable, Smooth
+from driftbandit.lab import metrics, phases, sweep
+from driftbandit.lab.batch import Cell, compute
+from driftbandit.lab.comparison import run
+from driftbandit.lab.simulate import simulate
+from driftbandit.lab.still import Still
+from driftbandit.lab.store import Chunk
+from driftbandit.lab.study import Study, Variants
+
+# Two arms: 0.8 and 0.2, after 400 rounds 0.2 and 0.6; so arm 0 is the better fixed one (400 * 1.0 > 400 * 0.8).
+WORLD = PhaseTable(means=((0.8, 0.2), (0.2, 0.6)), starts=(0, 400), horizon=800)
+
+
+def rows_of(arms, alarms=None, world=WORLD):
+    rows = phases.World(world.realise(0)).rows(0, np.array(arms), alarms)
+    return {name: np.array([row[name] for row in rows]) for name in phases.COLUMNS}
+
+
+def test_a_play_that_notices_the_change_after_150_rounds_is_measured_by_hand():
+    # Arm 0 throughout, arm 1 from round 550 on: 150 rounds lost at 0.4 each.
+    rows = rows_of([0] * 550 + [1] * 250, np.array([100, 460, 500]))
+    assert rows["regret"] == pytest.approx([0.0, 60.0])
+    assert rows["best_plays"].tolist() == [400, 250]
+    # Uniform play loses 0.2 a round here, half of it is 0.1: 25 wrong rounds in the next 100. That is from round 125.
+    assert rows["recovery"].tolist() == [0, 125]
+    assert rows["changed"].tolist() == [0, 2]
+    assert (rows["alarms"].tolist(), rows["delay"].tolist()) == ([1, 2], [100, 60])
+    assert rows["fixed"] == pytest.approx([0.0, 160.0])  # arm 0 all the time loses 400 * 0.4
+    line = metrics.summarised("w", "p", rows)
+    assert line.regret.mean == pytest.approx(60.0)
+    assert line.against_fixed.mean == pytest.approx(-100.0)
+    assert (line.recovery.mean, line.recovered) == (125.0, 1.0)
+    assert (line.worst_phase.mean, line.worst_share) == (pytest.approx(60.0), 1.0)
+    assert line.best_share.mean == pytest.approx(650 / 800)
+    assert line.delay is not None
+    assert (line.delay.mean, line.missed) == (60.0, 0.0)
+    assert line.false_alarms is not None
+    assert line.false_alarms.mean == 1.0  # the one before any change; two answer for two changed arms
+
+
+def test_a_play_that_never_notices_has_not_recovered_and_missed_the_change():
+    rows = rows_of([0] * 800, np.zeros(0, np.int64))
+    assert (rows["recovery"].tolist(), rows["recovered"].tolist()) == ([0, 400], [1, 0])
+    line = metrics.summarised("w", "p", rows)
+    assert (line.recovered, line.missed) == (0.0, 1.0)
+    assert line.delay is not None
+    assert np.isnan(line.delay.mean)
+
+
+def test_policies_without_alarms_have_no_delay_and_a_still_world_no_recovery():
+    line = metrics.summarised("w", "p", rows_of([0] * 800))
+    assert (line.delay, line.missed, line.false_alarms) == (None, None, None)
+    still = metrics.summarised("w", "p", rows_of([0] * 800, world=Still(WORLD)))
+    assert still.regret.mean == 0.0
+    assert np.isnan(still.recovery.mean)
+
+
+def test_an_arm_as_good_as_the_best_counts_as_the_best():
+    world = PhaseTable(means=((0.5, 0.5, 0.1),), starts=(0,), horizon=200)
+    assert rows_of([0, 1] * 100, world=world)["best_plays"].tolist() == [200]
+
+
+def test_phases_of_a_drift_begin_when_another_arm_leads():
+    world = Smooth(n_arms=3, horizon=2000, sigma=0.01)
+    found = phases.World(world).starts.tolist()
+    assert found[0] == 0
+    assert all(world.best_arm(t) != world.best_arm(t - 1) for t in found[1:])
+    assert len(found) == 1 + sum(world.change(t) for t in range(world.horizon))
+
+
+@pytest.mark.parametrize("policy", ["cusum-ucb(samples=10)", "ds-ts"])
+def test_the_phases_of_a_chunk_add_up_to_its_regret(policy):
+    chunk = Chunk(spec.parse(policy), Abrupt(n_arms=3, horizon=600, phases=3), 3, 5, 2, 4, True)
+    done = compute(chunk)
+    plain = simulate(chunk.policy, chunk.environment, 3, 5, first_run=2, checkpoints=4, lockstep=False)
+    assert np.array_equal(done.regret, plain.regret)  # recording changes nothing
+    assert done.drift is not None
+    total = np.bincount(done.drift["run"], done.drift["regret"])[2:]
+    assert total == pytest.approx(done.regret[:, -1])
+    assert (done.drift["alarms"] >= 0).all() == (policy != "ds-ts")
+    assert [line.start for line in metrics.by_phase(done.drift)] == [0, 200, 400]
+
+
+def test_alarms_are_the_same_compiled_and_interpreted():
+    policy, world = spec.parse("cusum-ucb(samples=10)"), Abrupt(n_arms=3, horizon=600, phases=3, world="1")
+    quick, slow = (simulate(policy, world, 2, trajectories=True, compiled=c).alarms for c in (True, False))
+    assert sum(len(rounds) for rounds in quick) > 0
+    assert all(np.array_equal(a, b) for a, b in zip(quick, slow, strict=True))
+
+
+def test_the_price_of_forgetting_is_paid_when_nothing_changes():
+    """Gaps of 0.6 and 3000 rounds: forgetting all but the last twenty rounds costs far more than Thompson sampling
+    loses in learning. 12 runs with a spread of about 20: a failure by chance is out of question."""
+    price = metrics.price_of_forgetting(spec.parse("ds-ts(gamma=0.95, tau_max=0.5)"), WORLD._replace(horizon=3000), runs=12)
+    assert price.extra.low > 50
+    assert price.false_alarms is None
+    loud = metrics.price_of_forgetting(spec.parse("cusum-ucb(samples=10, threshold=2.0)"), WORLD, runs=3)
+    assert loud.false_alarms is not None
+    assert loud.false_alarms.mean > 0
+
+
+def test_a_paired_difference_has_a_bootstrap_interval():
+    rng = np.random.default_rng(0)
+    common = rng.normal(0, 100, 50)
+    found = metrics.difference(common + 3.0 + rng.normal(0, 1, 50), common)
+    assert found.low < 3.0 < found.high
+    assert found.high - found.low < 1.0  # the common luck, a hundred times larger, is gone
+
+
+def test_the_best_cell_is_judged_by_runs_that_did_not_choose_it(tmp_path):
+    """Forty cells that are all the same but for a parameter without effect: the smallest mean over the choosing runs is
+    too small, the mean over the others is not."""
+
+    class Fake:
+        study = Study(["ts", Variants("ds-ts", gamma=[0.5 + n / 100 for n in range(40)])], ["abrupt(phases=2)"], runs=40)
+        cells = study.cells()
+        final = np.random.default_rng(1).normal(100.0, 10.0, (41, 40))
+
+    grid = sweep.grids(Fake)[0]
+    best = sweep.best(Fake, grid)
+    assert best.naive < 97.0
+    assert best.regret.low < 100.0 < best.regret.high
+    assert best.runs == 20
+    assert best.as_good > 30
+    far = sweep.excess(Fake, best, 0)
+    assert far.percent.low < 0.0 < far.percent.high
+
+
+def test_a_study_with_drift_writes_what_it_measured(tmp_path):
+    study = Study(["ds-ts", "cusum-ucb(samples=10)"], ["abrupt(n_arms=3, horizon=600, phases=3)"], runs=4, drift=True)
+    done = run(study, tmp_path, progress=False)
+    lines = done.drift()
+    assert [line.policy for line in lines] == ["ds-ts", "cusum-ucb(samples=10)"]
+    assert lines[0].still_alarms is None
+    assert lines[1].still_alarms is not None
+    names = {path.name for path in done.save(tmp_path)}
+    assert {"drift.csv", "phases.parquet"} <= names
+    frame = done.frame("pyarrow")
+    assert frame.num_rows == 2 * 4
+    assert frame["regret"].to_pylist()[:4] == done.final[0].tolist()
+
+
+def test_a_sweep_over_a_policy_and_a_world_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    from driftbandit.lab import sweep_figure
+
+    study = Study(
+        ["ds-ts(gamma=0.95)", Variants("ds-ts", "DS-TS", gamma=[0.9, 0.99], tau_max=[0.1, 0.2])],
+        [Variants("abrupt(n_arms=3, horizon=200)", "abrupt", phases=[2, 4])],
+        runs=4,
+    )
+    paths = sweep_figure.save_all(run(study, tmp_path, progress=False), tmp_path)
+    assert sorted(path.name for path in paths) == ["sweep-DS-TS.svg", "sweep-abrupt-phases.svg"]
+
+
+def test_cells_of_one_sweep_meet_the_same_luck(tmp_path):
+    """The same policy under two names, and in two worlds that differ in a parameter without effect on the luck."""
+    world = "abrupt(n_arms=3, horizon=200, phases=2)"
+    twice = Study([Variants("ds-ts", "a", gamma=[0.9, 0.99]), Variants("ds-ts", "b", gamma=[0.99])], [world], runs=4)
+    done = run(twice, tmp_path, progress=False)
+    assert np.array_equal(done.final[1], done.final[2])
+    assert Cell(spec.parse("ds-ts"), spec.parse(world)).chunks()[0].seed == 0
