@@ -1,7 +1,10 @@
 """A small study that the tests of executors and of resuming play, here and in processes of their own."""
 
 import hashlib
+import os
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 from driftbandit import DiscountedTS
@@ -31,16 +34,34 @@ def played(folder, executor=None, workers=None, count=24):
     return digest(batch), tally
 
 
-if __name__ == "__main__":  # a driver to be killed: plays into the folder named, chunk by chunk
-    import time
-
-    pause = float(sys.argv[2])
+def slowed(pause):
+    """Make every chunk take a while, so that at any moment some are finished and some under way."""
     compute = module.compute
 
     def slow(chunk, stop=None):
-        """Some chunks are finished and some under way at any moment."""
         time.sleep(pause)
         return compute(chunk, stop)
 
     module.compute = slow
-    print(played(Path(sys.argv[1]), workers=2, count=int(sys.argv[3])), flush=True)
+
+
+def nursery(folder, count):
+    """Start a driver for every line that comes in, and say its number: forked from here, where everything is loaded, a
+    driver is at work within milliseconds."""
+    with tempfile.TemporaryDirectory() as spare:
+        played(spare, workers=2, count=2)
+    for _ in sys.stdin:
+        driver = os.fork()
+        if driver == 0:
+            played(folder, workers=2, count=count)
+            os._exit(0)
+        print(driver, flush=True)
+        os.waitpid(driver, 0)
+
+
+if __name__ == "__main__":
+    slowed(float(sys.argv[2]))
+    if sys.argv[4:] == ["nursery"]:
+        nursery(Path(sys.argv[1]), int(sys.argv[3]))
+    else:
+        print(played(Path(sys.argv[1]), workers=2, count=int(sys.argv[3])), flush=True)

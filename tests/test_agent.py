@@ -500,7 +500,7 @@ def damaged(change) -> str:
         *(
             lambda data, name=name: data.pop(name)
             for name in json.loads(damaged(lambda data: None))
-            if name != "driftbandit"
+            if name not in ("driftbandit", "check")  # told for the record; a snapshot mended by hand has no checksum
         ),
         lambda data: data.update(format=2),
         lambda data: data.update(format="1"),
