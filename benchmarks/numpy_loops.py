@@ -1,9 +1,9 @@
 """Eight policies as a good NumPy user would write them: the yardstick of `driftbandit bench`.
 
-Straightforward on purpose: arrays over arms, one `Generator`, no compiler, and no trick that would need explaining. They
-follow the same definitions as the package (docs and `tests/naive`), from other random numbers, so their regret agrees
-with ours within sampling error; `tests/test_bench.py` checks that. Each takes the package's policy as `p` and reads the
-parameters off it."""
+Straightforward on purpose: arrays over arms, one `Generator`, no compiler, and no trick that would need explaining.
+They follow the same definitions as the package (docs and `tests/naive`), from other random numbers, so their regret
+agrees with ours within sampling error; `tests/test_bench.py` checks that. Each takes the package's policy as `p` and
+reads the parameters off it."""
 
 from collections import deque
 

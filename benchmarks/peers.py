@@ -154,7 +154,9 @@ def live(make, job, n_arms):
 
 
 def main():
-    library, job = sys.argv[1], json.load(open(sys.argv[2], encoding="utf-8"))
+    library = sys.argv[1]
+    with open(sys.argv[2], encoding="utf-8") as file:
+        job = json.load(file)
     for label, make in PLAYERS[library].items():
         about = {"library": library, "policy": label}
         try:

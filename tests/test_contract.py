@@ -22,6 +22,7 @@ from naive.plays import PARAMETERS
 
 NAMES = sorted(policies())
 WRAPPERS: dict[str, dict[str, Any]] = {
+    "ManyArmsTS": {"gamma": 0.97, "tau_max": 0.5},
     "Oracle": {},
     "OracleRestart": {"base": DiscountedTS(gamma=0.97)},
     "PeriodicRestart": {"base": DiscountedTS(gamma=0.97), "period": 90},

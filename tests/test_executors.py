@@ -6,9 +6,9 @@ import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
-import crew
 import pytest
 
+import crew
 from driftbandit import cli
 from driftbandit.lab import executors
 from driftbandit.lab.batch import Batch
@@ -85,10 +85,9 @@ def test_the_hash_is_the_same_from_a_local_ray(tmp_path, expected):
 @pytest.mark.slow
 def test_a_users_own_policy_reaches_workers_that_do_not_have_its_file(tmp_path, monkeypatch):
     """Spawned processes are sent the text of the file, which is gone before they start."""
-    from test_own import GREEDY
-
     from driftbandit import spec
     from driftbandit.lab.batch import Cell
+    from test_own import GREEDY
 
     (tmp_path / "mine.py").write_text(GREEDY)
     monkeypatch.chdir(tmp_path)
@@ -121,6 +120,15 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path, capsys, monk
         raise OSError("Timed out")
 
     monkeypatch.setattr(distributed, "Client", nobody)
-    words = ["compare", "ts", "--env", "abrupt(horizon=50, phases=2)", "--runs", "2", "--executor", "dask:tcp://127.0.0.1:1"]
+    words = [
+        "compare",
+        "ts",
+        "--env",
+        "abrupt(horizon=50, phases=2)",
+        "--runs",
+        "2",
+        "--executor",
+        "dask:tcp://127.0.0.1:1",
+    ]
     assert cli.main(words) == 2
     assert "No Dask scheduler answers at 'tcp://127.0.0.1:1'" in capsys.readouterr().err

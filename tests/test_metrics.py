@@ -97,7 +97,9 @@ def test_alarms_are_the_same_compiled_and_interpreted():
 def test_the_price_of_forgetting_is_paid_when_nothing_changes():
     """Gaps of 0.6 and 3000 rounds: forgetting all but the last twenty rounds costs far more than Thompson sampling
     loses in learning. 12 runs with a spread of about 20: a failure by chance is out of question."""
-    price = metrics.price_of_forgetting(spec.parse("ds-ts(gamma=0.95, tau_max=0.5)"), WORLD._replace(horizon=3000), runs=12)
+    price = metrics.price_of_forgetting(
+        spec.parse("ds-ts(gamma=0.95, tau_max=0.5)"), WORLD._replace(horizon=3000), runs=12
+    )
     assert price.extra.low > 50
     assert price.false_alarms is None
     loud = metrics.price_of_forgetting(spec.parse("cusum-ucb(samples=10, threshold=2.0)"), WORLD, runs=3)
@@ -118,7 +120,9 @@ def test_the_best_cell_is_judged_by_runs_that_did_not_choose_it(tmp_path):
     too small, the mean over the others is not."""
 
     class Fake:
-        study = Study(["ts", Variants("ds-ts", gamma=[0.5 + n / 100 for n in range(40)])], ["abrupt(phases=2)"], runs=40)
+        study = Study(
+            ["ts", Variants("ds-ts", gamma=[0.5 + n / 100 for n in range(40)])], ["abrupt(phases=2)"], runs=40
+        )
         cells = study.cells()
         final = np.random.default_rng(1).normal(100.0, 10.0, (41, 40))
 

@@ -26,7 +26,9 @@ class Known(NamedTuple):
 
 """
 
-GREEDY = HEAD + """
+GREEDY = (
+    HEAD
+    + """
 class Greedy(NamedTuple):
     gamma: float = 0.9
 
@@ -42,6 +44,7 @@ class Greedy(NamedTuple):
         state.pulls[arm] += 1.0
         state.scores[arm] += (reward - state.scores[arm]) / state.pulls[arm]
 """
+)
 
 WORLD = """
 import math
@@ -147,7 +150,9 @@ def test_the_command_plays_own_classes_and_keeps_what_it_compiled(here):
     code = f"from driftbandit import cli; raise SystemExit(cli.main({words!r}))"
     outs = []
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=240)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=240
+        )
         assert done.returncode == 0, done.stderr
         outs.append(done.stdout)
     assert "data saved to" in outs[0]

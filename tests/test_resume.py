@@ -9,10 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-import crew
 import numpy as np
 import pytest
 
+import crew
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt
 from driftbandit.lab import store
@@ -43,7 +43,9 @@ def test_a_driver_killed_twenty_times_at_random_gives_the_undisturbed_result(tmp
     end, rest = crew.played(folder, workers=2, count=120)
     assert end == whole
     assert rest == (kept[-1], tally.computed - kept[-1])
-    print(f"chunks kept after each kill: {kept[1:]}; at most 2 under way each time; {rest.computed} computed at the end")
+    print(
+        f"chunks kept after each kill: {kept[1:]}; at most 2 under way each time; {rest.computed} computed at the end"
+    )
 
 
 def test_two_processes_in_one_folder_do_not_harm_each_other(tmp_path):
@@ -53,7 +55,15 @@ def test_two_processes_in_one_folder_do_not_harm_each_other(tmp_path):
     assert len({out.split("'")[1] for out in outs}) == 1
 
 
-@pytest.mark.parametrize("damage", [lambda raw: raw[: len(raw) // 2], lambda raw: raw[:-1] + b"?", lambda raw: b"", lambda raw: raw[:90] + b"0" + raw[91:]])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: raw[: len(raw) // 2],
+        lambda raw: raw[:-1] + b"?",
+        lambda raw: b"",
+        lambda raw: raw[:90] + b"0" + raw[91:],
+    ],
+)
 def test_a_damaged_chunk_is_noticed_and_computed_again(tmp_path, damage):
     whole, _ = crew.played(tmp_path, count=2)
     victim = sorted(tmp_path.glob("*/*.chunk"))[0]

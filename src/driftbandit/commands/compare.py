@@ -30,9 +30,15 @@ _EXAMPLES = """\
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
-    parser = add_example(subparsers, "compare", "play a study of your own: policies, worlds, lists of parameters", _EXAMPLES)
-    parser.add_argument("what", nargs="+", metavar="FILE|POLICY", help="a study (.toml or .py), or policies by their text")
-    parser.add_argument("--env", action="append", metavar="TEXT", help='a world by its text; may be repeated (default: "Abrupt()")')
+    parser = add_example(
+        subparsers, "compare", "play a study of your own: policies, worlds, lists of parameters", _EXAMPLES
+    )
+    parser.add_argument(
+        "what", nargs="+", metavar="FILE|POLICY", help="a study (.toml or .py), or policies by their text"
+    )
+    parser.add_argument(
+        "--env", action="append", metavar="TEXT", help='a world by its text; may be repeated (default: "Abrupt()")'
+    )
     parser.add_argument("--runs", type=whole(1), metavar="N", help="runs of each cell (default: the file's, or 100)")
     parser.add_argument("--seed", type=whole(0), metavar="S", help="the same seed gives the same numbers (default: 0)")
     parser.add_argument("--horizon", type=whole(1), metavar="T", help="rounds, for every world")
@@ -43,7 +49,9 @@ def add_parser(subparsers: Any) -> None:
         metavar="WHO",
         help="threads (default), a number of processes, processes:N, dask, dask:ADDRESS, ray or ray:ADDRESS",
     )
-    parser.add_argument("--workers", type=whole(1), metavar="N", help="how many, where WHO does not say (default: one a core)")
+    parser.add_argument(
+        "--workers", type=whole(1), metavar="N", help="how many, where WHO does not say (default: one a core)"
+    )
     parser.add_argument("--dry-run", action="store_true", help="say how much work it is, and stop")
 
 
@@ -146,7 +154,9 @@ def _distance(done: Any, best: Any) -> list[str]:
     for number, cell in enumerate(done.cells):
         if cell.world == best.cell.world and not cell.policy_values:
             far = sweep.excess(done, best, number)
-            out.append(f"{cell.label} regrets {far.percent.mean:+.1f} % ({far.percent.low:+.1f} to {far.percent.high:+.1f}) more")
+            out.append(
+                f"{cell.label} regrets {far.percent.mean:+.1f} % ({far.percent.low:+.1f} to {far.percent.high:+.1f}) more"
+            )
     return out
 
 
@@ -171,7 +181,9 @@ def _print_drift(done: Any) -> None:
     head = ["policy", "environment", "recovery", "recovered", "worst phase", "best arm", "above best fixed arm"]
     head += ["price of forgetting", "detection delay", "missed", "false alarms when still"]
     print()
-    print_table(head, rows, "drift: rounds to recover from a change, regret of the worst phase, ... (docs/drift-metrics.md)")
+    print_table(
+        head, rows, "drift: rounds to recover from a change, regret of the worst phase, ... (docs/drift-metrics.md)"
+    )
 
 
 def _ends(interval: Any) -> str:

@@ -85,7 +85,9 @@ if __name__ == "__main__":
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "init", "write a commented study to begin with", _EXAMPLES)
-    parser.add_argument("file", nargs="?", default="study.toml", metavar="FILE", help="a name in .toml or .py (default: study.toml)")
+    parser.add_argument(
+        "file", nargs="?", default="study.toml", metavar="FILE", help="a name in .toml or .py (default: study.toml)"
+    )
 
 
 def run(args: argparse.Namespace) -> None:

@@ -194,7 +194,9 @@ class Batch:
             return parts[0]
         drift = None
         if cell.drift:
-            drift = {key: np.concatenate([part.drift[key] for part in parts if part.drift]) for key in parts[0].drift or {}}
+            drift = {
+                key: np.concatenate([part.drift[key] for part in parts if part.drift]) for key in parts[0].drift or {}
+            }
         regret = np.concatenate([part.regret for part in parts])
         return Outcome(parts[0].rounds, regret, sum(part.seconds for part in parts), drift)
 

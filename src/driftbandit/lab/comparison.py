@@ -69,7 +69,9 @@ class Comparison:
             base = references[cell.world]
             difference = None if number == base else metrics.difference(self.final[number], self.final[base])
             lines.append(
-                Line(cell.world, cell.label, search.interval(self.final[number]), difference, float(self.seconds[number]))
+                Line(
+                    cell.world, cell.label, search.interval(self.final[number]), difference, float(self.seconds[number])
+                )
             )
         return lines
 
@@ -217,9 +219,25 @@ def plan(study: Study, folder: str | Path, measure: bool = True) -> Plan:
 
 def summary_rows(lines: list[Line]) -> tuple[list[str], list[list[Any]]]:
     """Head and rows of the summary, numbers as numbers."""
-    head = ["environment", "policy", "regret", "low", "high", "difference", "difference_low", "difference_high", "seconds"]
+    head = [
+        "environment",
+        "policy",
+        "regret",
+        "low",
+        "high",
+        "difference",
+        "difference_low",
+        "difference_high",
+        "seconds",
+    ]
     rows = [
-        [line.environment, line.policy, *line.regret, *(line.difference[:3] if line.difference else ("", "", "")), line.seconds]
+        [
+            line.environment,
+            line.policy,
+            *line.regret,
+            *(line.difference[:3] if line.difference else ("", "", "")),
+            line.seconds,
+        ]
         for line in lines
     ]
     return head, rows

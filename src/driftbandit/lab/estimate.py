@@ -25,7 +25,14 @@ def seconds_a_weight(chunk: Chunk) -> float:
     started = time.perf_counter()
     try:
         done = simulate(
-            chunk.policy, chunk.environment, runs, chunk.seed, workers=1, trajectories=chunk.drift, progress=look, stop=stop
+            chunk.policy,
+            chunk.environment,
+            runs,
+            chunk.seed,
+            workers=1,
+            trajectories=chunk.drift,
+            progress=look,
+            stop=stop,
         )
         return done.seconds / weight(chunk._replace(runs=runs))
     except KeyboardInterrupt:

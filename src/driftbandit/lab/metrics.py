@@ -161,7 +161,11 @@ def price_of_forgetting(
     still = Still(environment)
     mine = simulate(policy, still, runs, seed, checkpoints=1, workers=workers)
     base = simulate(BetaTS() if reference is None else reference, still, runs, seed, checkpoints=1, workers=workers)
-    return Price(interval(mine.regret[:, -1]), difference(mine.regret[:, -1], base.regret[:, -1]), _alarms(policy, still, runs, seed))
+    return Price(
+        interval(mine.regret[:, -1]),
+        difference(mine.regret[:, -1], base.regret[:, -1]),
+        _alarms(policy, still, runs, seed),
+    )
 
 
 def _alarms(policy: Any, still: Still, runs: int, seed: int) -> Interval | None:

@@ -36,7 +36,9 @@ def merged(first: Any, *others: Any) -> Any:
         for key in _SAME:
             mine, theirs = first.provenance.get(key), other.provenance.get(key)
             if mine != theirs:
-                raise ValueError(f"These results differ in more than their runs: {key} is {mine!r:.80} and {theirs!r:.80}.")
+                raise ValueError(
+                    f"These results differ in more than their runs: {key} is {mine!r:.80} and {theirs!r:.80}."
+                )
         if first.labels != other.labels or not np.array_equal(first.rounds, other.rounds):
             raise ValueError("These results differ in more than their runs: other policies, or other rounds reported.")
     everything = [first, *others]
@@ -48,7 +50,9 @@ def merged(first: Any, *others: Any) -> Any:
         for label, curves in regret.items():
             there = ~np.isnan(curves[rows, 0])
             if not np.array_equal(curves[rows][there], result.regret[label][there]):
-                raise ValueError(f"A run of {label!r} is in two of these results, with other numbers: one of them is wrong.")
+                raise ValueError(
+                    f"A run of {label!r} is in two of these results, with other numbers: one of them is wrong."
+                )
             curves[rows] = result.regret[label]
     seconds = {
         label: sum(float(result.provenance.get("seconds", {}).get(label, 0.0)) for result in everything)
@@ -64,7 +68,9 @@ def to_html(result: Any) -> str:
         f"<td>{'' if np.isnan(row.low) else f'{row.low:.1f} to {row.high:.1f}'}</td></tr>"
         for row in result.summary()
     )
-    head = html.escape(f"{result.provenance.get('title') or ''} ({len(result.runs)} runs of {result.rounds[-1]} rounds)")
+    head = html.escape(
+        f"{result.provenance.get('title') or ''} ({len(result.runs)} runs of {result.rounds[-1]} rounds)"
+    )
     table = f"<table><thead><tr><th>policy</th><th>regret</th><th>95 % interval</th></tr></thead><tbody>{rows}</tbody></table>"
     return f"<div><p>{head}</p>{table}{_picture(result)}</div>"
 

@@ -90,7 +90,11 @@ class StudyCell(NamedTuple):
 
 
 def _bracket(values: Mapping[str, Any]) -> str:
-    return f" [{', '.join(f'{name}={value:g}' if isinstance(value, float) else f'{name}={value}' for name, value in values.items())}]" if values else ""
+    return (
+        f" [{', '.join(f'{name}={value:g}' if isinstance(value, float) else f'{name}={value}' for name, value in values.items())}]"
+        if values
+        else ""
+    )
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,9 @@ class Study:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise SpecError(f"{name} needs a whole number, {least} or more; got {value!r:.60}.")
-        if self.horizon is not None and (isinstance(self.horizon, bool) or not isinstance(self.horizon, int) or self.horizon < 1):
+        if self.horizon is not None and (
+            isinstance(self.horizon, bool) or not isinstance(self.horizon, int) or self.horizon < 1
+        ):
             raise SpecError(f"horizon needs a whole number, 1 or more; got {self.horizon!r:.60}.")
         for name in ("policies", "environments"):
             given = getattr(self, name)
@@ -132,7 +138,9 @@ class Study:
         if self.reference is not None and self.reference not in [item.name for item in self.policies]:
             names = [item.name for item in self.policies]
             hint = nearest(self.reference, names) or "."
-            raise SpecError(f"The reference {self.reference!r} is none of the policies{hint} They are: {', '.join(names)}.")
+            raise SpecError(
+                f"The reference {self.reference!r} is none of the policies{hint} They are: {', '.join(names)}."
+            )
 
     def count(self) -> int:
         """The number of cells."""
@@ -162,7 +170,13 @@ class Study:
         if self.count() > _LARGEST:
             raise SpecError(f"This makes {self.count()} cells, more than {_LARGEST}; shorten a list.")
         return [
-            StudyCell(item.name, place.name, values, setting, Cell(policy, world, self.runs, self.seed, self.checkpoints, self.drift))
+            StudyCell(
+                item.name,
+                place.name,
+                values,
+                setting,
+                Cell(policy, world, self.runs, self.seed, self.checkpoints, self.drift),
+            )
             for place in self.environments
             for setting, world in self.worlds(place)
             for item in self.policies
@@ -209,7 +223,9 @@ def _spread(name: str, value: Any) -> Any:
     wrong = [key for key in value if key not in known]
     if wrong or not {"from", "to", "count"} <= set(value):
         what = f"has no {wrong[0]!r}{nearest(wrong[0], known) or '.'}" if wrong else "is not complete."
-        raise SpecError(f"The range of {name} {what} Write {name} = {{from = 0.9, to = 0.999, count = 5, scale = \"log\"}}.")
+        raise SpecError(
+            f'The range of {name} {what} Write {name} = {{from = 0.9, to = 0.999, count = 5, scale = "log"}}.'
+        )
     low, high, count, scale = value["from"], value["to"], value["count"], value.get("scale", "linear")
     scales = {
         "linear": (lambda x: x, lambda y: y),

@@ -35,7 +35,9 @@ def load(path: str | Path) -> Study:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"Cannot read {str(path)!r}: {getattr(error, 'strerror', None) or 'it is no text in UTF-8'}.") from None
+        raise StudyError(
+            f"Cannot read {str(path)!r}: {getattr(error, 'strerror', None) or 'it is no text in UTF-8'}."
+        ) from None
     return loads(text, path.name, path.resolve().parent)
 
 
@@ -84,7 +86,7 @@ class _Reader:
         """What `policies = [...]` and the `[[policy]]` tables list, each with where it stands."""
         listed = data.get(several, [])
         if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-            raise self._wrong(f"{several} needs a list of texts, such as [\"ds-ts.tuned\", \"ts\"].", [several])
+            raise self._wrong(f'{several} needs a list of texts, such as ["ds-ts.tuned", "ts"].', [several])
         tables = data.get(single, [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise self._wrong(f"write each {single} with lists as a table of its own under [[{single}]].", [single])

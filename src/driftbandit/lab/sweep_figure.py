@@ -44,15 +44,29 @@ def save_curves(comparison: Comparison, grids: list[sweep.Grid], path: str | Pat
             order = np.argsort(x)
             final = comparison.final[grid.numbers][order]
             style = look(number)
-            axes.plot(_forgetting(x[order], name), final.mean(axis=1), **style, markerfacecolor="white", label=_short(grid.policy))
+            axes.plot(
+                _forgetting(x[order], name),
+                final.mean(axis=1),
+                **style,
+                markerfacecolor="white",
+                label=_short(grid.policy),
+            )
             if comparison.study.runs > 1:
                 low, high = t_interval(final.T)
                 axes.fill_between(_forgetting(x[order], name), low, high, color=style["color"], alpha=0.16, linewidth=0)
         swept = {grid.policy for grid in grids}
-        flat = [n for n, cell in enumerate(comparison.cells) if cell.environment == place and not cell.values and cell.policy not in swept]
+        flat = [
+            n
+            for n, cell in enumerate(comparison.cells)
+            if cell.environment == place and not cell.values and cell.policy not in swept
+        ]
         for number, cell in enumerate(flat, len(grids)):
             style = look(number) | {"marker": None}
-            axes.axhline(comparison.final[cell].mean(), **{k: style[k] for k in ("color", "linestyle")}, label=_short(comparison.cells[cell].policy))
+            axes.axhline(
+                comparison.final[cell].mean(),
+                **{k: style[k] for k in ("color", "linestyle")},
+                label=_short(comparison.cells[cell].policy),
+            )
         axes.set_xlabel(name)
         if _is_discount(name, values):
             axes.set_xscale("log")
@@ -114,7 +128,15 @@ def _map(figure: Any, axes: Any, comparison: Comparison, grid: sweep.Grid) -> No
         if np.isfinite(table[row, column]):
             above = 100.0 * (table[row, column] / base - 1.0) if base > 0 else 0.0
             shade = image.norm(table[row, column])
-            axes.text(column, row, _percent(above), ha="center", va="center", fontsize=7, color="white" if shade > 0.5 else "black")
+            axes.text(
+                column,
+                row,
+                _percent(above),
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if shade > 0.5 else "black",
+            )
     if chosen:
         axes.plot(xs.index(centre[x_name]), ys.index(centre[y_name]), "o", ms=23, mfc="none", mec="#d55e00", mew=2)
     axes.set_xticks(range(len(xs)), [_value(x) for x in xs], rotation=45 if len(xs) > 8 else 0)
@@ -123,7 +145,9 @@ def _map(figure: Any, axes: Any, comparison: Comparison, grid: sweep.Grid) -> No
     axes.set_xlabel(x_name)
     axes.set_ylabel(y_name)
     held = "".join(f", {name}={_value(value)}" for name, value in rest.items())
-    axes.set_title("\n".join(textwrap.wrap(f"{_short(grid.policy)} in {grid.environment}{held}", 60)), loc="left", fontsize=9)
+    axes.set_title(
+        "\n".join(textwrap.wrap(f"{_short(grid.policy)} in {grid.environment}{held}", 60)), loc="left", fontsize=9
+    )
     bar = figure.colorbar(image, ax=axes)
     bar.set_label(f"regret, mean of {comparison.study.runs} runs")
     bar.ax.yaxis.set_major_formatter(_thousands)
@@ -141,8 +165,8 @@ def _others(axes: Any, comparison: Comparison, grid: sweep.Grid) -> None:
         policy = cell.cell.policy
         if isinstance(policy, kind) and all(values[0] <= getattr(policy, name) <= values[-1] for name, values in ends):
             x, y = (np.interp(getattr(policy, name), values, range(len(values))) for name, values in ends)
-            marker = "D^svPX"[number % 6]
-            axes.plot(x, y, marker, ms=8, mfc="white", mec="black", mew=1.3, ls="", label=cell.label, alpha=0.9)
+            marker = "D^svPX"[number % 6]  # a little above its place, so that the number there can be read
+            axes.plot(x, y + 0.33, marker, ms=7, mfc="white", mec="black", mew=1.3, ls="", label=cell.label, alpha=0.9)
 
 
 def _number(comparison: Comparison, cell: Any) -> int:
@@ -170,9 +194,8 @@ def _file(text: str) -> str:
 def _is_discount(name: str, values: list[Any]) -> bool:
     """A discount is drawn by what it forgets: 0.9 and 0.99 are as far apart as 0.99 and 0.999."""
     numbers = all(isinstance(value, float) for value in values)
-    return name.split(".")[-1] == "gamma" and numbers and 0.5 <= min(values) and max(values) < 1.0
+    return name.split(".")[-1] == "gamma" and numbers and min(values) >= 0.5 and max(values) < 1.0
 
 
 def _forgetting(x: np.ndarray, name: str) -> np.ndarray:
     return 1.0 - x if _is_discount(name, x.tolist()) else x
-

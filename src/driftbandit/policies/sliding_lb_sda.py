@@ -50,11 +50,11 @@ class SlidingLBSDA(NamedTuple):
     challenger, so constant rewards make it play all arms in turn.
 
     `forced_power` 1/2 is the published value as far as we could confirm; the code the paper runs has 0.333, which
-    `code` takes. With window >= T it is not LB-SDA: the rules of leadership differ.
+    `text` and `code` take. With window >= T it is not LB-SDA: the rules of leadership differ.
 
     >>> from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
     >>> SlidingLBSDA.text(horizon=100_000, phases=10)
-    SlidingLBSDA(window=678, forced_power=0.5)
+    SlidingLBSDA(window=678, forced_power=0.333)
 
     Reference: Baudry, Russac and Cappé 2021, section 5."""
 

@@ -9,16 +9,20 @@ from driftbandit.lab.figure import look
 
 def save(data: dict[str, Any], path: str | Path) -> Path:
     """Draw and write, SVG, PNG or PDF by the ending."""
-    return save_chart(lambda figure: draw(figure, data), path, (11.5, 8.6))
+    count = len(_bars_of(data, _arms(data)))
+    return save_chart(lambda figure: draw(figure, data), path, (11.5, max(6.0, 1.2 + 0.165 * count)))
 
 
 def draw(figure: Any, data: dict[str, Any]) -> None:
     """Left, time a round at ten arms of everything measured; right, time against arms of the policies with a NumPy
     twin, each beside that twin."""
     left, right = figure.subplots(1, 2, width_ratios=[1.0, 1.15])
-    arms = 10 if 10 in data["scale"]["arms"] else data["scale"]["arms"][0]
-    _bars(left, data, arms)
+    _bars(left, data, _arms(data))
     _lines(right, data)
+
+
+def _arms(data: dict[str, Any]) -> int:
+    return 10 if 10 in data["scale"]["arms"] else int(data["scale"]["arms"][0])
 
 
 # What a bar is, by hatching: colour alone would be lost in print.
@@ -31,7 +35,7 @@ _KINDS = {
 }
 
 
-def _bars(axes: Any, data: dict[str, Any], n_arms: int) -> None:
+def _bars_of(data: dict[str, Any], n_arms: int) -> list[tuple[float, str, str]]:
     bars: list[tuple[float, str, str]] = []
     for row in data["policies"]:
         if row["n_arms"] == n_arms:
@@ -46,7 +50,11 @@ def _bars(axes: Any, data: dict[str, Any], n_arms: int) -> None:
     for row in data["peers"]:
         if row["kind"] == "world" and row["n_arms"] == n_arms and row["library"] != "driftbandit":
             bars.append((1e9 * row["cpu"], f"{row['library']}: {row['policy'].partition(' (')[0]}", "other libraries"))
-    bars.sort(reverse=True)
+    return sorted(bars, reverse=True)
+
+
+def _bars(axes: Any, data: dict[str, Any], n_arms: int) -> None:
+    bars = _bars_of(data, n_arms)
     used = [kind for kind in _KINDS if any(bar[2] == kind for bar in bars)]
     for kind in used:
         places = [place for place, bar in enumerate(bars) if bar[2] == kind]
@@ -70,13 +78,13 @@ def _bars(axes: Any, data: dict[str, Any], n_arms: int) -> None:
     )
     axes.set_xlim(right=max(bar[0] for bar in bars) * 6)
     axes.grid(axis="y", visible=False)
-    axes.legend(loc="lower right", fontsize=8, handleheight=1.2)
+    axes.set_axisbelow(True)
+    axes.legend(loc="upper right", fontsize=8, handleheight=1.2)
 
 
 def _lines(axes: Any, data: dict[str, Any]) -> None:
     names = list(dict.fromkeys(row["policy"] for row in data["policies"] if "numpy_ns" in row))
     names = names or list(dict.fromkeys(row["policy"] for row in data["policies"]))[:8]
-    ends: list[tuple[float, str, Any]] = []
     for number, name in enumerate(names):
         for lockstep in (False, True):
             rows = [row for row in data["policies"] if (row["policy"], row["lockstep"]) == (name, lockstep)]
@@ -85,7 +93,6 @@ def _lines(axes: Any, data: dict[str, Any]) -> None:
             style = {**look(number), **({"markerfacecolor": "white"} if lockstep else {})}
             label = name + (", lockstep" if lockstep else "")
             axes.plot([row["n_arms"] for row in rows], [row["ns"] for row in rows], label=label, **style)
-            ends.append((rows[-1]["ns"], label, style))
         twin = [row for row in data["policies"] if row["policy"] == name and not row["lockstep"] and "numpy_ns" in row]
         if twin:
             style = {**look(number), "linewidth": 0.8, "markersize": 3.5, "alpha": 0.75}
@@ -107,12 +114,9 @@ def _lines(axes: Any, data: dict[str, Any]) -> None:
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
     axes.legend(
-        fontsize=8,
-        loc="center right",
-        bbox_to_anchor=(1.0, 0.56),
-        title="thick: ours, thin: plain NumPy",
-        title_fontsize=8,
-    )
+        fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.07), ncols=4, handlelength=3.4,
+        title="thick lines: ours; thin lines: the same policy in plain NumPy", title_fontsize=8,
+    )  # fmt: skip
 
 
 def _time(ns: float) -> str:

@@ -17,7 +17,7 @@ from driftbandit.lab.bench.workload import PHASES, Scale
 from driftbandit.lab.simulate import simulate
 
 # One environment takes the libraries that get on with today's NumPy, another the one that needs an old one.
-ENVIRONMENTS = {
+ENVIRONMENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "today": {name: (name,) for name in ("river", "pymab", "mabwiser", "pybandits", "bayesianbandits")},
     "old": {"SMPyBandits": ("SMPyBandits", "numpy<2", "scipy<1.12")},
 }

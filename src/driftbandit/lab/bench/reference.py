@@ -24,15 +24,16 @@ def numpy_loops() -> Any:
     if folder is None:
         return None
     spec = importlib.util.spec_from_file_location("driftbandit_numpy_loops", folder / "numpy_loops.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def numpy_seconds(loops: Any, name: str, n_arms: int, scale: Scale) -> float:
-    """CPU time a round of the NumPy loop: the first 20,000 rounds or fewer, with the parameters ours has."""
-    policy, rounds = workload.tuned(name, scale.horizon, n_arms), min(scale.horizon, 20_000)
+    """CPU time a round of the NumPy loop: the first fifth of the rounds, with the parameters ours has."""
+    policy, rounds = workload.tuned(name, scale.horizon, n_arms), max(100, scale.horizon // 5)
     table = workload.tables(n_arms, scale.horizon, 1)[0]
     timing = measure(lambda: loops.play(name, policy, table, scale.horizon, 0, rounds), min(scale.repeats, 2))
     return timing.cpu / rounds

@@ -21,8 +21,8 @@ class Table(NamedTuple):
 
 def measure(scale: Scale, place: Path | None, say: Callable[[str], None]) -> dict[str, Any]:
     """Everything; `place` is where libraries are installed, None to leave them out. Takes minutes."""
-    began, out = time.perf_counter(), {"machine": machine.describe(), "scale": scale._asdict()}
-    loops, out["policies"] = reference.numpy_loops(), []
+    began, loops = time.perf_counter(), reference.numpy_loops()
+    out: dict[str, Any] = {"machine": machine.describe(), "scale": scale._asdict(), "policies": []}
     for name in workload.names(scale):
         say(f"policy {name}")
         for row in ours.rows(name, scale):
@@ -98,9 +98,9 @@ def _policies(data: dict[str, Any]) -> Table:
         )
     heads = [f"{what} K={n_arms}" for what in ("ns", "runs/s", "NumPy/ours") for n_arms in arms]
     about = (
-        f"Nanoseconds of CPU time a round (choose, pull, learn, regret) on one core, {data['scale']['horizon']:,} rounds, "
-        "ten phases, tuned by theory; whole runs a second; how many times longer plain NumPy takes. One run at a time, "
-        f"or {ours.LOCKSTEP_RUNS} runs in lockstep where it says so."
+        f"Nanoseconds of CPU time a round (choose, pull, learn, regret) on one core, {data['scale']['horizon']:,} "
+        "rounds, ten phases, tuned by theory; whole runs a second; how many times longer plain NumPy takes. One run at "
+        f"a time, or {ours.LOCKSTEP_RUNS} runs in lockstep where it says so."
     )
     return Table("Every policy", about, ["policy", *heads], rows)
 
@@ -144,9 +144,9 @@ def _peers(data: dict[str, Any]) -> Table:
         rows.append([name, policy, *times, *slower, *regrets, failed[0]["reason"] if failed else ""])
     heads = [f"{what} K={n_arms}" for what in ("µs", "× ds-ts", "regret") for n_arms in arms]
     about = (
-        f"Microseconds of CPU time a round on the same worlds, {data['scale']['peer_horizon']:,} rounds; that time over "
-        "ours for DS-TS (64 runs in one call); mean regret ± standard error with the number of runs that fitted into "
-        "the time. A library that is missing says why."
+        f"Microseconds of CPU time a round on the same worlds, {data['scale']['peer_horizon']:,} rounds; that time "
+        "over ours for DS-TS (64 runs in one call); mean regret ± standard error with the number of runs that "
+        "fitted into the time. A library that is missing says why."
     )
     return Table("Other libraries", about, ["library", "policy", *heads, "note"], rows)
 
@@ -161,10 +161,10 @@ def _regret(cell: dict[str, Any] | None) -> str:
 
 def _live(data: dict[str, Any]) -> Table:
     rows = [[row["library"], row["policy"], str(row["n_arms"]), f"{row['us']:.3g}"] for row in data["live"]]
-    about = "One decision and one reward, one by one, microseconds of CPU time; the last column of a batch is one decision of it."
+    about = "One decision and one reward, one by one, microseconds of CPU time; of a batch, one decision."
     return Table(
         "Live",
-        about.replace("the last column of a batch is", "for a batch,"),
+        about,
         ["library", "policy", "arms", "µs"],
         rows,
     )
@@ -175,7 +175,7 @@ def _starts(data: dict[str, Any]) -> Table:
         [row["policy"], row["way"], *(f"{row[key]:.2f}" for key in ("cold_s", "cold_cpu_s", "warm_s", "warm_cpu_s"))]
         for row in data["starts"]
     ]
-    about = "From starting Python to the result of 1,000 rounds, in seconds: nothing compiled yet (cold), compiled before (warm)."
+    about = "Seconds from starting Python to the result of 1,000 rounds, nothing compiled yet (cold) and again (warm)."
     return Table("Start", about, ["policy", "runs", "cold, wall", "cold, CPU", "warm, wall", "warm, CPU"], rows)
 
 

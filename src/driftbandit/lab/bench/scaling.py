@@ -9,7 +9,7 @@ from driftbandit.lab.bench.workload import Scale
 from driftbandit.lab.simulate import simulate
 
 _HORIZON = ("ds-ts", "sw-ts", "d-ucb", "m-ucb", "sw-lb-sda", "glr-klucb", "pa-cts", "global-cts", "adswitch", "meta")
-_ARMS = ("ds-ts", "sw-ts", "d-ucb", "cusum-ucb", "exp3s", "sw-lb-sda")
+_ARMS = ("ds-ts", "ds-ts-many", "sw-ts", "d-ucb", "cusum-ucb", "exp3s", "sw-lb-sda")
 _WINDOW = ("sw-ts", "sw-ucb", "m-ucb", "sw-lb-sda")
 
 
@@ -20,16 +20,15 @@ def rows(scale: Scale) -> list[dict[str, Any]]:
     known, out, top = workload.names(scale), [], scale.horizon
     for name in _HORIZON:
         if name in known:
-            sizes = [max(100, top // 16), max(200, top // 4), top]
+            sizes = [top // 4, top, 4 * top]
             out.append(
                 _sweep("horizon", name, sizes, [(workload.tuned(name, size, 10), 10, size) for size in sizes], scale)
             )
     for name in _ARMS:
         if name in known:
-            sizes = [10, 30, 100, 300] if top > 1000 else [3, 6]
-            length = max(100, top // 10)
+            sizes = [10, 30, 100, 300]
             out.append(
-                _sweep("arms", name, sizes, [(workload.tuned(name, top, size), size, length) for size in sizes], scale)
+                _sweep("arms", name, sizes, [(workload.tuned(name, top, size), size, top) for size in sizes], scale)
             )
     for name in _WINDOW:
         if name in known:

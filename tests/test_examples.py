@@ -1,0 +1,33 @@
+"""Every file in examples/ runs as it is, with fewer runs and rounds, and is listed in its README."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from driftbandit import cli
+from driftbandit.lab.study_file import load
+
+pytest.importorskip("pyarrow")
+EXAMPLES = Path(__file__).parents[1] / "examples"
+STUDIES = [path for path in sorted(EXAMPLES.iterdir()) if path.suffix == ".toml" or "STUDY" in path.read_text("utf-8")]
+STUDIES = [path for path in STUDIES if path.suffix in (".toml", ".py")]
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.name)
+def test_the_example_runs(path, tmp_path, capsys):
+    words = ["compare", str(path), "--runs", "4", "--horizon", "400", "--out", str(tmp_path)]
+    assert cli.main(words) == 0, capsys.readouterr().err
+    assert (tmp_path / "summary.csv").exists()
+
+
+def test_the_readme_lists_every_example():
+    listed = set(re.findall(r"`([\w.]+\.(?:toml|py))`", (EXAMPLES / "README.md").read_text("utf-8")))
+    assert listed == {path.name for path in EXAMPLES.iterdir() if path.suffix in (".toml", ".py")}
+
+
+def test_the_committed_sweep_has_the_cells_of_its_study():
+    study = load(EXAMPLES / "forgetting_and_spread.toml")
+    table = (EXAMPLES.parent / "docs" / "sweeps" / "forgetting-and-spread.csv").read_text("utf-8")
+    assert study.runs == 100
+    assert len(table.splitlines()) == 1 + study.count()
