@@ -1,4 +1,6 @@
-"""What chunks, the store and the kinds of workers cost: python benchmarks/overhead.py [--seconds 60] [threads 2 dask:2 ray:2]
+"""What chunks, the store and the kinds of workers cost.
+
+    python benchmarks/overhead.py [--seconds 60] [threads 2 dask:2 ray:2]
 
 1. Planning 10,000 cells × 20 runs, resuming them with nothing to do, and the memory of the driver meanwhile.
 2. A job of about the seconds asked for, once as bare simulations in threads and once as a batch: the difference is what
@@ -58,7 +60,8 @@ def driver_memory():
         batch.run(workers=2, progress=lambda share: seen.append(megabytes()))
     tenth = len(seen) // 10
     print(
-        f"memory while 1500 chunks are played: {np.mean(seen[:tenth]):.0f} MB at first, {np.mean(seen[-tenth:]):.0f} MB at last"
+        f"memory while 1500 chunks are played: {np.mean(seen[:tenth]):.0f} MB at first, "
+        f"{np.mean(seen[-tenth:]):.0f} MB at last"
     )
 
 
@@ -101,23 +104,26 @@ def main():
     driver_memory()
     cells = job(args.seconds)
     chunks = sum(len(cell.chunks()) for cell in cells)
-    # Three times each way, alternating, the least of each: a machine is rarely quite still. Seconds of processor time are
-    # less disturbed by others on the machine than seconds on the clock.
+    # Three times each way, alternating, the least of each: a machine is rarely quite still. Seconds of processor time
+    # are less disturbed by others on the machine than seconds on the clock.
     plain, stored = [], []
     for _ in range(3):
         plain.append(bare(cells))
         stored.append(batched(cells, None)[1:])
     (wall, cpu), (wall_stored, cpu_stored) = (tuple(map(min, zip(*times, strict=True))) for times in (plain, stored))
     print(
-        f"{chunks} chunks in threads, on the clock: bare {wall:.1f} s, as a batch {wall_stored:.1f} s, {wall_stored / wall - 1:+.1%}"
+        f"{chunks} chunks in threads, on the clock: bare {wall:.1f} s, as a batch {wall_stored:.1f} s, "
+        f"{wall_stored / wall - 1:+.1%}"
     )
     print(
-        f"{chunks} chunks in threads, processor time: bare {cpu:.1f} s, as a batch {cpu_stored:.1f} s, {cpu_stored / cpu - 1:+.1%}"
+        f"{chunks} chunks in threads, processor time: bare {cpu:.1f} s, as a batch {cpu_stored:.1f} s, "
+        f"{cpu_stored / cpu - 1:+.1%}"
     )
     for executor in args.executors:
         first, total, _ = batched(cells, executor)
         print(
-            f"{executor}: first chunk after {first:.1f} s, all after {total:.1f} s ({total - wall:+.1f} s over bare threads)"
+            f"{executor}: first chunk after {first:.1f} s, all after {total:.1f} s "
+            f"({total - wall:+.1f} s over bare threads)"
         )
 
 

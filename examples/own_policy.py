@@ -66,7 +66,7 @@ class Seasons(NamedTuple):
         return largest
 
     def pull(self, t: int, arm: Any, rng: Any) -> Any:
-        """1 with the arm's probability, else 0. One random number whichever arm it is, so that all meet the same luck."""
+        """1 with the arm's probability, else 0, from one random number whichever arm it is."""
         return 1.0 if rng.uniform(0) < self.mean(t, arm) else 0.0
 
     def realise(self, key: int) -> "Seasons":

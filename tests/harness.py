@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.environments import Abrupt
+from driftbandit.lab.simulate import simulate
 from driftbandit.state import to_lists
 from naive import TWINS
 
@@ -80,3 +82,24 @@ def assert_same_as_twin(
     differ = [t for t in range(rounds) if fast[t] != slow[t]]
     where = f"{policy!r}, K={n_arms}, seed {seed}, {world}, {kind}"
     assert not differ, f"{where}: round {differ[0]} of {rounds}: {fast[differ[0]]} against {slow[differ[0]]}"
+
+
+def assert_odd_parameters_follow_the_twin(policy: Any, rounds: int, kind: str) -> None:
+    """Parameters at the edge of their domain: some hundred rounds, and fewer rounds than arms."""
+    assert_same_as_twin(policy, 5, rounds, seed=3, kind=kind)
+    assert_same_as_twin(policy, 7, 4, seed=4, world="smooth", kind=kind)
+
+
+def taught(policy: Any, steps: Any, n_arms: int = 4) -> Any:
+    """The state of a policy after these (arm, reward) pairs."""
+    state = to_lists(policy.init(n_arms))
+    for t, (arm, reward) in enumerate(steps):
+        policy.learn(state, t, arm, reward)
+    return state
+
+
+def assert_compiled_as_interpreted(policy: Any) -> None:
+    """The compiled loop chooses the arms of the interpreter."""
+    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
+    compiled, plain = (simulate(policy, world, runs=1, trajectories=True, compiled=flag) for flag in (True, False))
+    assert (compiled.arms == plain.arms).all()

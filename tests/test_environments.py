@@ -347,7 +347,6 @@ GOOD = [[0.1, 0.9], [0.9, 0.1]]
         lambda: Abrupt(world="bogus"),
         lambda: Abrupt(world=""),
         lambda: Abrupt(world=7),
-        lambda: AbruptFinite(world="authors"),
         lambda: AbruptGap(gap=0.6),
         lambda: AbruptLimited(best=math.nan),
         lambda: Smooth(n_arms=1),
@@ -367,3 +366,12 @@ def test_a_bad_world_is_refused_in_one_sentence(build):
     assert "\n" not in message
     assert message[0].isupper()
     assert len(message) < 300
+
+
+def test_the_authors_finite_world_is_drawn_phase_by_phase_from_their_legacy_generator():
+    # Their generator: amounts and unused weights as uniform(0, 1, (K, 2, 5)), then shared weights as uniform(1, 10, 5).
+    legacy = np.random.RandomState(0)
+    world = AbruptFinite(n_arms=3, horizon=40, phases=2, world="authors").realise(0)
+    for phase in range(2):
+        amounts, weights = legacy.uniform(0, 1, (3, 2, 5))[:, 0], legacy.uniform(1, 10, 5)
+        np.testing.assert_allclose(world.means(20 * phase, 20 * phase + 1)[0], amounts @ weights / weights.sum())

@@ -108,7 +108,7 @@ def test_an_executor_broken_for_good_is_an_error_not_a_loop(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["dusk", "threads:0", "processes:x"])
 def test_an_unknown_executor_is_refused_before_any_work(wrong):
-    with pytest.raises(ValueError, match="needs a whole number|There is no executor"), executors.opened(wrong):
+    with pytest.raises(ValueError, match=r"needs a whole number|There is no executor"), executors.opened(wrong):
         pass
 
 

@@ -172,3 +172,10 @@ def test_the_command_line_says_which_line_of_the_users_file_is_wrong(here, capsy
     (here / "wrong.py").write_text(textwrap.dedent("import math\n\nx = math.nothing\n"))
     assert cli.main(["run", "wrong.py:X"]) == 2
     assert "wrong.py, line 3: AttributeError" in capsys.readouterr().err
+
+
+def test_only_what_a_policy_needs_travels_with_it(here):
+    mine, tide = spec.parse_policy("mine.py:Greedy"), spec.parse_environment("tide.py:Tide")
+    assert [os.path.basename(path) for path, _ in own.luggage((mine, tide)).files] == ["mine.py", "tide.py"]
+    assert [os.path.basename(path) for path, _ in own.luggage(mine).files] == ["mine.py"]
+    assert own.luggage(spec.parse("ds-ts")) == ((), (), ())

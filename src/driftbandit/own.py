@@ -30,7 +30,8 @@ def load(target: str) -> Any:
     if not hasattr(module, name):
         known = [key for key, value in vars(module).items() if hasattr(value, "choose") or hasattr(value, "realise")]
         raise SpecError(
-            f"{place} has no {name!r}{nearest(name, known) or '.'} It defines: {', '.join(known) or 'no policy or world'}."
+            f"{place} has no {name!r}{nearest(name, known) or '.'} "
+            f"It defines: {', '.join(known) or 'no policy or world'}."
         )
     return getattr(module, name)
 
@@ -134,12 +135,22 @@ class Luggage(NamedTuple):
     folders: tuple[str, ...]  # where to look for them, if the worker sees the same folders
 
 
-def luggage() -> Luggage:
-    """Everything of the user's that was loaded here."""
-    if not _files and not _imported:
+def luggage(value: Any) -> Luggage:
+    """What of the user's is needed to unpack this tuple elsewhere: only the modules its classes come from."""
+    modules = sorted(_modules_in(value))
+    files = tuple(_files[name] for name in modules if name in _files)
+    imported = tuple(name for name in modules if name in _imported)
+    if not files and not imported:
         return Luggage((), (), ())
     folders = (os.path.abspath(entry or os.getcwd()) for entry in sys.path)
-    return Luggage(tuple(_files.values()), tuple(sorted(_imported)), tuple(f for f in folders if is_own_file(f)))
+    return Luggage(files, imported, tuple(folder for folder in folders if is_own_file(folder)))
+
+
+def _modules_in(value: Any) -> set[str]:
+    """The modules of the classes a tuple is made of."""
+    if not isinstance(value, tuple):
+        return set()
+    return {type(value).__module__}.union(*(_modules_in(item) for item in value))
 
 
 def unpack(bags: Luggage) -> None:

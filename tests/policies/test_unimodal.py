@@ -3,12 +3,19 @@
 import pytest
 
 from driftbandit.draws import POLICY, Stream, stream_key
-from driftbandit.environments.abrupt import Abrupt
 from driftbandit.environments.smooth import Smooth
 from driftbandit.lab.simulate import simulate
 from driftbandit.policies.unimodal import OSUB, SlidingOSUB
 from driftbandit.state import to_lists
-from harness import abrupt_means, assert_same_as_twin, play, rewards, smooth_means
+from harness import (
+    abrupt_means,
+    assert_compiled_as_interpreted,
+    assert_odd_parameters_follow_the_twin,
+    assert_same_as_twin,
+    play,
+    rewards,
+    smooth_means,
+)
 
 POLICIES = [OSUB(), SlidingOSUB(window=60)]
 ODD = [
@@ -32,15 +39,12 @@ def test_unimodal_policies_choose_the_arms_of_their_twins(policy, n_arms, world,
 @pytest.mark.parametrize("kind", ["binary", "real"])
 @pytest.mark.parametrize("policy", ODD, ids=repr)
 def test_odd_parameters_follow_the_twin_too(policy, kind):
-    assert_same_as_twin(policy, 5, 600, seed=3, kind=kind)
-    assert_same_as_twin(policy, 7, 4, seed=4, world="smooth", kind=kind)  # fewer rounds than arms
+    assert_odd_parameters_follow_the_twin(policy, 600, kind)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_compiled_and_interpreted_unimodal_policies_choose_the_same_arms(policy):
-    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
-    compiled, plain = (simulate(policy, world, runs=1, trajectories=True, compiled=flag) for flag in (True, False))
-    assert (compiled.arms == plain.arms).all()
+    assert_compiled_as_interpreted(policy)
 
 
 @pytest.mark.parametrize("policy", [*POLICIES, *ODD], ids=repr)

@@ -3,7 +3,8 @@ import math
 import pytest
 
 from driftbandit.lab.theory import d_ucb, lower_bound, sw_ucb, table1
-from driftbandit.lab.theory.lower import bernoulli_kl, floor_with_blocks
+from driftbandit.lab.theory.lower import floor_with_blocks
+from driftbandit.numerics import kl_bernoulli
 
 
 def test_table_1_at_the_main_setting():
@@ -62,7 +63,7 @@ def test_sliding_window_ucb_needs_a_window_within_the_horizon():
 
 def test_the_two_regrets_of_the_lower_bound_meet_where_it_says():
     horizon, blocks, gap, rise = 10_000, 20, 0.1, 0.1
-    kl = bernoulli_kl(0.4, 0.6)
+    kl = kl_bernoulli(0.4, 0.6)
     value = floor_with_blocks(horizon, blocks, gap, rise, kl)
     plays, length = value / gap, horizon // blocks
     changed = rise * length * (1 - plays / (blocks * length) - math.sqrt(kl * plays / (2 * blocks)))
@@ -70,7 +71,7 @@ def test_the_two_regrets_of_the_lower_bound_meet_where_it_says():
 
 
 def test_no_block_count_beats_the_grid_by_more_than_two_percent():
-    kl = bernoulli_kl(0.4, 0.6)
+    kl = kl_bernoulli(0.4, 0.6)
     best = max(floor_with_blocks(10_000, blocks, 0.1, 0.1, kl) for blocks in range(1, 10_001))
     assert best * 0.98 <= lower_bound(10_000).value <= best * (1 + 1e-12)
 

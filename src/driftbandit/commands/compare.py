@@ -155,7 +155,7 @@ def _distance(done: Any, best: Any) -> list[str]:
         if cell.world == best.cell.world and not cell.policy_values:
             far = sweep.excess(done, best, number)
             out.append(
-                f"{cell.label} regrets {far.percent.mean:+.1f} % ({far.percent.low:+.1f} to {far.percent.high:+.1f}) more"
+                f"{cell.label}: regret {far.percent.mean:+.1f} % ({far.percent.low:+.1f} to {far.percent.high:+.1f})"
             )
     return out
 

@@ -63,7 +63,7 @@ or from Python, as at the end. All policies meet the same luck in run r, so that
 from driftbandit.lab.study import Study, Variants
 
 STUDY = Study(
-    # Texts, as `driftbandit list policies` shows them, or policies themselves; a list of values is played value by value.
+    # Texts, as `driftbandit list policies` shows them, or policies themselves; each value in a list is played.
     policies=["ts", "ds-ts.tuned", "sw-ts.tuned", Variants("ds-ts", "DS-TS", gamma=[0.9, 0.95, 0.98, 0.99, 0.995])],
     environments=["abrupt(n_arms=5, phases=4)"],
     horizon=10_000,

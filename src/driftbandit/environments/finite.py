@@ -68,9 +68,9 @@ class FinitePhased(NamedTuple):
 class AbruptFinite(NamedTuple):
     """Each arm pays one of `points` amounts drawn from [0, 1], with probabilities drawn anew in each phase.
 
-    The authors' code draws one probability vector a phase for all arms (`shared_probabilities=True`) and never reports
-    a result with it. Amounts stay the same over all phases. There is no "authors" world: which draws their generator
-    made is not recorded."""
+    Amounts and probabilities are drawn anew in each phase. The authors' code has one probability vector a phase for all
+    arms (`shared_probabilities=True`); it also draws one an arm and throws it away, which `shared_probabilities=False`
+    uses. They never report a result with these rewards. `world="authors"` is their seed-0 world."""
 
     n_arms: Annotated[int, within(">= 1")] = 5
     horizon: Annotated[int, within(">= 1")] = 100_000
@@ -82,8 +82,6 @@ class AbruptFinite(NamedTuple):
     def validate(self) -> None:
         """Refuse more phases than rounds and an unknown `world`."""
         _validate(self)
-        if self.world == "authors":
-            raise ValueError('AbruptFinite has no world "authors": take "fresh" or a number in quotes such as "0".')
 
     def realise(self, key: int) -> FinitePhased:
         """The world of one run."""
@@ -92,11 +90,23 @@ class AbruptFinite(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _finite(spec: AbruptFinite, seed: int | None) -> FinitePhased:
-    rng = np.random.default_rng(seed)
     shape = (spec.phases, spec.n_arms, spec.points)
-    support = np.broadcast_to(rng.uniform(0, 1, shape[1:]), shape)
-    weights = rng.uniform(1, 10, (spec.phases, 1 if spec.shared_probabilities else spec.n_arms, spec.points))
-    probabilities = np.broadcast_to(weights / weights.sum(axis=2, keepdims=True), shape)
+    if seed is None:
+        support, own, shared = _authors(*shape)
+    else:
+        rng = np.random.default_rng(seed)
+        support, own, shared = rng.uniform(0, 1, shape), rng.uniform(1, 10, shape), rng.uniform(1, 10, shape)[:, :1]
+    weights = np.broadcast_to(shared if spec.shared_probabilities else own, shape)
+    probabilities = weights / weights.sum(axis=2, keepdims=True)
     base = phased((support * probabilities).sum(axis=2), _starts(spec.horizon, spec.phases), spec.horizon, Constant())
     cumulative = probabilities.cumsum(axis=2)
     return FinitePhased(spec.n_arms, spec.horizon, base, spec.points, support.ravel().copy(), cumulative.ravel().copy())
+
+
+def _authors(phases: int, n_arms: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The draws of the authors' generator, phase by phase: amounts and unused weights an arm, then the weights all
+    arms share."""
+    legacy = np.random.RandomState(0)
+    drawn = [(legacy.uniform(0, 1, (n_arms, 2, points)), legacy.uniform(1, 10, points)) for _ in range(phases)]
+    own = np.array([pair[0] for pair in drawn])
+    return own[:, :, 0], own[:, :, 1], np.array([pair[1] for pair in drawn])[:, None]

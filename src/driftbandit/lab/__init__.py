@@ -1,1 +1,1 @@
-"""Simulation, experiments, figures and theory: everything that needs more than NumPy (`pip install driftbandit[lab]`)."""
+"""Simulation, experiments, figures and theory: all that needs more than NumPy (`pip install 'driftbandit[lab]'`)."""

@@ -144,14 +144,15 @@ class Batch:
     def _elsewhere(self, todo: list[str], crew: executors.Crew, bar: Progress) -> None:
         """In other processes. Should one of our own be killed, the pool is lost but not what it finished: we make
         another and go on. A Dask or Ray cluster sees to this itself."""
-        luggage, executor, breaks = own.luggage(), crew.executor, 0
+        executor, breaks = crew.executor, 0
         while True:
             assert executor is not None
-            pool = executor
+
+            def submit(chunk: Chunk, pool: Executor = executor) -> Future[Outcome]:
+                return pool.submit(compute_packed, _packed(chunk), own.luggage(chunk))
+
             try:
-                self._spread(
-                    todo, lambda chunk: pool.submit(compute_packed, _packed(chunk), luggage), 2 * crew.slots + 2, bar
-                )
+                self._spread(todo, submit, 2 * crew.slots + 2, bar)
                 return
             except BrokenExecutor:
                 left = [name for name in todo if name not in self.store.names()]

@@ -24,4 +24,5 @@ def to_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
     import narwhals as nw
 
     plain = {name: column if isinstance(column, np.ndarray) else list(column) for name, column in columns.items()}
-    return nw.from_dict(plain, backend=backend).to_native()
+    library: Any = backend
+    return nw.from_dict(plain, backend=library).to_native()

@@ -71,7 +71,8 @@ def to_html(result: Any) -> str:
     head = html.escape(
         f"{result.provenance.get('title') or ''} ({len(result.runs)} runs of {result.rounds[-1]} rounds)"
     )
-    table = f"<table><thead><tr><th>policy</th><th>regret</th><th>95 % interval</th></tr></thead><tbody>{rows}</tbody></table>"
+    names = "<tr><th>policy</th><th>regret</th><th>95 % interval</th></tr>"
+    table = f"<table><thead>{names}</thead><tbody>{rows}</tbody></table>"
     return f"<div><p>{head}</p>{table}{_picture(result)}</div>"
 
 

@@ -5,7 +5,7 @@ all variants meet the same luck in run r (common random numbers), and a differen
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -90,18 +90,15 @@ class StudyCell(NamedTuple):
 
 
 def _bracket(values: Mapping[str, Any]) -> str:
-    return (
-        f" [{', '.join(f'{name}={value:g}' if isinstance(value, float) else f'{name}={value}' for name, value in values.items())}]"
-        if values
-        else ""
-    )
+    written = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in values.items()]
+    return f" [{', '.join(written)}]" if written else ""
 
 
 @dataclass(frozen=True)
 class Study:
     """Policies × worlds × values, each played `runs` times.
 
-    >>> study = Study(["ts", Variants("ds-ts", gamma=[0.9, 0.99])], ["abrupt(n_arms=3, phases=2)"], horizon=1000, runs=5)
+    >>> study = Study(["ts", Variants("ds-ts", gamma=[0.9, 0.99])], ["abrupt(phases=2)"], horizon=1000, runs=5)
     >>> [cell.label for cell in study.cells()]
     ['ts', 'ds-ts [gamma=0.9]', 'ds-ts [gamma=0.99]']
     """
@@ -144,7 +141,7 @@ class Study:
 
     def count(self) -> int:
         """The number of cells."""
-        return sum(p.count() for p in self.policies) * sum(e.count() for e in self.environments)
+        return int(sum(p.count() for p in self.policies) * sum(e.count() for e in self.environments))
 
     def worlds(self, item: Variants) -> Iterator[tuple[dict[str, Any], Any]]:
         """Each variant of a world with its swept values."""
@@ -227,7 +224,7 @@ def _spread(name: str, value: Any) -> Any:
             f'The range of {name} {what} Write {name} = {{from = 0.9, to = 0.999, count = 5, scale = "log"}}.'
         )
     low, high, count, scale = value["from"], value["to"], value["count"], value.get("scale", "linear")
-    scales = {
+    scales: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
         "linear": (lambda x: x, lambda y: y),
         "log": (math.log, math.exp),
         "forgetting": (lambda x: math.log(1.0 - x), lambda y: 1.0 - math.exp(y)),

@@ -123,7 +123,8 @@ class _Reader:
         firsts = []
         for item, place in worlds:
             try:
-                firsts.append([world for _, world in study.worlds(item)][0])
+                made = [world for _, world in study.worlds(item)]  # all of them, to find any wrong value
+                firsts.append(made[0])
             except (ValueError, TypeError) as error:
                 raise self._wrong(str(error), self._guilty(item, place, str(error))) from None
         for item, place in policies:

@@ -59,7 +59,7 @@ def grids(comparison: Comparison) -> list[Grid]:
 
 
 def best(comparison: Comparison, grid: Grid) -> Best:
-    """The best cell of a grid. In a grid over worlds it is the easiest world's, which says little: see `best_by_world`."""
+    """The best cell of a grid. Over several worlds it is the easiest one's, which says little: see `best_by_world`."""
     if comparison.study.runs < 4:
         raise ValueError(
             f"Choosing needs 4 runs or more, half to choose by and half to judge; got {comparison.study.runs}."

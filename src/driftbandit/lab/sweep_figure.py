@@ -15,7 +15,8 @@ from driftbandit.lab.result import t_interval
 
 def save_all(comparison: Comparison, folder: str | Path, ending: str = ".svg") -> list[Path]:
     """One figure for each parameter swept alone, one heat map for each world of a policy with two or more."""
-    paths, alone = [], {}
+    paths: list[Path] = []
+    alone: dict[tuple[str, str], list[sweep.Grid]] = {}
     for grid in sweep.grids(comparison):
         if len(grid.axes) == 1:
             alone.setdefault((next(iter(grid.axes)), grid.environment), []).append(grid)
@@ -104,7 +105,7 @@ def save_maps(comparison: Comparison, grids: list[sweep.Grid], path: str | Path)
             figure.legend(handles, names, loc="outside lower left", ncols=len(names))
 
     _, second = list(grids[0].axes.values())[:2]
-    width = max(4.4, 0.62 * max(len(list(g.axes.values())[0]) for g in grids) + 1.6)
+    width = max(4.4, 0.62 * max(len(next(iter(g.axes.values()))) for g in grids) + 1.6)
     return save_chart(draw, path, (width * len(grids), max(3.4, 0.36 * len(second) + 2.2)), dpi=130)
 
 

@@ -36,8 +36,7 @@ ITEMS = (
             title=f"Rewards from a finite support, K = {arms}, B_T = 10 (announced, not shown)",
             place='Section "Experiments", announced: "an arbitrarily generated bounded reward distribution"',
             shows="Figure 3 with rewards that take one of five amounts an arm, in place of 0 and 1.",
-            # Which draws the authors' generator made here is not recorded, so their world is a fixed one of ours.
-            world=AbruptFinite(n_arms=arms, horizon=100_000, phases=10, world="0"),
+            world=AbruptFinite(n_arms=arms, horizon=100_000, phases=10, world="authors"),
             labels=EIGHT,
         )
         for arms in _ARMS

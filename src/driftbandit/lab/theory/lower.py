@@ -16,16 +16,7 @@ The first grows and the second falls with x: a policy can do no better than wher
 import math
 
 from driftbandit.lab.theory.bound import Bound, Condition, horizon_condition, log10_or_none, safe_log
-
-
-def bernoulli_kl(p: float, q: float) -> float:
-    """Kullback-Leibler divergence of Bernoulli(p) from Bernoulli(q), for q strictly between 0 and 1."""
-    total = 0.0
-    if p > 0.0:
-        total += p * math.log(p / q)
-    if p < 1.0:
-        total += (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
-    return total
+from driftbandit.numerics import kl_bernoulli
 
 
 def floor_with_blocks(horizon: int, blocks: int, gap: float, rise: float, kl: float) -> float:
@@ -56,7 +47,7 @@ def lower_bound(horizon: int, best: float = 0.5, worst: float = 0.4, rise: float
     )
     log = None
     if log_T is not None and log_T >= 0.0 and moderate and ordered:
-        rounds, kl = int(horizon), bernoulli_kl(worst, best + rise)
+        rounds, kl = int(horizon), kl_bernoulli(worst, best + rise)
         grid = {max(1, min(rounds, int(math.exp(log_T * step / 400.0)))) for step in range(401)}
         log = math.log(max(floor_with_blocks(rounds, blocks, best - worst, rise, kl) for blocks in grid))
     name = "lower bound for every policy"
