@@ -40,9 +40,10 @@ def extra_cells(options: Any, items: Mapping[str, Any] | None = None) -> dict[st
 
 
 def write(run: Any, out: str | Path) -> Path:
-    """Write OUT/index.html from a finished run."""
+    """Write OUT/index.html, and the verdicts once more as OUT/claims.csv, from a finished run."""
     path = writable(Path(out) / "index.html")
     decided = verdicts(run)
+    _save_verdicts(decided, run.options.parameters, path.with_name("claims.csv"))
     title = f"{citation.TITLE}, reproduced"
     body = [
         tag("header", tag("h1", title), tag("p", _lead(run), class_="lead"), _warnings(run), _contents(run)),
@@ -62,6 +63,16 @@ def write(run: Any, out: str | Path) -> Path:
     with replacing(path) as draft:
         draft.write_text(page(title, body), encoding="utf-8")
     return path
+
+
+def _save_verdicts(decided: list[Verdict], parameters: tuple[str, ...], path: Path) -> None:
+    with replacing(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["claim", "place", "says", *parameters])
+        for verdict in decided:
+            claim = verdict.claim
+            kinds = [name if claim.parameters else "worlds" for name in parameters]
+            writer.writerow([claim.id, claim.place, claim.says, *(verdict.decisions[kind].verdict for kind in kinds)])
 
 
 def _section(name: str, title: str, *content: str) -> Markup:
