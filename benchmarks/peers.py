@@ -68,17 +68,18 @@ def pybandits_decay(n_arms, gamma, seed):
 
 
 def bayesianbandits_decay(n_arms, gamma, seed):
-    from bayesianbandits import Agent, Arm, DirichletClassifier, ThompsonSampling
+    from bayesianbandits import Agent, Arm, DirichletClassifier, StabilizedForgetting, ThompsonSampling
 
     arms = [
         Arm(arm, lambda samples: samples[..., 1], learner=DirichletClassifier({0: 1.0, 1: 1.0}))
         for arm in range(n_arms)
     ]
     agent = Agent(arms, ThompsonSampling(), random_seed=seed)
+    fading = StabilizedForgetting(gamma)  # back to the prior; its default fades the prior too, and then all is noise
 
     def learn(arm, reward):
         agent.select_for_update(arm).update(np.array([int(reward)]))
-        agent.decay(decay_rate=gamma)
+        agent.decay(fading)
 
     return lambda: agent.pull()[0], learn
 
@@ -97,7 +98,7 @@ PLAYERS = {
     "pymab": {"discounted Thompson": pymab_ts, "its compiled core alone (private call)": pymab_core},
     "mabwiser": {"Thompson (never forgets)": mabwiser_ts},
     "pybandits": {"Bernoulli, decay": pybandits_decay},
-    "bayesianbandits": {"Dirichlet, decay": bayesianbandits_decay},
+    "bayesianbandits": {"Dirichlet, decay to the prior": bayesianbandits_decay},
     "SMPyBandits": {"DiscountedThompson": smpybandits_dts},
 }
 

@@ -19,6 +19,7 @@ and integer operations occur, all of them exact to the last bit by IEEE 754, and
 the results agree everywhere."""
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -368,6 +369,7 @@ class Stream:
 WORLD, REWARD, POLICY = 0, 1, 2
 
 
+@lru_cache(maxsize=100_000)
 def stream_key(seed: int, run: int, stream: int) -> int:
     """The key of one of a run's streams: from (seed, run, stream) alone, never from a worker or an order."""
     words = np.random.SeedSequence(seed, spawn_key=(run, stream)).generate_state(1, np.uint64)

@@ -106,7 +106,7 @@ LOCK = threading.RLock()  # held while something is told to the compiler, which 
 def compiled(function: Callable[..., Any], *tuples: Any) -> Any:
     """A function as machine code for these policies, states and worlds, on demand: kept on disk if every class
     involved is the package's or from a file that `driftbandit.own` loaded, otherwise for this process only."""
-    classes = frozenset(cls for value in tuples for cls in _classes_in(value))
+    classes = frozenset(cls for value in tuples for cls in classes_in(value))
     kept = all(cls.__module__.startswith(("driftbandit.", own.PREFIX)) for cls in classes)
     place = source_digest(classes) if kept else "fresh"
     with LOCK:  # several threads may begin at once, and the compiler's setting is one for all
@@ -127,9 +127,9 @@ def compiled_advance(*tuples: Any) -> Any:
     return compiled(loop.advance, *tuples)
 
 
-def _classes_in(value: Any) -> set[type]:
+def classes_in(value: Any) -> set[type]:
     """The classes of the tuples a tuple is made of, itself included."""
     if not isinstance(value, tuple):
         return set()
     here = set() if type(value) is tuple else {type(value)}
-    return here.union(*(_classes_in(item) for item in value)) if value else here
+    return here.union(*(classes_in(item) for item in value)) if value else here

@@ -19,7 +19,8 @@ from driftbandit.lab.progress import Progress
 
 LANES = 32
 _WORTH_LANES = 6  # with fewer runs than this, 32 lanes take longer than the runs one by one
-_SEGMENT = 1_000_000  # arms × rounds × lanes in one call of the compiled loop: some milliseconds
+_SEGMENT = 1_000_000  # arms × rounds in one call of the compiled loop: some milliseconds; four times that in lanes
+_ready: set[Any] = set()  # what this process has compiled, or loaded, already
 _SEGMENT_INTERPRETED = 20_000
 
 
@@ -208,17 +209,24 @@ class _Job:
             kernel.prepare(bound.init(self.n_arms))
             kernel.prepare(self.worlds[0])
         self.advance = cache.compiled_advance(bound, bound.init(self.n_arms), self.worlds[0])
+        classes = cache.classes_in(bound) | cache.classes_in(self.worlds[0])
+        shared = all(world is self.worlds[0] for world in self.worlds)
         for task in kinds:
+            kind = (self.advance, frozenset(classes), task.lanes, shared, self.pulls, self.trajectories)
+            if kind in _ready:
+                continue
             try:
                 self.advance(*self._arguments(task)._replace(start=0, stop=0))
             except NumbaError as error:
                 raise TypeError(kernel.explain(error, self.policy, self.worlds[0])) from error
+            _ready.add(kind)
 
     def play(self, task: _Task, result: Simulation, stop: threading.Event, bar: Progress) -> None:
         """Play the task's runs from the first round to the last, unless stopped."""
         arguments = self._arguments(task)
         if self.compiled:
-            step, advance = max(1, _SEGMENT // (self.n_arms * task.lanes)), self.advance
+            work = _SEGMENT if task.lanes == 1 else 4 * _SEGMENT
+            step, advance = max(1, work // (self.n_arms * task.lanes)), self.advance
         else:
             from driftbandit.lab.loop import advance as plain
 
