@@ -171,6 +171,32 @@ def test_other_parameter_values_need_no_second_compilation(name: str) -> None:
     assert len(compiled.signatures) == before
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if getattr(policies()[name], "lockstep", False)])
+def test_lanes_hold_what_single_runs_give(name: str) -> None:
+    together, alone = (simulate(make(name), WORLD, runs=8, seed=3, pulls=True, lockstep=flag) for flag in (True, False))
+    assert (together.regret == alone.regret).all()
+    assert (together.pulls == alone.pulls).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "constructor"),
+    [(name, made) for name in NAMES for made in ("tuned", "text", "code") if hasattr(policies()[name], made)],
+)
+def test_named_constructors_refuse_impossible_sizes_in_one_sentence(name: str, constructor: str) -> None:
+    cls = policies()[name]
+    maker = getattr(cls, constructor)
+    extra = {"base": DiscountedTS()} if "base" in cls._fields else {}
+    assert maker(10_000, 4, 5, **extra) is not None
+    bad_sizes = [(bad, 3, 5) for bad in (0, -5, math.nan, math.inf, "x", None, 2.5)]
+    bad_sizes += [(1000, bad, 5) for bad in (0, -1, math.nan, "x", 2000)] + [
+        (1000, 3, bad) for bad in (-1, math.nan, "x")
+    ]
+    for sizes in bad_sizes:
+        with pytest.raises(ValueError, match=rf"^{name}\.{constructor} ") as caught:
+            maker(*sizes, **extra)
+        assert str(caught.value).endswith(".")
+
+
 @pytest.mark.parametrize("kind", [policies, environments])
 def test_bad_parameters_are_refused_in_one_sentence(kind: Any) -> None:
     for name, cls in kind().items():

@@ -42,7 +42,7 @@ def made_by(source: Path) -> str:
     lines = ["made by: driftbandit reproduce --out build/paper; python docs/paper/update.py build/paper"]
     log = source.with_suffix(".log")
     if log.exists():
-        lines += [line for line in log.read_text(encoding="utf-8").splitlines() if "chunks" in line]
+        lines += [line.split("; wrote")[0] for line in log.read_text(encoding="utf-8").splitlines() if "chunks" in line]
     return "\n".join([*lines, json.dumps(kept, indent=1)]) + "\n"
 
 

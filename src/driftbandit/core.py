@@ -5,6 +5,8 @@ can be compared, stored and sent; its type is all the compiler needs to find the
 `NamedTuple` lacks: every parameter is brought to its annotated type and tested against its domain when the policy is
 made."""
 
+import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import (
@@ -150,8 +152,49 @@ def checked(cls: type[T]) -> type[T]:
             validate()
         return made
 
+    for name, value in list(vars(cls).items()):
+        if isinstance(value, classmethod) and "horizon" in inspect.signature(value.__func__).parameters:
+            setattr(cls, name, classmethod(_sized(value.__func__)))
     cls.__new__ = __new__  # type: ignore[method-assign, assignment]
     return cls
+
+
+def _sized(maker: Callable[..., Any]) -> Callable[..., Any]:
+    """A named constructor such as `tuned` that looks at horizon, phases and n_arms before any formula does."""
+    signature = inspect.signature(maker)
+
+    @functools.wraps(maker)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        name = f"{args[0].__name__}.{maker.__name__}"
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}{signature}: {error}.") from None
+        for size, least in (("horizon", 1), ("phases", 1), ("n_arms", 0)):
+            if size in given.arguments:
+                given.arguments[size] = _whole(name, size, given.arguments[size], least)
+        sizes = given.arguments
+        if sizes.get("phases", 1) > sizes["horizon"]:
+            raise ValueError(
+                f"{name} needs phases <= horizon; got {sizes['phases']} phases in {sizes['horizon']} rounds."
+            )
+        if sizes.get("n_arms") == 0 and signature.parameters["n_arms"].default is inspect.Parameter.empty:
+            raise ValueError(f"{name} needs n_arms >= 1, a whole number; got 0.")
+        try:
+            return maker(*given.args, **given.kwargs)
+        except ArithmeticError:
+            raise ValueError(
+                f"{name} has no value for these sizes; a longer horizon, or given parameters, will do."
+            ) from None
+
+    return wrapped
+
+
+def _whole(name: str, size: str, value: Any, least: int) -> int:
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value != int(value) or value < least:
+        raise ValueError(f"{name} needs {size} >= {least}, a whole number; got {value!r:.60}.")
+    return int(value)
 
 
 def _coerced(cls: type, parameter: Parameter, value: Any) -> Any:

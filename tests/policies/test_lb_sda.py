@@ -196,3 +196,9 @@ def test_values_outside_their_domain_are_refused_in_one_sentence():
         SlidingLBSDA(window=0)
     with pytest.raises(ValueError, match=r"LBSDALM needs memory_floor in \[1, 1000000\]; got 0"):
         LBSDALM(memory_floor=0)
+
+
+def test_a_window_longer_than_the_horizon_is_not_lb_sda():
+    # The rules of leadership, forced play and diversity differ; the specification warns of the tempting equality.
+    reward = rewards(abrupt_means(5, 600, seed=2), "binary", seed=2)
+    assert play(SlidingLBSDA(window=5000), 5, 600, reward, seed=2) != play(LBSDA(), 5, 600, reward, seed=2)

@@ -91,3 +91,11 @@ def test_a_lower_bound_without_meaning_says_so(arguments):
     bound = lower_bound(*arguments)
     assert bound.log10 is None
     assert bound.failed
+
+
+def test_an_order_says_which_condition_fails_and_whether_it_is_vacuous():
+    tied = table1(100_000, 10, 0.0)["ds-ts"]
+    assert tied.log10 is None
+    assert tied.vacuous
+    assert ["gap" in condition.text for condition in tied.failed] == [True]
+    assert not table1(100_000, 10, 0.5)["ds-ts"].vacuous  # sqrt(1e6) / 0.25 = 4000 of 100 000 rounds

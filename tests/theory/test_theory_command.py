@@ -147,3 +147,15 @@ def test_the_gap_to_a_bound_is_in_orders_of_magnitude():
     bound = report.bounds[0]
     assert report.gap_to(bound) == pytest.approx(bound.log10 - math.log10(report.measured.mean))
     assert promise(Smooth(horizon=100), DiscountedTS(0.9)).gap_to(bound) is None
+
+
+def test_the_smallest_admissible_beta_counts_crossings_as_well_as_drift():
+    from driftbandit.environments import Smooth
+    from driftbandit.lab.promise import smallest_beta
+    from driftbandit.lab.theory import beta_interval, diagnose
+
+    world = Smooth(n_arms=30, horizon=20_000, sigma=1e-4)
+    found = diagnose(world)
+    drift_alone = beta_interval(horizon=found.horizon, gap=1.0, drift=found.drift).low
+    assert found.crossings > 0
+    assert smallest_beta(world, found) >= drift_alone

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     from driftbandit.lab import field
 
     out = Path(args.out)
-    standings = field.compare(args.runs, out / "store", args.workers, progress=True)
+    standings = field.compare(args.runs, Path("build") / "field-store", args.workers, progress=True)
     for ending in ("svg", "png"):
         field.draw(standings, out / f"regret.{ending}")
     field.save_table(standings, out / "regret.csv")

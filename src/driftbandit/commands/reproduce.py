@@ -12,7 +12,7 @@ _EXAMPLES = """\
   driftbandit reproduce
       everything, 100 runs, with the parameters of the text and of the authors' code side by side; report in build/paper
 
-  driftbandit reproduce fig3a fig6 --parameters text --out /tmp/try
+  driftbandit reproduce fig3a fig6 --parameters text --out build/try
       one figure and one family of four, with the parameters the paper prints
 
   driftbandit reproduce --quick

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import Environment, described
+from driftbandit.core import described
 from driftbandit.environments.rewards import checked_law
 
 _COARSE = 8  # the phase is looked up for every 256 rounds and searched from there
@@ -127,8 +127,3 @@ def from_means(array: Any, law: Any = None) -> Phased:
     changed = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
     starts = np.flatnonzero(changed)
     return phased(rows[starts], starts, len(rows), law)
-
-
-def is_environment(value: Any) -> bool:
-    """Does the value have what a world needs?"""
-    return isinstance(value, Environment)

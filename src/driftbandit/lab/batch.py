@@ -62,6 +62,7 @@ def compute(chunk: Chunk, stop: threading.Event | None = None) -> Outcome:
         first_run=chunk.first_run,
         checkpoints=chunk.checkpoints,
         workers=1,
+        progress=False,
         stop=stop,
     )
     return Outcome(done.rounds, done.regret, done.seconds)

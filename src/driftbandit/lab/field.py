@@ -40,15 +40,17 @@ FAMILIES = {
     "detects changes or infers them": ("#d55e00", "^"),
     "hedges against an adversary": ("#cc79a7", "D"),
     "never forgets": ("#555555", "x"),
+    "starts anew by the clock": ("#e69f00", "P"),
     "knows the change points": ("#000000", "*"),
 }
 _FAMILY = {
-    "discounts": ("ds-ts", "dts", "d-gts", "d-ucb", "d-klucb", "eps-greedy"),
+    "discounts": ("ds-ts", "ds-ts-many", "dts", "dots", "d-gts", "d-ucb", "d-klucb", "eps-greedy"),
     "slides a window": ("sw-ts", "sw-gts", "gamma-swgts", "sw-ucb", "sw-klucb", "sw-osub", "sw-lb-sda", "lb-sda-lm"),
     "detects changes or infers them": (
         "cusum-ucb", "pht-ucb", "m-ucb", "glr-klucb", "adswitch", "meta", "global-cts", "pa-cts",
     ),
     "hedges against an adversary": ("exp3s", "rexp3"),
+    "starts anew by the clock": ("periodic-restart",),
     "knows the change points": ("oracle-restart",),
 }  # fmt: skip
 
@@ -64,14 +66,17 @@ def field(world: World) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, cls in policies().items():
         short = cls.short  # type: ignore[attr-defined]
-        if short in ("fixed", "oracle", "periodic-restart"):
+        if short in ("fixed", "oracle"):
             continue
-        if short == "oracle-restart":
-            out[short] = cls(base=policies()["BetaTS"]())
+        if "base" in cls._fields:  # type: ignore[attr-defined]
+            base = policies()["BetaTS"]()
+            out[short] = cls.tuned(HORIZON, world.phases, N_ARMS, base=base)  # type: ignore[attr-defined]
         elif name == "REXP3":
             out[short] = cls.tuned(HORIZON, world.phases, N_ARMS, variation=_variation(world))  # type: ignore[attr-defined]
         else:
             out[short] = cls.tuned(HORIZON, world.phases, N_ARMS)  # type: ignore[attr-defined]
+        for other, changes in getattr(cls, "aliases", {}).items():
+            out[other] = out[short]._replace(**changes)
     return out
 
 

@@ -50,6 +50,7 @@ def measured(chunk: Chunk, stop: threading.Event | None = None) -> Outcome:
             checkpoints=chunk.checkpoints,
             workers=1,
             trajectories=True,
+            progress=False,
             stop=stop,
         )
         seconds += done.seconds

@@ -13,6 +13,8 @@ class Progress:
     `show` is False (nothing), True (a bar on a terminal, once the work has taken two seconds) or a function called with
     the share done."""
 
+    _shown = threading.Lock()  # held by the one bar on the screen: work within work shows no second one
+
     def __init__(self, total: float, show: bool | Callable[[float], None] = False, label: str = "") -> None:
         self.total, self.label, self.done = max(total, 1), label, 0.0
         self._call = show if callable(show) else None
@@ -27,6 +29,7 @@ class Progress:
     def __exit__(self, *exception: object) -> None:
         if self._bar is not None:
             self._bar[0].stop()
+            Progress._shown.release()
 
     def add(self, amount: float) -> None:
         """Note that this much work is finished."""
@@ -39,7 +42,7 @@ class Progress:
 
     def _draw(self) -> None:
         if self._bar is None:
-            if time.monotonic() - self._started < 2.0:
+            if time.monotonic() - self._started < 2.0 or not Progress._shown.acquire(blocking=False):
                 return
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

@@ -54,6 +54,7 @@ class Promise(NamedTuple):
     searched: tuple[Cell, ...]  # DS-TS with other discounts in the same world, if measured
     runs: int
     seed: int
+    smallest_beta: float | None = None  # what Corollary 2 admits here, at a gap of 1
 
     def gap_to(self, bound: Bound) -> float | None:
         """How many orders of magnitude the bound is above the measured regret."""
@@ -117,6 +118,7 @@ def promise(
         tuple(cells),
         runs,
         seed,
+        smallest_beta(world, found),
     )
 
 
@@ -137,7 +139,7 @@ def facts(world: Any, found: Diagnosis, eps: float | None) -> list[Fact]:
     ]
     distances = separations(world)
     betas = [0.5]
-    low = beta_interval(horizon=found.horizon, gap=1.0, drift=found.drift).low
+    low = smallest_beta(world, found)
     if low is not None and 0.0 <= low < 1.0:
         betas.append(low)
     for beta in betas:
@@ -181,7 +183,7 @@ def _sentences(promise: Promise) -> list[str]:
             f"No policy can promise less than {10.0**promise.floor.log10:.0f} over {found.horizon} rounds in the worse"
             " of two worlds with at most three phases."
         )
-    out += _smooth_advice(found)
+    out += _smooth_advice(found, promise.smallest_beta)
     if promise.measured is None:
         out.append("Nothing was measured; --measure 100 plays and shows what regret to expect.")
         return out
@@ -197,11 +199,22 @@ def _sentences(promise: Promise) -> list[str]:
     return out
 
 
-def _smooth_advice(found: Diagnosis) -> list[str]:
+def smallest_beta(world: Any, found: Diagnosis) -> float | None:
+    """The smallest beta the remark after Corollary 2 admits in this world at a gap of 1: from its drift, and from its
+    crossings with the smallest constant F that Assumption 2 allows there."""
+    low = beta_interval(horizon=found.horizon, gap=1.0, drift=found.drift).low
+    if low is None or found.crossings == 0:
+        return low
+    constant = smallest_constant(separations(world), min(max(low, 0.0), 1.0))
+    return beta_interval(
+        horizon=found.horizon, gap=1.0, drift=found.drift, constant=constant, crossings=found.crossings
+    ).low
+
+
+def _smooth_advice(found: Diagnosis, low: float | None) -> list[str]:
     """What Corollary 2 says, where it is the one to ask: in worlds that move nearly every round."""
     if found.phases < found.horizon // 2 or corollary1(found.horizon, found.phases).holds:
         return []
-    low = beta_interval(horizon=found.horizon, gap=1.0, drift=found.drift).low
     tuning = None if low is None or low >= 1.0 else corollary2(found.horizon, max(low, 0.0))
     if tuning is None or tuning.gamma is None or not tuning.holds:
         return ["Corollary 2 admits no beta here, even at a gap of 1: the world moves too fast for its horizon."]

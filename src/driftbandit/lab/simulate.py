@@ -22,6 +22,7 @@ _WORTH_LANES = 6  # with fewer runs than this, 32 lanes take longer than the run
 _SEGMENT = 1_000_000  # arms × rounds in one call of the compiled loop: some milliseconds; four times that in lanes
 _ready: set[Any] = set()  # what this process has compiled, or loaded, already
 _SEGMENT_INTERPRETED = 20_000
+_LONGEST = 0.1  # seconds; a segment that took longer is followed by shorter ones
 
 
 class Simulation(NamedTuple):
@@ -56,7 +57,7 @@ def simulate(
     trajectories: bool = False,
     compiled: bool = True,
     lockstep: bool = True,
-    progress: bool | Callable[[float], None] = False,
+    progress: bool | Callable[[float], None] = True,
     stop: threading.Event | None = None,
 ) -> Simulation:
     """Play `policy` in `environment` for `runs` independent runs.
@@ -226,17 +227,22 @@ class _Job:
         arguments = self._arguments(task)
         if self.compiled:
             work = _SEGMENT if task.lanes == 1 else 4 * _SEGMENT
-            step, advance = max(1, work // (self.n_arms * task.lanes)), self.advance
+            step, advance = max(1, min(work // (self.n_arms * task.lanes), 50_000)), self.advance
         else:
             from driftbandit.lab.loop import advance as plain
 
             step, advance = max(1, _SEGMENT_INTERPRETED // self.n_arms), plain
-        for start in range(0, self.horizon, step):
+        start = 0
+        while start < self.horizon:
             if stop.is_set():
                 return
             end = min(start + step, self.horizon)
+            began = time.perf_counter()
             advance(*arguments._replace(start=start, stop=end))
+            if time.perf_counter() - began > _LONGEST:  # a costly policy: shorter segments, so that Ctrl-C is heard
+                step = max(1, step // 4)
             bar.add(end - start)
+            start = end
         self._collect(task, arguments, result)
 
     def _arguments(self, task: _Task) -> "_Arguments":

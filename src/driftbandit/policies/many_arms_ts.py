@@ -71,7 +71,7 @@ def stand(order: Any, place: Any, mean: Any, arm: int, count: int) -> None:
     short="ds-ts-many",
     forgets="discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max",
     knows="how often the world changes, to set gamma; the largest mean, to set tau_max",
-    cost="about O(log K)",
+    cost="about O(log K) draws; O(K) moves at worst",
     reference="Qi, Wang, Zhu 2023; skipping: this project",
 )
 @checked

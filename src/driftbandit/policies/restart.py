@@ -112,6 +112,11 @@ class OracleRestart(NamedTuple):
         """Refuse a base that is no policy."""
         _needs_policy(self)
 
+    @classmethod
+    def tuned(cls, horizon: int, phases: int, n_arms: int, base: Any) -> "OracleRestart":
+        """There is nothing to tune: the world tells."""
+        return cls(base)
+
     def bound(self, world: Any) -> "BoundOracleRestart":
         """The same policy, able to ask `world` whether it changes."""
         if not hasattr(world, "change"):

@@ -27,7 +27,19 @@ class Order(NamedTuple):
 
     policy: str
     formula: str
-    log10: float | None  # None when the gap is 0 or the horizon is no number
+    log10: float | None  # None when a condition fails, such as a gap of 0
+    conditions: tuple[Condition, ...]
+    log10_horizon: float | None
+
+    @property
+    def failed(self) -> list[Condition]:
+        """The conditions that do not hold."""
+        return [condition for condition in self.conditions if not condition.holds]
+
+    @property
+    def vacuous(self) -> bool:
+        """Is even the order, without its constants, no better than T?"""
+        return self.log10 is None or self.log10_horizon is None or self.log10 >= self.log10_horizon
 
 
 def table1(horizon: float, phases: int, gap: float) -> dict[str, Order]:
@@ -46,7 +58,15 @@ def table1(horizon: float, phases: int, gap: float) -> dict[str, Order]:
         ("d-ucb", "sqrt(T B_T) / gap^2"),
         ("ds-ts", "sqrt(T B_T) / gap^2"),
     )
-    return {name: Order(name, text, log10_or_none(size)) for (name, text), size in zip(rows, sizes, strict=True)}
+    conditions = (
+        horizon_condition(horizon),
+        Condition("there is at least one phase", phases >= 1, f"B_T = {phases}"),
+        gap_condition(gap),
+    )
+    return {
+        name: Order(name, text, log10_or_none(size), conditions, log10_or_none(log_T))
+        for (name, text), size in zip(rows, sizes, strict=True)
+    }
 
 
 def _common(horizon: float, changes: int, gap: float, xi: float) -> tuple[Condition, ...]:

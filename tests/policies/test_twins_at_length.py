@@ -1,0 +1,20 @@
+"""Every policy beside its twin over thousands of rounds and more seeds, in short: one abrupt and one smooth world each."""
+
+import pytest
+
+from driftbandit.discovery import policies
+from harness import assert_same_as_twin
+from naive.plays import PARAMETERS
+
+WRAPS = {"Oracle", "OracleRestart", "PeriodicRestart"}  # their twins take functions: tests/policies/test_restart.py
+NAMES = [name for name in sorted(policies()) if name in PARAMETERS and name not in WRAPS and name != "LBSDA"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_two_thousand_rounds_with_other_seeds_follow_the_twin(name: str) -> None:
+    policy = policies()[name](**PARAMETERS[name])
+    if "horizon" in policy._fields:
+        policy = policy._replace(horizon=2000)
+    assert_same_as_twin(policy, 5, 2000, seed=101, world="abrupt", kind="binary")
+    assert_same_as_twin(policy, 3, 2000, seed=102, world="smooth", kind="real")
