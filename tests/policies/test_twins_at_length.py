@@ -1,4 +1,4 @@
-"""Every policy beside its twin over thousands of rounds and more seeds, in short: one abrupt and one smooth world each."""
+"""Every policy beside its twin over thousands of rounds and more seeds: one abrupt and one smooth world each."""
 
 import pytest
 

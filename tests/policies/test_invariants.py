@@ -1,0 +1,110 @@
+"""Invariants of section 2 of the specification on plays nobody chose: random seeds, numbers of arms, parameters."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.policies.adswitch import AdSwitch
+from driftbandit.policies.cts import GlobalCTS
+from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.policies.many_arms_ts import ManyArmsTS
+from driftbandit.policies.meta import Meta
+from driftbandit.policies.restart import PeriodicRestart
+from driftbandit.policies.unimodal import OSUB, SlidingOSUB
+from driftbandit.state import to_lists
+from harness import abrupt_means, rewards
+
+SEEDS, ARMS = st.integers(0, 10**6), st.integers(2, 7)
+ROUNDS = 250
+
+
+def rounds(policy: Any, n_arms: int, seed: int, length: int = ROUNDS) -> Any:
+    """Play, and hand out (t, state, arm) between choosing and learning."""
+    reward = rewards(abrupt_means(n_arms, length, seed), "binary", seed)
+    state, stream = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY))
+    for t in range(length):
+        arm = policy.choose(state, t, stream.at(t))
+        yield t, state, arm
+        policy.learn(state, t, arm, reward(t, arm))
+
+
+@settings(max_examples=25)
+@given(SEEDS, ARMS, st.sampled_from([0.3, 1.0, 16.1]), st.sampled_from([5, 20]))
+def test_adswitch_always_has_a_good_arm_and_plays_good_or_indebted_ones(seed, n_arms, c1, every):
+    for _, state, arm in rounds(AdSwitch(horizon=ROUNDS, c1=c1, every=every), n_arms, seed):
+        assert sum(state.good) >= 1
+        assert set(state.good) <= {0, 1}
+        assert state.good[arm] or state.planned[arm] > 0 or state.plays[arm] < state.debt[arm]
+
+
+@settings(max_examples=25)
+@given(SEEDS, ARMS, st.sampled_from([0.15, 0.4, 1.0]), st.sampled_from([0.0, 1.0, 2.0]))
+def test_meta_active_sets_grow_up_the_stack_and_the_master_set_is_never_empty(seed, n_arms, c0, replays):
+    for _, state, arm in rounds(Meta(horizon=ROUNDS, c0=c0, replays=replays), n_arms, seed):
+        sets = [{i for i, place in enumerate(state.active_from) if place <= p} for p in range(state.top[0] + 1)]
+        assert sets[0]
+        assert all(below <= above for below, above in pairwise(sets))  # a replay only enlarges the active set
+        assert state.chances[arm] > 0.0
+        assert sum(state.chances) == pytest.approx(1.0)
+
+
+def test_metas_estimate_of_a_difference_has_the_right_mean():
+    """E[|A| (x 1{a'} - x 1{a})] = mu(a') - mu(a) under uniform play in A: exact, by adding up all cases."""
+    mu, active = [0.2, 0.7, 0.4], 3
+    for better, worse in ((1, 0), (2, 0), (0, 1)):
+        expected = sum(active * mu[arm] * ((arm == better) - (arm == worse)) / active for arm in range(active))
+        assert expected == pytest.approx(mu[better] - mu[worse])
+
+
+@settings(max_examples=25)
+@given(SEEDS, ARMS, st.sampled_from([OSUB(), OSUB(c=3.0), SlidingOSUB(window=40), SlidingOSUB(window=5)]))
+def test_unimodal_policies_play_the_leader_or_its_neighbour(seed, n_arms, policy):
+    for _, state, arm in rounds(policy, n_arms, seed):
+        leader = state.leader[0]
+        assert leader == -1 or abs(arm - leader) <= 1
+
+
+@settings(max_examples=25)
+@given(SEEDS, ARMS, st.integers(1, 60), st.sampled_from([0.5, 0.97, 1.0]))
+def test_a_periodic_restart_is_as_new_at_every_period_and_only_then(seed, n_arms, period, gamma):
+    for t, state, _ in rounds(PeriodicRestart(DiscountedTS(gamma=gamma), period=period), n_arms, seed):
+        assert state.start == [t - t % period]
+        held = sum(state.base.pulls)
+        assert (held == 0.0) == (t % period == 0)
+
+
+@settings(max_examples=25)
+@given(SEEDS, ARMS, st.sampled_from([0.8, 0.97, 0.999, 1.0]), st.sampled_from([0.1, 0.3, 2.0]))
+def test_skipping_ds_ts_keeps_every_arm_in_one_group_and_the_line_in_order(seed, n_arms, gamma, tau_max):
+    for _, state, arm in rounds(ManyArmsTS(gamma=gamma, tau_max=tau_max), n_arms, seed):
+        sharp, line = state.sharp[: state.n_sharp[0]], state.order[: n_arms - state.n_sharp[0]]
+        assert sorted(sharp + line) == list(range(n_arms))
+        assert 0 <= arm < n_arms
+        assert all(state.mean[a] >= state.mean[b] for a, b in pairwise(line))
+        assert len(sharp) <= (math.inf if gamma == 1.0 else tau_max**2 / (1.0 - gamma) + 1)
+
+
+@settings(max_examples=25)
+@given(SEEDS, ARMS, st.floats(0.001, 1.0))
+def test_change_point_weights_are_a_law_whose_youngest_run_has_the_hazard(seed, n_arms, hazard):
+    for t, state, _ in rounds(GlobalCTS(hazard=hazard, max_runs=60), n_arms, seed, 150):
+        size = state.size[0]
+        weights = np.array(state.weights[:size])
+        assert weights.sum() == pytest.approx(1.0)
+        if 0 < t < 50 and hazard > 1e-3:  # before anything is dropped
+            assert weights[-1] == pytest.approx(hazard, rel=1e-6) or size == 1
+        # The mixture's mean of any arm lies strictly between 0 and 1: every run has the prior's counts in it.
+        for arm in range(n_arms):
+            mixture = 0.0
+            for i in range(size):
+                slot = arm * 61 + state.slots[i]
+                wins = 1.0 + state.wins[arm] - state.wins_at_birth[slot]
+                losses = 1.0 + state.losses[arm] - state.losses_at_birth[slot]
+                mixture += weights[i] * wins / (wins + losses)
+            assert 0.0 < mixture < 1.0
