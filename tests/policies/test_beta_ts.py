@@ -206,7 +206,7 @@ def test_presets_have_the_values_of_the_paper_and_its_code():
         (lambda: DiscountedBetaTS(gamma=1.5), r"gamma in \(0, 1\]; got 1.5"),
         (lambda: BetaTS(prior_wins=0.0), "prior_wins > 0; got 0.0"),
         (lambda: SlidingTS.tuned_smooth(100, 2.0), "beta needs to be"),
-        (lambda: SlidingTS.tuned(0, 1), "Tuning needs horizon >= 1"),
+        (lambda: SlidingTS.tuned(0, 1), "SlidingTS.tuned needs horizon >= 1"),
     ],
 )
 def test_wrong_parameters_are_refused_in_one_sentence(make, says):

@@ -27,8 +27,11 @@ def run(args: argparse.Namespace) -> None:
     """Play, draw, write the table."""
     need_lab("numba", "scipy", "matplotlib")
     from driftbandit.lab import field
+    from driftbandit.lab.output import writable
 
     out = Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    writable(out / "regret.csv")
     standings = field.compare(args.runs, Path("build") / "field-store", args.workers, progress=True)
     for ending in ("svg", "png"):
         field.draw(standings, out / f"regret.{ending}")

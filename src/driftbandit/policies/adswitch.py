@@ -8,7 +8,6 @@ import numpy as np
 
 from driftbandit.core import checked, described, within
 from driftbandit.numerics import argmax, compilable
-from driftbandit.policies.cusum_ucb import changes_in
 
 _LEVELS = 64  # no record has more dyadic lengths
 _DEBT_MAX = 2.0**62  # more pulls than any run has rounds
@@ -201,7 +200,6 @@ class AdSwitch(NamedTuple):
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "AdSwitch":
         """The theory's c1 > 16; the number of phases is not used."""
-        changes_in(horizon, phases)
         return cls(horizon)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from driftbandit.core import checked, described, within
 from driftbandit.numerics import argmax_fair, compilable
+from driftbandit.policies.window import changes
 
 
 class AlarmState(NamedTuple):
@@ -120,14 +121,13 @@ class CusumUCB(NamedTuple):
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "CusumUCB":
         """The theory's h = ln(T / changes) and alpha = sqrt(changes / T ln(T / changes)), without warm-up; xi = 1 is
         unconfirmed."""
-        changes = changes_in(horizon, phases)
-        return cls(50, 0.05, _threshold(horizon, changes), _explore(horizon, changes), 1.0, False)
+        count = changes(phases)
+        return cls(50, 0.05, _threshold(horizon, count), _explore(horizon, count), 1.0, False)
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "CusumUCB":
         """The paper's values: as the theory with phases in place of changes. It names neither xi nor the warm-up;
         both are its code's."""
-        changes_in(horizon, phases)
         count = 1 if smooth else phases
         return cls(50, 0.05, _threshold(horizon, count), _explore(horizon, count), 0.5, True)
 
@@ -193,15 +193,8 @@ class PHTUCB(NamedTuple):
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "PHTUCB":
         """The values of `CusumUCB.tuned`."""
-        changes = changes_in(horizon, phases)
-        return cls(0.05, _threshold(horizon, changes), _explore(horizon, changes), 1.0, False, 0)
-
-
-def changes_in(horizon: int, phases: int) -> int:
-    """The number of changes between `phases` phases, at least 1 so that no formula divides by 0."""
-    if horizon < 1 or phases < 1 or phases > horizon:
-        raise ValueError(f"Tuning needs 1 <= phases <= horizon; got horizon={horizon!r}, phases={phases!r}.")
-    return max(1, phases - 1)
+        count = changes(phases)
+        return cls(0.05, _threshold(horizon, count), _explore(horizon, count), 1.0, False, 0)
 
 
 def _threshold(horizon: int, count: int) -> float:

@@ -8,7 +8,6 @@ import numpy as np
 
 from driftbandit.core import checked, described, within
 from driftbandit.numerics import argmax_fair, compilable, kl_ucb
-from driftbandit.policies.cusum_ucb import changes_in
 from driftbandit.policies.hull import largest_ratio, push
 
 VERTICES = 1024  # room for the vertices of one hull of one arm
@@ -160,7 +159,6 @@ class GLRKLUCB(NamedTuple):
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0, local: bool = True) -> "GLRKLUCB":
         """delta = 1 / sqrt(T), the practical threshold ln(n**1.5 / delta) and ln t in the index, as in the
         experiments of its authors; the number of phases is not used."""
-        changes_in(horizon, phases)
         return cls(horizon, 1.0 / math.sqrt(horizon), local)
 
 

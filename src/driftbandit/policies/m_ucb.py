@@ -7,7 +7,8 @@ import numpy as np
 
 from driftbandit.core import checked, described, within
 from driftbandit.numerics import argmax_fair
-from driftbandit.policies.cusum_ucb import changes_in, padded_scores
+from driftbandit.policies.cusum_ucb import padded_scores
+from driftbandit.policies.window import changes
 
 _NEVER = 2.0**62  # a period longer than any run, that still fits an integer
 
@@ -144,20 +145,19 @@ class MonitoredUCB(NamedTuple):
         """Cao et al.: w = 4 / d**2 (sqrt(ln(2KT**2)) + sqrt(ln(2T)))**2 rounded up to even, b = sqrt(w/2 ln(2KT**2)),
         and gamma = sqrt(changes K (2b + 3 sqrt(w)) / (2T)), at most 1. The smallest change d = 0.6 is about what the
         paper's w = 800 stands for."""
-        changes = changes_in(horizon, phases)
+        count = changes(phases)
         if not 0.0 < smallest_change <= 1.0:
             raise ValueError(f"MonitoredUCB.tuned needs smallest_change in (0, 1]; got {smallest_change!r}.")
         spread = math.log(2.0 * n_arms * float(horizon) ** 2)
         wanted = 4.0 / smallest_change**2 * (math.sqrt(spread) + math.sqrt(math.log(2.0 * horizon))) ** 2
         window = 2 * math.ceil(wanted / 2.0)
         threshold = math.sqrt(window / 2.0 * spread)
-        explore = math.sqrt(changes * n_arms * (2.0 * threshold + 3.0 * math.sqrt(window)) / (2.0 * horizon))
+        explore = math.sqrt(count * n_arms * (2.0 * threshold + 3.0 * math.sqrt(window)) / (2.0 * horizon))
         return cls(window, threshold, min(1.0, explore))
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int, smooth: bool = False) -> "MonitoredUCB":
         """The paper's values: w = 800, b = sqrt(w/2 ln(2KT**2)), gamma = sqrt(K phases ln(T) / T), at most 1."""
-        changes_in(horizon, phases)
         count = 1 if smooth else phases
         threshold = math.sqrt(800 / 2.0 * math.log(2.0 * n_arms * float(horizon) ** 2))
         return cls(800, threshold, min(1.0, math.sqrt(n_arms * count * math.log(horizon) / horizon)))

@@ -6,7 +6,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core import checked, described, within
-from driftbandit.policies.cusum_ucb import changes_in
 
 _MOST_ARMS = 32_767
 
@@ -236,5 +235,4 @@ class Meta(NamedTuple):
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "Meta":
         """The practical c0; the number of phases is not used, and the theory's constant is unconfirmed."""
-        changes_in(horizon, phases)
         return cls(horizon)

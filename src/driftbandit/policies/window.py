@@ -63,7 +63,6 @@ def slide(policy: Any, state: Any, arm: int, reward: float) -> None:
 
 def root_window(horizon: int, phases: int) -> int:
     """sqrt(horizon / phases): Trovò and others' T**((1 - α)/2), where T**α is the number of phases."""
-    _counts(horizon, phases)
     return max(1, int(math.sqrt(horizon / phases)))
 
 
@@ -73,15 +72,9 @@ def log_window(horizon: int, count: int, factor: float = 2.0) -> int:
     >>> log_window(100_000, 10)
     678
     """
-    _counts(horizon, count)
     return max(1, int(factor * math.sqrt(horizon * math.log(horizon) / count)))
 
 
 def changes(phases: int) -> int:
     """Phases are separated by one change fewer; formulas that divide by changes take at least one."""
     return max(1, phases - 1)
-
-
-def _counts(horizon: int, count: int) -> None:
-    if horizon < 1 or count < 1:
-        raise ValueError(f"Tuning needs horizon >= 1 and phases >= 1; got horizon={horizon!r}, phases={count!r}.")
