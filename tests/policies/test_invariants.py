@@ -54,14 +54,6 @@ def test_meta_active_sets_grow_up_the_stack_and_the_master_set_is_never_empty(se
         assert sum(state.chances) == pytest.approx(1.0)
 
 
-def test_metas_estimate_of_a_difference_has_the_right_mean():
-    """E[|A| (x 1{a'} - x 1{a})] = mu(a') - mu(a) under uniform play in A: exact, by adding up all cases."""
-    mu, active = [0.2, 0.7, 0.4], 3
-    for better, worse in ((1, 0), (2, 0), (0, 1)):
-        expected = sum(active * mu[arm] * ((arm == better) - (arm == worse)) / active for arm in range(active))
-        assert expected == pytest.approx(mu[better] - mu[worse])
-
-
 @settings(max_examples=25)
 @given(SEEDS, ARMS, st.sampled_from([OSUB(), OSUB(c=3.0), SlidingOSUB(window=40), SlidingOSUB(window=5)]))
 def test_unimodal_policies_play_the_leader_or_its_neighbour(seed, n_arms, policy):

@@ -26,7 +26,7 @@ from driftbandit.lab import loop
 
 # Nothing in the loop allocates, so reference counting (`_nrt`) is off: it would cost more than the arithmetic.
 OPTIONS = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
-# A call that is not inlined passes a policy's whole state by value, seven words an array: up to 100 ns a round.
+# A call that is not inlined passes a policy's whole state by value, seven words an array: more than many policies cost.
 INLINED = {**OPTIONS, "forceinline": True}
 
 

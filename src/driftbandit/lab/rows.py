@@ -378,8 +378,7 @@ _define(len, lambda context, x: types.intp if isinstance(x, LaneArrayType) else 
 
 
 def _argmax_without_branches(values: Any) -> Any:
-    # Whether a sample beats the best so far is a coin toss no processor can predict: choosing by selection instead of
-    # by jump saves about 20 ns a round.
+    # Whether a sample beats the best so far is a coin toss no processor can predict, so we select instead of jumping.
     best = values[0]
     arm = 0
     for i in range(1, len(values)):
