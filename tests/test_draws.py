@@ -210,32 +210,50 @@ def test_beta_draws_of_tiny_parameters_are_neither_lost_nor_not_a_number(shape):
     assert stats.chisquare(observed, expected / expected.sum() * n).pvalue > ALARM
 
 
-def test_a_refused_gamma_attempt_is_repeated_with_other_numbers():
-    # Every first attempt refused: what the retries give must still be Gamma distributed.
-    stream, d = Stream(stream_key(14, 0, POLICY)), 2.0 - 1.0 / 3.0
-    values = np.array([draws.gamma_retry(stream.at(t), d, 0) for t in range(8000)])
-    assert stats.kstest(values, stats.gamma(2.0).cdf).pvalue > ALARM
+@pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (1.0, 2.0), (1.05, 1.4), (3.0, 1.0), (60.0, 1.2)])
+def test_one_attempt_at_a_beta_draw_has_the_right_law_where_it_is_accepted(a, b):
+    # Many at once, so that a bound or a test that is slightly off shows: 300,000 attempts.
+    keys = round_key(np.uint64(stream_key(16, 0, POLICY)) + np.arange(300_000, dtype=np.uint64), 0)
+    x, y, u = Draws(keys).beta_material(3, 0)
+    ga, gb, sure = draws.beta_attempt(a, b, x, y, u)
+    with np.errstate(invalid="ignore"):
+        accepted = draws.beta_passes(a, b, x, y, u)
+    assert not (sure & ~accepted).any()  # the quick look never accepts what the exact test refuses
+    assert (accepted & ~sure).sum() < 0.04 * len(keys)  # and leaves little to it
+    values = (ga / (ga + gb))[accepted]
+    assert stats.kstest(values, stats.beta(a, b).cdf).pvalue > ALARM
+    assert stats.kstest(ga[accepted], stats.gamma(a).cdf).pvalue > ALARM
+    assert_independent(stats.gamma(a).cdf(ga[accepted]), stats.gamma(b).cdf(gb[accepted]), cells=12)
 
 
-class Refusing:
-    """A round whose first spare numbers are never accepted, and which notes what was asked for."""
+@pytest.mark.parametrize("d", [2.0 / 3.0, 0.7, 1.0, 1.6, 4.0, 50.0, 1e6])
+def test_the_bound_on_the_chance_to_accept_a_gamma_candidate_holds(d):
+    # On a grid of y = z / sqrt(9 d). Next to y = 0 both sides are 1 but for rounding.
+    y = np.concatenate([-np.geomspace(0.01, 1.0 - 1e-9, 200_000), np.geomspace(0.01, 30.0, 100_000)])
+    z = y * math.sqrt(9.0 * d)
+    v, candidate, missing = draws.gamma_candidate(d, z)
+    chance = np.exp(d * (1.5 * y**2 - 3.0 * y - y**3 + 3.0 * np.log1p(y)))
+    assert (1.0 - missing <= chance + 1e-12).all()
+    assert candidate == pytest.approx(d * (1.0 + y) ** 3, rel=1e-9, abs=1e-12)
+    assert np.exp(draws.gamma_log_chance(d, z, v)) == pytest.approx(chance, rel=1e-7, abs=1e-12)
+    low = -np.geomspace(1.0, 50.0, 1000) * math.sqrt(9.0 * d)
+    assert (draws.gamma_candidate(d, low)[2] > 1.0).all()  # no candidate below 0 is ever taken unseen
 
-    def __init__(self):
-        self.asked = []
 
-    def spare(self, attempt):
-        self.asked.append(attempt)
-        return (-100.0, 0.5) if len(self.asked) % 4 else (0.0, 0.5)
+class FirstRefused:
+    """A round whose first attempts are never accepted."""
+
+    def __init__(self, round_):
+        self.round = round_
+
+    def beta_material(self, arm, attempt):
+        return (-100.0, 0.0, 0.5) if attempt < 3 else self.round.beta_material(arm, attempt)
 
 
-def test_no_two_retries_share_their_numbers():
-    asked = []
-    for which in range(50):  # arm i's two gammas are numbers 2 i and 2 i + 1
-        rng = Refusing()
-        assert draws.gamma_retry(rng, 1.0, which) == 1.0
-        assert len(rng.asked) == 4
-        asked += rng.asked
-    assert len(set(asked)) == len(asked)
+def test_a_refused_attempt_is_repeated_with_other_numbers():
+    stream = Stream(stream_key(14, 0, POLICY))
+    values = np.array([draws.beta_from(FirstRefused(stream.at(t)), 1.2, 1.7, 0) for t in range(8000)])
+    assert stats.kstest(values, stats.beta(1.2, 1.7).cdf).pvalue > ALARM
 
 
 def test_no_two_kinds_of_number_use_the_same_slot(monkeypatch):
@@ -254,12 +272,16 @@ def test_no_two_kinds_of_number_use_the_same_slot(monkeypatch):
             stream.normals([0.0] * 200)
         elif kind == "betas":
             stream.betas([0.5] * 200, [0.5] * 200, [0.0] * 200)
+            for arm in range(200):  # most need one attempt: ask for two more
+                for attempt in (1, 2):
+                    stream.beta_material(arm, attempt)
         else:
             for i in range(200):
                 getattr(stream, kind)(i)
-    attempts = {slot for slot in used["betas"] if slot < draws.RETRIES}  # the retries are spares
+    # A rejected attempt beyond the second is rare: leave it out of the count.
+    attempts = {slot for slot in used["betas"] if slot < draws.BETAS + 3 * draws.ATTEMPT}
     pools = [used["uniform"] | {TIES}, used["normal"], used["spare"], used["normals"], attempts]
-    assert [len(pool) for pool in pools] == [201, 400, 600, 200, 1200]
+    assert [len(pool) for pool in pools] == [201, 400, 600, 200, 200 * (3 * 3 + 2)]
     assert sum(len(pool) for pool in pools) == len(set.union(*pools))
 
 
@@ -294,9 +316,9 @@ def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
 
     from driftbandit.lab.kernel import OPTIONS
     from driftbandit.lab.rows import LaneArray
-    from driftbandit.lab.streams import KeyStream, ahead_stream
+    from driftbandit.lab.streams import KeyStream, ahead_stream, lane_stream
 
-    lanes, n_arms, count = 8, 5, 40
+    lanes, n_arms, count = 8, 5, 100
     keys = [stream_key(21, run, POLICY) for run in range(lanes)]
 
     @numba.njit(**OPTIONS)
@@ -314,21 +336,26 @@ def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
         for t in range(count):
             stream.at(t).betas(a, b, scratch)
             for i in range(n_arms):
-                out[t, i] = scratch[i]
+                out[t * n_arms + i] = scratch[i]
 
     rows = LaneArray(np.zeros((count * n_arms, lanes)))
     units = LaneArray(np.zeros((2 * count, lanes)))
     plain(KeyStream(LaneArray(np.array([keys], np.uint64))), rows, units, LaneArray(np.zeros((n_arms, lanes))))
-    a, b = np.array([1.0, 0.3, 20.0, 2.5, 1e-3]), np.array([1.0, 4.0, 7.0, 0.9, 1e-3])
+    # Each lane has its own parameters: at the prior, just above it, below 1, large.
+    a = np.array([[1.0, 0.3, 20.0, 2.5, 1e-3], [1.0, 1.0, 1.0, 1.0, 1.5]] * 4).T
+    b = np.array([[1.0, 4.0, 7.0, 0.9, 1e-3], [1.0, 1.1, 2.0, 300.0, 1.0]] * 4).T
+    beside = LaneArray(np.zeros((count * n_arms, lanes)))
+    beta(lane_stream(keys, n_arms), LaneArray(a), LaneArray(b), beside, LaneArray(np.zeros((n_arms, lanes))))
     for lane, key in enumerate(keys):
-        normals, uniforms, betas = np.zeros(count * n_arms), np.zeros(2 * count), np.zeros((count, n_arms))
+        normals, uniforms, betas = np.zeros(count * n_arms), np.zeros(2 * count), np.zeros(count * n_arms)
         if lane < 2:
             ahead, at_once = ahead_stream(key, n_arms), KeyStream(np.array([key], np.uint64))
             for stream in (ahead, at_once):
                 plain(stream, normals, uniforms, np.zeros(n_arms))
                 assert np.array_equal(normals, rows.array[:, lane])
                 assert np.array_equal(uniforms, units.array[:, lane])
-            beta(ahead, a, b, betas, np.zeros(n_arms))
+                beta(stream, a[:, lane].copy(), b[:, lane].copy(), betas, np.zeros(n_arms))
+                assert np.array_equal(betas, beside.array[:, lane])
         interpreted = Stream(key)
         for t in range(count):
             out = [0.0] * n_arms
@@ -336,9 +363,8 @@ def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
             assert out == rows.array[t * n_arms : (t + 1) * n_arms, lane].tolist()
             assert interpreted.uniform(7) == units.array[2 * t, lane]
             assert interpreted.normal(3) == units.array[2 * t + 1, lane]
-            if lane < 2:
-                interpreted.betas(a.tolist(), b.tolist(), out)
-                assert out == betas[t].tolist()
+            interpreted.betas(a[:, lane].tolist(), b[:, lane].tolist(), out)
+            assert out == beside.array[t * n_arms : (t + 1) * n_arms, lane].tolist()
 
 
 def test_known_bits():

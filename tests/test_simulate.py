@@ -306,7 +306,8 @@ def test_what_does_not_compile_is_said_in_one_paragraph_that_names_it():
 # ---- interruption
 
 LONG = """
-import sys, time
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts jobs in the background deaf to it
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.environments import Smooth
 from driftbandit.lab.cache import sources

@@ -36,6 +36,7 @@ _SWAP, _ZERO = U64(4), U64(0)
 
 # Slots of one round, a range for each kind of number so that none is used twice.
 NORMALS, BETAS, RETRIES, SINGLES = 1 << 40, 1 << 41, 1 << 42, 1 << 43
+ATTEMPT, ATTEMPTS = 1 << 32, 250  # one more attempt at all Beta draws; more than these do not happen (chance 10**-250)
 
 # Chebyshev fits on the intervals used below, with errors under 1e-16 (sine, cosine) and 5e-14 of a small correction
 # (logarithm).
@@ -70,6 +71,7 @@ _S52 = np.int64(52)
 _MAGIC = np.int64(0x4338000000000000)  # adding it to a small integer gives the bits of 1.5 * 2**52 + that integer
 _MAGIC_FLOAT = 6755399441055744.0
 _LN2 = 0.6931471805599453
+_MISSING = (0.75 / 9.0, -0.6 / 9.0, 0.82 / 9.0)  # see gamma_candidate; z^2 is 9 d y^2
 
 
 @compilable
@@ -151,43 +153,49 @@ def normal_pair(first: Any, second: Any) -> Any:
 
 
 @compilable
-def gamma_squeeze(d: Any, z: Any, u: Any) -> Any:
-    """Marsaglia and Tsang's candidate for Gamma(d + 1/3), d >= 2/3, from a normal and a uniform in (0, 1], and whether
-    it is accepted without a logarithm; entry by entry.
+def gamma_candidate(d: Any, z: Any) -> Any:
+    """Marsaglia and Tsang's candidate for Gamma(d + 1/3), d >= 2/3, made from a normal z: its cube root over d**(1/3),
+    the candidate, and how much of the chance to accept it may be missing; entry by entry.
 
-    With y = z / sqrt(9 d) the exact test is ln u < d q(y), q(y) = 1.5 y^2 - 3 y - y^3 + 3 ln(1 + y). Their squeeze u <
-    1 - 0.0331 z^4 is proved for d = 2/3; exp(d q) - 1 + c d y^4 is convex in d and 0 at d = 0, so what holds at 2/3
-    holds, scaled by (2/3)/d, for every larger d: u < 1 - 0.1986 z^2 y^2. That accepts nearly everything once d is some
-    units large."""
+    With y = z / sqrt(9 d) the chance is exp(d q(y)), q(y) = 1.5 y^2 - 3 y - y^3 + 3 ln(1 + y) = -0.75 y^4 + 0.6 y^5 -
+    0.5 y^6 + ... It is at least 1 - d y^4 (0.75 - 0.6 y + 0.82 y^2): for y > 0 by the series, for y < 0 at d = 2/3 by a
+    look at the function (0.815 would do), and for larger d because exp(d q) - 1 + c d is convex in d and 0 at d = 0.
+    Their own bound, 1 - 0.0331 z^4, loses half as much again at d = 2/3 and far more beyond. Where y <= -1, and the
+    candidate is no number of the right sign, the bound is below 0."""
     y = z / math.sqrt(9.0 * d)
     v = 1.0 + y
     zy = z * y
-    return d * (v * v * v), (v > 0.0) & (u < 1.0 - 0.1986 * (zy * zy))
+    return v, d * (v * v * v), (zy * zy) * (_MISSING[0] + y * (_MISSING[1] + y * _MISSING[2]))
 
 
 @compilable
-def gamma_clear(d: Any, z: Any, u: Any) -> Any:
-    """Whether the candidate clearly passes the exact test, by our own logarithm and with room to spare; entry by entry.
-
-    Logarithms of two libraries may differ in the last bit. Where that could decide, the answer is no, and
-    `gamma_attempt` decides."""
-    v = max(1.0 + z / math.sqrt(9.0 * d), 1e-300)
-    cube = v * v * v
-    return log_of_unit(u) < 0.5 * (z * z) + d * (1.0 - cube + 3.0 * log_of_unit(v)) - 1e-9 * (1.0 + d)
+def gamma_log_chance(d: Any, z: Any, v: Any) -> Any:
+    """The logarithm of the chance with which a candidate of cube root v > 0 is to be accepted; entry by entry."""
+    return 0.5 * (z * z) + d * (1.0 - v * v * v + 3.0 * log_of_unit(v))
 
 
 @compilable
-def gamma_attempt(d: float, z: float, u: float) -> Any:
-    """One whole attempt at Gamma(d + 1/3): the candidate, or -1 if it is refused."""
-    value, sure = gamma_squeeze(d, z, u)
-    if sure:
-        return value
-    v = 1.0 + z / math.sqrt(9.0 * d)
-    if v > 0.0:
-        cube = v * v * v
-        if math.log(u) < 0.5 * (z * z) + d * (1.0 - cube + math.log(cube)):
-            return value
-    return -1.0
+def beta_attempt(a: Any, b: Any, x: Any, y: Any, u: Any) -> Any:
+    """One attempt at Gamma(a) and Gamma(b), a, b >= 1, together: two candidates, and whether they are accepted without
+    a logarithm; entry by entry.
+
+    Two independent candidates may share one uniform number: both are accepted with the product of their chances, and
+    (1 - p)(1 - q) >= 1 - (p + q)."""
+    _, ga, missing_a = gamma_candidate(a - 1.0 / 3.0, x)
+    _, gb, missing_b = gamma_candidate(b - 1.0 / 3.0, y)
+    return ga, gb, u < 1.0 - (missing_a + missing_b)
+
+
+@compilable
+def beta_passes(a: Any, b: Any, x: Any, y: Any, u: Any) -> Any:
+    """Whether the candidates of `beta_attempt` are accepted, by the exact test; entry by entry."""
+    da = a - 1.0 / 3.0
+    db = b - 1.0 / 3.0
+    va, _, _ = gamma_candidate(da, x)
+    vb, _, _ = gamma_candidate(db, y)
+    real = (va > 0.0) & (vb > 0.0)
+    chance = gamma_log_chance(da, x, where(real, va, 1.0)) + gamma_log_chance(db, y, where(real, vb, 1.0))
+    return real & (log_of_unit(u) < chance)
 
 
 class Draws(NamedTuple):
@@ -217,17 +225,15 @@ class Draws(NamedTuple):
             x, y = normal_pair(bits(self.key, NORMALS + n - 1), bits(self.key, NORMALS + n))
             out[n - 1] = x
 
-    def beta_material(self, arm: int) -> Any:
-        """Two normals and two uniforms: what the first attempt at arm's Beta draw needs, whatever its parameters."""
-        x, y = normal_pair(bits(self.key, BETAS + 4 * arm), bits(self.key, BETAS + 4 * arm + 1))
-        u = unit_above_zero(bits(self.key, BETAS + 4 * arm + 2))
-        v = unit_above_zero(bits(self.key, BETAS + 4 * arm + 3))
-        return x, y, u, v
+    def beta_material(self, arm: Any, attempt: int) -> Any:
+        """Two normals and a uniform in (0, 1]: what one attempt at arm's Beta draw needs, whatever its parameters."""
+        slot = BETAS + 4 * arm + attempt * ATTEMPT
+        x, y = normal_pair(bits(self.key, slot), bits(self.key, slot + 1))
+        return x, y, unit_above_zero(bits(self.key, slot + 2))
 
     def beta(self, a: float, b: float, slot: int) -> Any:
         """A Beta(a, b) draw of this slot."""
-        x, y, u, v = self.beta_material(slot)
-        return beta_from(self, a, b, slot, x, y, u, v)
+        return beta_from(self, a, b, slot)
 
     def betas(self, a: Any, b: Any, out: Any) -> None:
         """Fill `out` with independent Beta(a[i], b[i]) draws, entry i being arm i's."""
@@ -241,32 +247,23 @@ class Draws(NamedTuple):
 
 
 @compilable
-def gamma_retry(rng: Any, d: float, which: int) -> Any:
-    """Further attempts, each from slots of its own, until one is accepted (the first is, 95 times in 100 or more)."""
-    for attempt in range(1000):
-        z, u = rng.spare(which * 1000 + attempt)
-        value = gamma_attempt(d, z, u)
-        if value > 0.0:
-            return value
-    return d
-
-
-@compilable
-def beta_from(rng: Any, a: float, b: float, arm: int, x: float, y: float, u: float, v: float) -> Any:
-    """A Beta(a, b) draw as G(a) / (G(a) + G(b)), starting from ready material and retrying where refused.
+def beta_from(rng: Any, a: float, b: float, arm: int) -> Any:
+    """A Beta(a, b) draw as G(a) / (G(a) + G(b)), by attempts until one is accepted (9 in 10 are where a = b = 1, nearly
+    all where both are large).
 
     Below 1 a shape is raised by 1 and the gamma is multiplied by U**(1/shape), which for tiny shapes underflows; the
     ratio is then taken between logarithms, so that it never becomes 0/0."""
+    x, y, u = rng.beta_material(arm, 0)
     if a == 1.0 and b == 1.0:
         return u  # an arm at the usual prior, as most arms of a sliding window are
     shape_a = a if a >= 1.0 else a + 1.0
     shape_b = b if b >= 1.0 else b + 1.0
-    ga = gamma_attempt(shape_a - 1.0 / 3.0, x, u)
-    if ga <= 0.0:
-        ga = gamma_retry(rng, shape_a - 1.0 / 3.0, 2 * arm)
-    gb = gamma_attempt(shape_b - 1.0 / 3.0, y, v)
-    if gb <= 0.0:
-        gb = gamma_retry(rng, shape_b - 1.0 / 3.0, 2 * arm + 1)
+    ga, gb, accepted = beta_attempt(shape_a, shape_b, x, y, u)
+    attempt = 0
+    while not (accepted or beta_passes(shape_a, shape_b, x, y, u)) and attempt < ATTEMPTS:
+        attempt += 1
+        x, y, u = rng.beta_material(arm, attempt)
+        ga, gb, accepted = beta_attempt(shape_a, shape_b, x, y, u)
     if a >= 1.0 and b >= 1.0:
         return ga / (ga + gb)
     log_a = math.log(ga)
@@ -297,7 +294,7 @@ class Stream:
         self._block = Draws(np.zeros(0, np.uint64))
         self._uniforms: dict[int, list[float]] = {}
         self._normals: dict[int, list[list[float]]] = {}
-        self._materials: dict[int, list[list[tuple[float, float, float, float]]]] = {}
+        self._materials: dict[int, list[tuple[float, float, float]]] = {}
         self._singles: dict[int, list[float]] = {}
 
     def at(self, t: int) -> "Stream":
@@ -341,22 +338,26 @@ class Stream:
         for i in range(n):
             out[i] = values[i]
 
+    def beta_material(self, arm: int, attempt: int) -> tuple[float, float, float]:
+        """Two normals and a uniform in (0, 1] for one attempt at a Beta draw. The first attempts are made for the whole
+        block, later ones are rare."""
+        if attempt > 0:
+            x, y, u = Draws(self._block.key[self._column : self._column + 1]).beta_material(arm, attempt)
+            return float(x[0]), float(y[0]), float(u[0])
+        values = self._materials.get(arm)
+        if values is None:
+            columns = [column.tolist() for column in self._block.beta_material(arm, 0)]
+            values = self._materials[arm] = list(zip(*columns, strict=True))
+        return values[self._column]
+
     def betas(self, a: Any, b: Any, out: Any) -> None:
         """Fill `out` with independent Beta(a[i], b[i]) draws."""
-        n = len(out)
-        rounds = self._materials.get(n)
-        if rounds is None:
-            columns = np.array([self._block.beta_material(arm) for arm in range(n)])  # arm, kind, round
-            rounds = self._materials[n] = columns.transpose(2, 0, 1).tolist()
-        material = rounds[self._column]
-        for arm in range(n):
-            x, y, u, v = material[arm]
-            out[arm] = beta_from(self, a[arm], b[arm], arm, x, y, u, v)
+        for arm in range(len(out)):
+            out[arm] = float(beta_from(self, a[arm], b[arm], arm))
 
     def beta(self, a: float, b: float, slot: int) -> float:
         """A Beta(a, b) draw of this slot."""
-        x, y, u, v = (float(value[self._column]) for value in self._block.beta_material(slot))
-        return float(beta_from(self, a, b, slot, x, y, u, v))
+        return float(beta_from(self, a, b, slot))
 
     def spare(self, attempt: int) -> tuple[float, float]:
         """A normal and a uniform in (0, 1] for one more attempt of a rejection method."""

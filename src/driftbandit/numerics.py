@@ -41,7 +41,7 @@ def as_float(x: Any) -> Any:
 
 def as_int(x: Any) -> Any:
     """The same bits read as int64."""
-    return x.view(np.int64)
+    return (np.float64(x) if type(x) is float else x).view(np.int64)
 
 
 def as_uint(x: Any) -> Any:
@@ -82,7 +82,6 @@ def copy_state(target: Any, source: Any) -> None:
 # ---- shared by interpreter and compiler ------------------------------------------------------------------------------
 
 
-@compilable
 def argmax_fair(values: Any, rng: Any) -> int:
     """A position of the largest value, each of several equal ones with the same probability."""
     best = values[0]
@@ -106,7 +105,6 @@ def argmax_fair(values: Any, rng: Any) -> int:
     return arm
 
 
-@compilable
 def draw_from(probabilities: Any, u: float) -> int:
     """The first position whose cumulative probability exceeds u, a uniform number; the last one if rounding leaves
     none."""

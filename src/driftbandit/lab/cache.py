@@ -24,9 +24,10 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache
 
 from driftbandit import draws, numerics, own
-from driftbandit.lab import kernel, loop, rows, streams
+from driftbandit.lab import kernel, loop, picks, rows, streams
 from driftbandit.lab.kernel import OPTIONS
 
 _IMPORT = re.compile(r"^\s*(?:from|import) (driftbandit\.[\w.]+)", re.MULTILINE)
@@ -35,7 +36,7 @@ _IMPORT = re.compile(r"^\s*(?:from|import) (driftbandit\.[\w.]+)", re.MULTILINE)
 def sources(classes: Iterable[type]) -> list[Path]:
     """The package's files whose change could change the compiled loop: the engine's, the classes' own, and what those
     take from the package."""
-    modules = {module.__name__ for module in (draws, numerics, loop, kernel, rows, streams)}
+    modules = {module.__name__ for module in (draws, numerics, loop, kernel, rows, picks, streams)}
     seen: set[str] = set()
     todo = [cls.__module__ for cls in classes]
     while todo:
@@ -99,6 +100,15 @@ def _numba_cache(directory: Path) -> Iterator[None]:
         numba.config.CACHE_DIR = before
 
 
+class _QuickCache(FunctionCache):
+    """Numba's cache, which before it loads anything reads in all that Numba can compile, half of a warm start. Machine
+    code needs none of that to run; compiling reads it in by itself."""
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(signature, target_context)
+
+
 _dispatchers: dict[tuple[Any, str], Any] = {}
 LOCK = threading.RLock()  # held while something is told to the compiler, which keeps it in tables of its own
 
@@ -116,6 +126,7 @@ def compiled(function: Callable[..., Any], *tuples: Any) -> Any:
                 _prune(root)
                 with _numba_cache(root / f"kernels-{place}"):
                     made = numba.njit(nogil=True, cache=True, **OPTIONS)(function)
+                    made._cache = _QuickCache(function)
             else:
                 made = numba.njit(nogil=True, **OPTIONS)(function)
             _dispatchers[function, place] = made

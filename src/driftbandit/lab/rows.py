@@ -231,6 +231,25 @@ def _absolute(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.select(builder.fcmp_ordered(">", negative, args[0]), negative, args[0])
 
 
+def _lane_by_lane(name: str) -> Callable[..., Any]:
+    """A function of the C library, called for each lane: as dear as without rows, and the same bits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        one = ir.FunctionType(ir.DoubleType(), [ir.DoubleType()])
+        function = cgutils.get_or_insert_function(builder.module, one, f"llvm.{name}.f64")
+        row = args[0]
+        for lane in range(signature.args[0].lanes):
+            position = ir.Constant(_I32, lane)
+            row = builder.insert_element(
+                row, builder.call(function, [builder.extract_element(row, position)]), position
+            )
+        return row
+
+    return codegen
+
+
+_define(math.log, _if_row, _lane_by_lane("log"), (Row,))
+_define(math.exp, _if_row, _lane_by_lane("exp"), (Row,))
 _define(math.sqrt, _if_row, _sqrt, (Row,))
 _define(np.sqrt, _if_row, _sqrt, (Row,))
 _define(abs, _if_row, _absolute, (Row,))
@@ -375,36 +394,6 @@ def _length(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 _define(len, lambda context, x: types.intp if isinstance(x, LaneArrayType) else None, _length, (LaneArrayType,))
-
-
-def _argmax_without_branches(values: Any) -> Any:
-    # Whether a sample beats the best so far is a coin toss no processor can predict, so we select instead of jumping.
-    best = values[0]
-    arm = 0
-    for i in range(1, len(values)):
-        value = values[i]
-        better = value > best
-        best = value if better else best
-        arm = i if better else arm
-    return arm
-
-
-@overload(numerics.argmax, strict=False)
-def _argmax(values: Any) -> Any:
-    if not isinstance(values, LaneArrayType):
-        return _argmax_without_branches
-
-    def argmax_of_rows(values: Any) -> Any:
-        best = values[0]
-        arm = numerics.as_int(best) & 0
-        for i in range(1, len(values)):
-            value = values[i]
-            better = value > best
-            best = numerics.where(better, value, best)
-            arm = numerics.where(better, i, arm)
-        return arm
-
-    return argmax_of_rows
 
 
 @intrinsic

@@ -278,7 +278,8 @@ class _Job:
                 policy, state, worlds[0], draws, luck, 0, 0, np.zeros(1), marks, cursor, out, counts, trace
             )
         counts = LaneArray(np.zeros((self.n_arms, task.lanes), np.int64)) if self.pulls else None
-        draws, luck = (streams.KeyStream(LaneArray(np.array([keys[which]], np.uint64))) for which in (POLICY, REWARD))
+        draws = streams.lane_stream(keys[POLICY], self.n_arms)
+        luck = streams.KeyStream(LaneArray(np.array([keys[REWARD]], np.uint64)))
         carry = LaneArray(np.zeros((1, task.lanes)))
         return _Arguments(
             policy,

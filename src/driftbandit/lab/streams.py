@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import Draws, gamma_clear, gamma_squeeze, round_key
+from driftbandit.draws import ATTEMPTS, Draws, beta_attempt, beta_passes, round_key
 from driftbandit.lab import rows
 from driftbandit.lab.kernel import register
 from driftbandit.lab.rows import LaneArray
-from driftbandit.numerics import where
+from driftbandit.numerics import compilable, where
 
+_LANE_BITS = 8
+_LANE_MASK = (1 << _LANE_BITS) - 1
 AHEAD = 8  # rounds whose draws are computed together when a run plays alone: one AVX-512 register of float64
 
 
@@ -76,31 +78,105 @@ class AheadDraws(NamedTuple):
             out[i] = self.stream.normal_rows.store[i, column]
 
     def betas(self, a: Any, b: Any, out: Any) -> None:
-        """As `Draws.betas`, eight arms at a time. Arms whose first attempt needs a closer look are drawn again one by
-        one, which starts from the same numbers and gives what it would have given."""
+        """As `Draws.betas`, eight arms at a time."""
         n = len(out)
         for first in range(0, n, AHEAD):
             arm = min(self.stream.steps[0] + first, n - 1)  # beyond the last arm, the last one again: the same numbers
-            x, y, u, v = Draws(self.key).beta_material(arm)
+            value, odd = usual_betas(self.key, arm, a[arm], b[arm])
+            out[arm] = value
+            while odd != 0:
+                slot = min(first + rows.lowest_bit(odd), n - 1)
+                out[slot] = Draws(self.key).beta(a[slot], b[slot], slot)
+                odd &= odd - 1
+
+
+class LaneStream(NamedTuple):
+    """The streams of many runs in lockstep, one a lane."""
+
+    keys: Any
+    steps: Any  # 0, 1, .. as a row
+    todo: Any  # scratch: arm and lane of the Beta draws of a round that need a closer look, packed into one number
+
+    def at(self, t: int) -> Any:
+        """The numbers of round t."""
+        return LaneDraws(round_key(self.keys[0], t), t, self)
+
+
+class LaneDraws(NamedTuple):
+    """One round of a `LaneStream`; for each lane the same numbers as `Draws` gives."""
+
+    key: Any
+    t: Any
+    stream: Any
+
+    def uniform(self, slot: int) -> Any:
+        """As `Draws.uniform`."""
+        return Draws(self.key).uniform(slot)
+
+    def normal(self, slot: int) -> Any:
+        """As `Draws.normal`."""
+        return Draws(self.key).normal(slot)
+
+    def normals(self, out: Any) -> None:
+        """As `Draws.normals`."""
+        Draws(self.key).normals(out)
+
+    def betas(self, a: Any, b: Any, out: Any) -> None:
+        """As `Draws.betas`: one attempt for every lane, then, eight at a time wherever they are, those that need a
+        closer look. Of 32 lanes some nearly always do; together they cost little."""
+        todo, keys, lanes = self.stream.todo, self.stream.keys.store, out.store.shape[1]
+        n = 0
+        for arm in range(len(out)):
             wins = a[arm]
             losses = b[arm]
-            ga, sure_a = gamma_squeeze(wins - 1.0 / 3.0, x, u)
-            gb, sure_b = gamma_squeeze(losses - 1.0 / 3.0, y, v)
+            x, y, u = Draws(self.key).beta_material(arm, 0)
+            ga, gb, sure = beta_attempt(wins, losses, x, y, u)
             flat = (wins == 1.0) & (losses == 1.0)
             out[arm] = where(flat, u, ga / (ga + gb))
-            usual = (wins >= 1.0) & (losses >= 1.0)
-            doubtful = rows.false_lanes((sure_a & sure_b & usual) | flat)
-            if doubtful != 0:
-                clear_a = sure_a | gamma_clear(wins - 1.0 / 3.0, x, u)
-                clear_b = sure_b | gamma_clear(losses - 1.0 / 3.0, y, v)
-                doubtful = rows.false_lanes((clear_a & clear_b & usual) | flat)
-            while doubtful != 0:
-                slot = min(first + rows.lowest_bit(doubtful), n - 1)
-                out[slot] = Draws(self.key).beta(a[slot], b[slot], slot)
-                doubtful &= doubtful - 1
+            unsure = rows.false_lanes((sure & (wins >= 1.0) & (losses >= 1.0)) | flat)
+            while unsure != 0:
+                todo[n] = (arm << _LANE_BITS) + rows.lowest_bit(unsure)
+                n += 1
+                unsure &= unsure - 1
+        for first in range(0, n, AHEAD):
+            item = todo[min(self.stream.steps[0] + first, n - 1)]
+            arm = item >> _LANE_BITS
+            lane = item & _LANE_MASK
+            place = arm * lanes + lane
+            value, odd = usual_betas(round_key(keys[lane], self.t), arm, a.store[place], b.store[place])
+            out.store[place] = value
+            while odd != 0:
+                one = todo[min(first + rows.lowest_bit(odd), n - 1)]
+                i = one >> _LANE_BITS
+                j = one & _LANE_MASK
+                out.store[i, j] = Draws(round_key(keys[0, j], self.t)).beta(a.store[i, j], b.store[i, j], i)
+                odd &= odd - 1
 
 
-for _cls in (Draws, KeyStream, AheadStream, AheadDraws):
+@compilable
+def usual_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
+    """Beta draws for a row of arms, by as many attempts as the unluckiest needs; and, as the bits of a number, the
+    entries with a parameter below 1, which `Draws.beta` has to draw."""
+    usual = (wins >= 1.0) & (losses >= 1.0)
+    flat = (wins == 1.0) & (losses == 1.0)
+    x, y, u = Draws(key).beta_material(arm, 0)
+    ga, gb, sure = beta_attempt(wins, losses, x, y, u)
+    value = where(flat, u, ga / (ga + gb))
+    settled = sure | flat
+    attempt = 0
+    while rows.false_lanes(settled) != 0 and attempt < ATTEMPTS:
+        settled = settled | beta_passes(wins, losses, x, y, u) | (wins < 1.0) | (losses < 1.0)
+        if rows.false_lanes(settled) == 0:
+            break
+        attempt += 1
+        x, y, u = Draws(key).beta_material(arm, attempt)
+        ga, gb, sure = beta_attempt(wins, losses, x, y, u)
+        value = where(settled, value, ga / (ga + gb))
+        settled = settled | sure
+    return value, rows.false_lanes(usual)
+
+
+for _cls in (Draws, KeyStream, AheadStream, AheadDraws, LaneStream, LaneDraws):
     register(_cls)
 
 
@@ -111,4 +187,13 @@ def ahead_stream(key: int, n_arms: int) -> AheadStream:
         LaneArray(np.arange(AHEAD, dtype=np.int64).reshape(1, AHEAD)),
         np.full(1, -1, np.int64),
         LaneArray(np.zeros((n_arms, AHEAD))),
+    )
+
+
+def lane_stream(keys: list[int], n_arms: int) -> LaneStream:
+    """The streams of runs in lockstep, with room for what a round leaves to do."""
+    return LaneStream(
+        LaneArray(np.array([keys], np.uint64)),
+        LaneArray(np.arange(AHEAD, dtype=np.int64).reshape(1, AHEAD)),
+        np.zeros(n_arms * len(keys), np.int64),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from driftbandit.chances import BetaBelief
 from driftbandit.core import Domain, checked, described, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.numerics import argmax, argmax_fair, compilable
+from driftbandit.numerics import argmax, argmax_fair, compilable, where
 from driftbandit.policies.window import WINDOW, log_window, root_window, slide
 
 PRIOR: Domain = within("> 0", "1 and 1 is the uniform prior.")
@@ -19,7 +19,7 @@ PRIOR: Domain = within("> 0", "1 and 1 is the uniform prior.")
 @compilable
 def as_win(reward: float, coin: float) -> float:
     """A 0/1 reward with the same mean, decided by a number uniform on [0, 1)."""
-    return 1.0 if coin < reward else 0.0
+    return where(coin < reward, 1.0, 0.0)
 
 
 class BetaTSState(NamedTuple):
@@ -39,6 +39,7 @@ class BetaTSState(NamedTuple):
     knows="nothing",
     cost="O(K)",
     reference="Thompson 1933",
+    lockstep=True,
 )
 @checked
 class BetaTS(NamedTuple):
@@ -103,6 +104,7 @@ class BetaTS(NamedTuple):
     knows="how often the world changes, to set gamma",
     cost="O(K)",
     reference="Raj, Kalyani 2017",
+    lockstep=True,
 )
 @checked
 class DiscountedBetaTS(NamedTuple):
@@ -186,7 +188,6 @@ class SlidingTSState(NamedTuple):
     coin: Any  # scratch: the number that turns this round's reward into 0 or 1
     arms: Any  # the ring of the last rounds, see `window`
     rewards: Any
-    place: Any
 
 
 @described(
@@ -195,6 +196,7 @@ class SlidingTSState(NamedTuple):
     knows="how often the world changes, to set the window",
     cost="O(K), memory O(window)",
     reference="Trovò et al. 2020",
+    lockstep=True,
 )
 @checked
 class SlidingTS(NamedTuple):
@@ -218,7 +220,7 @@ class SlidingTS(NamedTuple):
     def init(self, n_arms: int) -> SlidingTSState:
         """Every arm at the prior, the window empty."""
         blank = _blank(n_arms, self.prior_wins, self.prior_losses)
-        ring = np.zeros(self.window, np.int64), np.zeros(self.window), np.zeros(2, np.int64)
+        ring = np.zeros(self.window, np.int64), np.zeros(self.window)
         return SlidingTSState(*blank, *ring)
 
     def choose(self, state: SlidingTSState, t: int, rng: Any) -> Any:
@@ -231,7 +233,7 @@ class SlidingTS(NamedTuple):
     def learn(self, state: SlidingTSState, t: int, arm: Any, reward: Any) -> None:
         """Slide the window by one round. What a coin decided is kept, so that the same number leaves that came in."""
         y = as_win(reward, state.coin[0]) if self.binarize else reward
-        slide(self, state, arm, y)
+        slide(self, state, t, arm, y)
 
     def believe(self, state: SlidingTSState, arm: Any) -> None:
         """Beta parameters from the window's sums, of which rounding errors may push none below 0."""

@@ -11,7 +11,7 @@ import numpy as np
 from driftbandit.chances import NormalBelief
 from driftbandit.core import checked, described, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.numerics import argmax, argmax_fair
+from driftbandit.numerics import argmax, argmax_fair, where
 from driftbandit.policies.window import WINDOW, root_window, slide
 
 
@@ -88,7 +88,6 @@ class SlidingGaussianState(NamedTuple):
     scores: Any  # scratch: the samples of the last choice
     arms: Any  # the ring of the last rounds, see `window`
     rewards: Any
-    place: Any
 
 
 @described(
@@ -97,6 +96,7 @@ class SlidingGaussianState(NamedTuple):
     knows="how often the world changes, to set the window; the scale of rewards",
     cost="O(K), memory O(window)",
     reference="after Trovò et al. 2020",
+    lockstep=True,
 )
 @checked
 class SlidingGaussianTS(NamedTuple):
@@ -130,7 +130,7 @@ class SlidingGaussianTS(NamedTuple):
 
     def learn(self, state: SlidingGaussianState, t: int, arm: Any, reward: Any) -> None:
         """Slide the window by one round; only two arms' posteriors change."""
-        slide(self, state, arm, reward)
+        slide(self, state, t, arm, reward)
 
     def believe(self, state: SlidingGaussianState, arm: Any) -> None:
         """The posterior of one arm."""
@@ -229,6 +229,7 @@ class DiscountedGaussianTS(NamedTuple):
     knows="how often the world changes, to set the window; the noise of rewards, to set the precision",
     cost="O(K), memory O(window)",
     reference="Fiandri et al. 2024",
+    lockstep=True,
 )
 @checked
 class SlidingPrecisionTS(NamedTuple):
@@ -261,17 +262,14 @@ class SlidingPrecisionTS(NamedTuple):
 
     def learn(self, state: SlidingGaussianState, t: int, arm: Any, reward: Any) -> None:
         """Slide the window by one round; only two arms change."""
-        slide(self, state, arm, reward)
+        slide(self, state, t, arm, reward)
 
     def believe(self, state: SlidingGaussianState, arm: Any) -> None:
         """Centre and spread of one arm's next samples."""
         pulls = state.pulls[arm]
-        if pulls > 0.0:
-            state.centre[arm] = state.sums[arm] / pulls
-            state.spread[arm] = 1.0 / math.sqrt(self.precision * pulls)
-        else:
-            state.centre[arm] = math.inf
-            state.spread[arm] = 0.0
+        held = max(pulls, 1.0)
+        state.centre[arm] = where(pulls > 0.0, state.sums[arm] / held, math.inf)
+        state.spread[arm] = where(pulls > 0.0, 1.0 / math.sqrt(self.precision * held), 0.0)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingPrecisionTS":
@@ -288,5 +286,4 @@ def _empty_window(n_arms: int, window: int, centre: float, spread: float) -> Sli
         np.zeros(n_arms),
         np.zeros(window, np.int64),
         np.zeros(window),
-        np.zeros(2, np.int64),
     )

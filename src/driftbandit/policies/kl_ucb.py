@@ -140,7 +140,6 @@ class SlidingKLUCBState(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
     arms: Any  # the ring of the last rounds, see `window`
     rewards: Any
-    place: Any
 
 
 @described(
@@ -173,7 +172,6 @@ class SlidingKLUCB(NamedTuple):
             np.zeros(n_arms),
             np.zeros(self.window, np.int64),
             np.zeros(self.window),
-            np.zeros(2, np.int64),
         )
 
     def choose(self, state: SlidingKLUCBState, t: int, rng: Any) -> Any:
@@ -186,7 +184,7 @@ class SlidingKLUCB(NamedTuple):
 
     def learn(self, state: SlidingKLUCBState, t: int, arm: Any, reward: Any) -> None:
         """Slide the window by one round; only two arms change."""
-        slide(self, state, arm, reward)
+        slide(self, state, t, arm, reward)
 
     def believe(self, state: SlidingKLUCBState, arm: Any) -> None:
         """The mean of one arm, which rounding errors may not push out of [0, 1]."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from driftbandit.core import Domain, checked, described, within
 from driftbandit.forgetting import DISCOUNT
-from driftbandit.numerics import argmax_fair
+from driftbandit.numerics import argmax_fair, where
 from driftbandit.policies.window import WINDOW, changes, log_window, slide
 
 XI: Domain = within("> 0", "The theory asks for more than 1/2.")
@@ -29,6 +29,7 @@ class UCB1State(NamedTuple):
     knows="the range of rewards",
     cost="O(K)",
     reference="Auer et al. 2002",
+    lockstep=True,
 )
 @checked
 class UCB1(NamedTuple):
@@ -85,6 +86,7 @@ class DiscountedUCBState(NamedTuple):
     knows="how often the world changes, to set gamma; the range of rewards",
     cost="O(K)",
     reference="Garivier, Moulines 2011",
+    lockstep=True,
 )
 @checked
 class DiscountedUCB(NamedTuple):
@@ -117,7 +119,7 @@ class DiscountedUCB(NamedTuple):
         scores, pulls, mean, root = state.scores, state.pulls, state.mean, state.root
         width = 2.0 * self.reward_max * math.sqrt(self.xi * math.log(max(state.total[0], 1.0)))
         for arm in range(len(scores)):
-            scores[arm] = mean[arm] + width * root[arm] if pulls[arm] > 0.0 else math.inf
+            scores[arm] = where(pulls[arm] > 0.0, mean[arm] + width * root[arm], math.inf)
         return argmax_fair(scores, rng)
 
     def learn(self, state: DiscountedUCBState, t: int, arm: Any, reward: Any) -> None:
@@ -159,7 +161,6 @@ class SlidingUCBState(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
     arms: Any  # the ring of the last rounds, see `window`
     rewards: Any
-    place: Any
 
 
 @described(
@@ -168,6 +169,7 @@ class SlidingUCBState(NamedTuple):
     knows="how often the world changes, to set the window; the range of rewards",
     cost="O(K), memory O(window)",
     reference="Garivier, Moulines 2011",
+    lockstep=True,
 )
 @checked
 class SlidingUCB(NamedTuple):
@@ -202,17 +204,14 @@ class SlidingUCB(NamedTuple):
 
     def learn(self, state: SlidingUCBState, t: int, arm: Any, reward: Any) -> None:
         """Slide the window by one round; only two arms change."""
-        slide(self, state, arm, reward)
+        slide(self, state, t, arm, reward)
 
     def believe(self, state: SlidingUCBState, arm: Any) -> None:
         """Mean and width of one arm."""
         pulls = state.pulls[arm]
-        if pulls > 0.0:
-            state.mean[arm] = state.sums[arm] / pulls
-            state.root[arm] = 1.0 / math.sqrt(pulls)
-        else:
-            state.mean[arm] = math.inf
-            state.root[arm] = 0.0
+        held = max(pulls, 1.0)
+        state.mean[arm] = where(pulls > 0.0, state.sums[arm] / held, math.inf)
+        state.root[arm] = where(pulls > 0.0, 1.0 / math.sqrt(held), 0.0)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0, reward_max: float = 1.0) -> "SlidingUCB":
@@ -242,5 +241,4 @@ def empty_window(n_arms: int, window: int) -> SlidingUCBState:
         np.zeros(n_arms),
         np.zeros(window, np.int64),
         np.zeros(window),
-        np.zeros(2, np.int64),
     )

@@ -134,7 +134,6 @@ class SlidingOSUBState(NamedTuple):
     leaders: Any  # the leaders of the last rounds, in step with the ring
     arms: Any  # the ring of the last rounds, see `window`
     rewards: Any
-    place: Any
 
 
 @described(
@@ -177,7 +176,6 @@ class SlidingOSUB(NamedTuple):
             np.full(self.window, -1, np.int64),
             np.zeros(self.window, np.int64),
             np.zeros(self.window),
-            np.zeros(2, np.int64),
         )
 
     def choose(self, state: SlidingOSUBState, t: int, rng: Any) -> Any:
@@ -198,8 +196,8 @@ class SlidingOSUB(NamedTuple):
         return compare(state, leader, log_budget(state.lately[leader] + 1, self.c), rng)
 
     def learn(self, state: SlidingOSUBState, t: int, arm: Any, reward: Any) -> None:
-        """Slide both rings by one round: the leaders first, since the position is moved by the other."""
-        here = state.place[0]
+        """Slide both rings by one round."""
+        here = t % self.window
         gone = state.leaders[here]
         if gone >= 0:
             state.lately[gone] -= 1
@@ -210,7 +208,7 @@ class SlidingOSUB(NamedTuple):
             state.led[leader] += 1
         state.leader[0] = -1
         state.seen[arm] = 1
-        slide(self, state, arm, reward)
+        slide(self, state, t, arm, reward)
 
     def believe(self, state: SlidingOSUBState, arm: Any) -> None:
         """The mean of one arm, which rounding errors may not push out of [0, 1]."""

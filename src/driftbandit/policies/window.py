@@ -1,64 +1,48 @@
 """The last rounds and nothing older: one ring buffer for every policy with a window, and the windows that theory asks
 for.
 
-A sliding policy's state has five fields that belong here: `arms` and `rewards` hold the last rounds (all arms
-together), `place` the next position to write and how many rounds are held, `pulls` and `sums` what each arm got
-within the window."""
+A sliding policy's state has four fields that belong here: `arms` and `rewards` hold the last rounds (all arms
+together), `pulls` and `sums` what each arm got within the window. Round t lies at t % window, so that many runs in
+lockstep, whose clocks agree, find it in one place."""
 
 import math
 from typing import Any
 
 from driftbandit.core import Domain, within
-from driftbandit.numerics import compilable
+from driftbandit.numerics import compilable, where
 
 WINDOW: Domain = within(">= 1", "tuned(horizon, phases, n_arms) gives a value to start from.")
 
 
 @compilable
-def push(state: Any, arm: int, reward: float) -> int:
-    """Take in a round, let go of the oldest if the window is full, and return the arm that lost a reward, or -1.
+def slide(policy: Any, state: Any, t: int, arm: Any, reward: Any) -> None:
+    """Take in round t, let go of the oldest if the window is full, and let the policy renew what it derives from an
+    arm's record, by `policy.believe(state, arm)`, where that changed.
 
     Adding and subtracting real numbers leaves a rounding error behind. An arm that has left the window therefore
     gets the sum 0 exactly, and all sums are made anew each time the ring comes round, when its content happens to
     lie in order of time."""
-    arms, rewards, place, pulls, sums = state.arms, state.rewards, state.place, state.pulls, state.sums
-    here = place[0]
-    gone = -1
-    if place[1] == len(arms):
-        gone = arms[here]
+    arms, rewards, pulls, sums = state.arms, state.rewards, state.pulls, state.sums
+    here = t % len(arms)
+    gone = arms[here]
+    if t >= len(arms):
         pulls[gone] -= 1.0
-        sums[gone] -= rewards[here]
-        if pulls[gone] == 0.0:
-            sums[gone] = 0.0
-    else:
-        place[1] += 1
+        sums[gone] = where(pulls[gone] == 0.0, 0.0, sums[gone] - rewards[here])
     arms[here] = arm
     rewards[here] = reward
     pulls[arm] += 1.0
     sums[arm] += reward
     if here + 1 < len(arms):
-        place[0] = here + 1
-        return gone
-    place[0] = 0
+        policy.believe(state, arm)
+        if t >= len(arms):
+            policy.believe(state, gone)
+        return
     for i in range(len(sums)):
         sums[i] = 0.0
     for j in range(len(arms)):
         sums[arms[j]] += rewards[j]
-    return gone
-
-
-@compilable
-def slide(policy: Any, state: Any, arm: int, reward: float) -> None:
-    """Push a round and let the policy renew what it derives from an arm's record, by `policy.believe(state, arm)`,
-    where that changed."""
-    gone = push(state, arm, reward)
-    if state.place[0] == 0:  # the ring came round, so every sum may have changed in its last digit
-        for i in range(len(state.pulls)):
-            policy.believe(state, i)
-    else:
-        policy.believe(state, arm)
-        if gone >= 0:
-            policy.believe(state, gone)
+    for i in range(len(sums)):
+        policy.believe(state, i)
 
 
 def root_window(horizon: int, phases: int) -> int:

@@ -1,0 +1,81 @@
+"""Picking an arm, compiled: the functions of `numerics` that branch on numbers, written for rows of lanes without a
+branch."""
+
+from typing import Any
+
+from numba.extending import overload
+
+from driftbandit import numerics
+from driftbandit.lab.kernel import INLINED
+from driftbandit.lab.rows import LaneArrayType
+
+
+def _argmax_of_numbers(values: Any) -> Any:
+    # Whether a sample beats the best so far is a coin toss no processor can predict, so we select instead of jumping.
+    best = values[0]
+    arm = 0
+    for i in range(1, len(values)):
+        value = values[i]
+        better = value > best
+        best = value if better else best
+        arm = i if better else arm
+    return arm
+
+
+@overload(numerics.argmax, strict=False)
+def _argmax(values: Any) -> Any:
+    if not isinstance(values, LaneArrayType):
+        return _argmax_of_numbers
+
+    def argmax_of_rows(values: Any) -> Any:
+        best = values[0]
+        arm = numerics.as_int(best) & 0
+        for i in range(1, len(values)):
+            value = values[i]
+            better = value > best
+            best = numerics.where(better, value, best)
+            arm = numerics.where(better, i, arm)
+        return arm
+
+    return argmax_of_rows
+
+
+@overload(numerics.argmax_fair, jit_options=INLINED, strict=False)
+def _argmax_fair(values: Any, rng: Any) -> Any:
+    if not isinstance(values, LaneArrayType):
+        return numerics.argmax_fair
+
+    def argmax_fair_of_rows(values: Any, rng: Any) -> Any:
+        best = values[0]
+        for i in range(1, len(values)):
+            best = max(best, values[i])
+        ties = numerics.where(values[0] == best, 1.0, 0.0)
+        for i in range(1, len(values)):
+            ties = ties + numerics.where(values[i] == best, 1.0, 0.0)
+        # Of the equal ones in order, the last whose number is not above the draw.
+        drawn = rng.uniform(numerics.TIES) * ties
+        arm = numerics.as_int(best) & 0
+        number = numerics.where(values[0] == best, 1.0, 0.0)
+        for i in range(1, len(values)):
+            tied = values[i] == best
+            arm = numerics.where(tied & (number <= drawn), i, arm)
+            number = number + numerics.where(tied, 1.0, 0.0)
+        return arm
+
+    return argmax_fair_of_rows
+
+
+@overload(numerics.draw_from, jit_options=INLINED, strict=False)
+def _draw_from(probabilities: Any, u: Any) -> Any:
+    if not isinstance(probabilities, LaneArrayType):
+        return numerics.draw_from
+
+    def draw_from_rows(probabilities: Any, u: Any) -> Any:
+        total = 0.0 * u
+        arm = numerics.as_int(u) & 0
+        for i in range(len(probabilities) - 1):
+            total = total + probabilities[i]
+            arm = numerics.where(total <= u, i + 1, arm)
+        return arm
+
+    return draw_from_rows
