@@ -68,4 +68,4 @@ def names(scale: Scale) -> list[str]:
 def references() -> Path | None:
     """The folder with the plain NumPy and C loops; None in an installed package, which does not bring it."""
     folder = Path(driftbandit.__file__).resolve().parents[2] / "benchmarks"
-    return folder if (folder / "numpy_loops.py").exists() else None
+    return folder if (folder / "numpy_loops" / "__init__.py").exists() else None
