@@ -25,7 +25,7 @@ help:
 	@echo '  make test        every check: lint, format, types, tests and the examples in docstrings'
 	@echo '  make reproduce   the experiments of the paper, with figures, into build/paper'
 	@echo '  make quick       the same in short: fewer runs, to see that everything works'
-	@echo '  make bench       speed on this machine, beside a plain NumPy loop'
+	@echo '  make bench       speed on this machine, beside plain NumPy, C and other libraries'
 	@echo '  make format      put the code into the house format, and mend what lint can mend'
 	@echo '  make lock        choose new versions for $(LOCK)'
 	@echo '  make clean       remove .venv, build and every cache'

@@ -10,11 +10,14 @@ from driftbandit.commands._shared import add_example, need_lab, print_table
 
 _EXAMPLES = """\
   driftbandit bench
-      every policy with 5, 10, 30 and 100 arms, and where the time goes; some minutes
+      everything: all policies with 5, 10, 30 and 100 arms, plain NumPy and C, other libraries installed into
+      environments of their own; under ten minutes, and what pip needs the first time
+  driftbandit bench --no-peers
+      the same without other libraries: nothing is installed
   driftbandit bench --quick
-      the policies of the paper only, under a minute
-  driftbandit bench --peers --out docs/speed
-      other libraries too, installed into environments of their own; writes speed.json, table.md, speed.svg, speed.png
+      the policies of the paper only, no other libraries; about a minute
+  driftbandit bench --out docs/speed
+      where to write speed.json, table.md, speed.svg and speed.png
 """
 
 
@@ -24,10 +27,12 @@ def add_parser(subparsers: Any) -> None:
         subparsers, "bench", "measure speed on this machine, beside plain NumPy, C and libraries", _EXAMPLES
     )
     parser.add_argument(
-        "--quick", action="store_true", help="fewer policies, shorter runs: a look, not a figure to quote"
+        "--quick",
+        action="store_true",
+        help="fewer policies, shorter runs, no other libraries: a look, not a figure to quote",
     )
     parser.add_argument(
-        "--peers", action="store_true", help="install other libraries with pip and measure them as well"
+        "--no-peers", action="store_true", help="leave out other libraries, which are otherwise installed with pip"
     )
     parser.add_argument("--out", default="build/bench", metavar="DIR", help="where to write (default: build/bench)")
 
@@ -41,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
     out = Path(args.out)
     writable(out / "speed.json")
     scale = workload.QUICK if args.quick else workload.FULL
-    data = report.measure(scale, peers.default_place() if args.peers else None, _say)
+    data = report.measure(scale, None if args.quick or args.no_peers else peers.default_place(), _say)
     print(machine.sentence(data["machine"]))
     for table in report.tables(data):
         print(f"\n{table.title}: {table.about}")

@@ -37,7 +37,7 @@ class AdSwitchState(NamedTuple):
     short="adswitch",
     forgets="begins anew when an arm's rewards on neighbouring intervals disagree",
     knows="the horizon",
-    cost="O(K), and O(K log(t)^2) every `every` rounds",
+    cost="O(K), and O(K log(t)^2) every `every` rounds; memory O(K horizon / every)",
     reference="Auer, Gajane, Ortner 2019",
 )
 @checked

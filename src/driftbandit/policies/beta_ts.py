@@ -17,7 +17,7 @@ PRIOR: Domain = within("> 0", "1 and 1 is the uniform prior.")
 
 
 @compilable
-def as_win(reward: float, coin: float) -> float:
+def as_win(reward: Any, coin: Any) -> Any:
     """A 0/1 reward with the same mean, decided by a number uniform on [0, 1)."""
     return where(coin < reward, 1.0, 0.0)
 

@@ -34,7 +34,7 @@ class MetaState(NamedTuple):
     short="meta",
     forgets="begins anew when no arm is left that was good throughout the episode; replays test evicted arms",
     knows="the horizon",
-    cost="O(K log t)",
+    cost="O(K log t), memory O(horizon)",
     reference="Suk, Kpotufe 2022",
 )
 @checked

@@ -16,11 +16,15 @@ class Timing(NamedTuple):
         return Timing(self.cpu / count, self.wall / count)
 
 
-def measure(function: Callable[[], Any], repeats: int = 3) -> Timing:
+def measure(function: Callable[[], Any], repeats: int = 3, enough: float = float("inf")) -> Timing:
     """The time of `function()` in this thread. Neighbours only ever add time, so the least is the best estimate; CPU
-    time leaves out the time in which the machine did something else, though not what a shared cache or core costs."""
-    best = Timing(float("inf"), float("inf"))
-    for _ in range(repeats):
+    time leaves out the time in which the machine did something else, though not what a shared cache or core costs.
+
+    No repeat begins after `enough` seconds: a call of seconds averages over what disturbs one of milliseconds."""
+    best, began = Timing(float("inf"), float("inf")), time.perf_counter()
+    for turn in range(repeats):
+        if turn and time.perf_counter() - began > enough:
+            break
         cpu, wall = time.thread_time(), time.perf_counter()
         function()
         best = Timing(min(best.cpu, time.thread_time() - cpu), min(best.wall, time.perf_counter() - wall))

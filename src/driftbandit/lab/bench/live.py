@@ -26,12 +26,13 @@ def rows(scale: Scale) -> list[dict[str, Any]]:
                     agent.learn(agent.choose(), float(step & 1))
 
             serve()  # compiles, or fills the first blocks of draws
-            row = {"library": "driftbandit", "policy": "ds-ts, compiled" if compiled else "ds-ts", "n_arms": n_arms}
+            way = "compiled" if compiled else "interpreted"
+            row = {"library": "driftbandit", "policy": f"ds-ts, {way}", "way": way, "n_arms": n_arms}
             out.append({**row, "us": 1e6 * measure(serve, 5 * scale.repeats).cpu / steps})
             if compiled and n_arms == ARMS[0]:
                 count = min(BATCH, scale.horizon)
                 agent.choose(count)
                 timing = measure(lambda agent=agent, count=count: agent.choose(count), 5 * scale.repeats)  # type: ignore[misc]
-                row["policy"] = f"ds-ts, compiled, choose({count}), a decision"
+                row |= {"policy": f"ds-ts, compiled, choose({count}), a decision", "way": "batch"}
                 out.append({**row, "us": 1e6 * timing.cpu / count})
     return out

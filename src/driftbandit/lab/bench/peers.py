@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import venv
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,24 +26,53 @@ _WHOLE_ARMS = 10  # here every library plays at least one run to the end
 _OURS = ("ds-ts", "dts", "ts")
 
 
-def rows(scale: Scale, place: Path, say: Callable[[str], None]) -> list[dict[str, Any]]:
+class Installed(NamedTuple):
+    """A library and a Python that has it, or the reason why there is none."""
+
+    library: str
+    python: Path
+    reason: str
+
+
+def install(place: Path, say: Callable[[str], None]) -> list[Installed]:
+    """Every library in its environment below `place`: those of one environment with one call of pip, which is quickest,
+    and if that fails each by itself, so that one that cannot be had does not keep out the others."""
+    out: list[Installed] = []
+    if workload.references() is None:
+        return out  # `rows` says why
+    for group, libraries in ENVIRONMENTS.items():
+        say(f"installing {', '.join(libraries)}")
+        python, reason = _ready(place / group, tuple(name for packages in libraries.values() for name in packages))
+        for library, packages in libraries.items():
+            if reason and len(libraries) > 1:
+                out.append(Installed(library, *_ready(place / group, packages)))
+            else:
+                out.append(Installed(library, python, reason))
+    return out
+
+
+def rows(scale: Scale, installed: list[Installed], say: Callable[[str], None]) -> list[dict[str, Any]]:
     """Everybody's time a round and regret; libraries that cannot be had are listed with the reason."""
     script = workload.references()
     if script is None:
-        return [
-            {"library": "all", "kind": "failed", "reason": "benchmarks/peers.py is not part of an installed package"}
-        ]
+        return left_out("benchmarks/peers.py is in the repository, not in an installed package")
     arms = [n_arms for n_arms in scale.arms if n_arms <= 30]
     out: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="driftbandit-bench-") as folder:
         job = _job(Path(folder), arms, scale)
-        for group, libraries in ENVIRONMENTS.items():
-            for library, packages in libraries.items():
-                say(f"library {library}")
-                python, reason = _ready(place / group, packages)
-                found = [_failed(library, reason)] if reason else _played(python, script / "peers.py", library, job)
-                out.extend({**row, "version": _version(python, library)} if not reason else row for row in found)
+        for library, python, reason in installed:
+            say(f"library {library}")
+            if reason:
+                out.append(_failed(library, reason))
+                continue
+            version = _versions(python, (library,))
+            out += [{**row, "version": version} for row in _played(python, script / "peers.py", library, job)]
     return [*_ours(arms, scale), *out]
+
+
+def left_out(reason: str) -> list[dict[str, Any]]:
+    """The rows of a run without other libraries: one that says why."""
+    return [_failed("all", reason)]
 
 
 def _job(folder: Path, arms: list[int], scale: Scale) -> Path:
@@ -72,8 +102,12 @@ def _ready(folder: Path, packages: tuple[str, ...]) -> tuple[Path, str]:
     try:
         if not python.exists():
             venv.create(folder, with_pip=True, clear=True)
-        words = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=900, env=_bare())
+        if _versions(python, tuple(re.split("[<>=]", package)[0] for package in packages)):
+            return python, ""  # from an earlier call
+        # One retry: without a network every library would otherwise wait a quarter of a minute for its five.
+        options = ("--quiet", "--disable-pip-version-check", "--no-compile", "--retries", "1")
+        words = [str(python), "-m", "pip", "install", *options, *packages]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=_bare())
     except (OSError, subprocess.SubprocessError) as error:
         return python, f"{type(error).__name__}: {error!s:.160}"
     lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["pip gave no reason"]
@@ -104,10 +138,11 @@ def _failed(library: str, reason: str) -> dict[str, Any]:
     return {"library": library, "policy": "", "kind": "failed", "reason": reason}
 
 
-def _version(python: Path, library: str) -> str:
-    code = "import sys; from importlib.metadata import version; print(version(sys.argv[1]))"
-    done = subprocess.run([str(python), "-c", code, library], capture_output=True, text=True, env=_bare())
-    return done.stdout.strip()
+def _versions(python: Path, names: tuple[str, ...]) -> str:
+    """The versions that this Python has, or nothing if it lacks one of them."""
+    code = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
+    done = subprocess.run([str(python), "-c", code, *names], capture_output=True, text=True, env=_bare())
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def _ours(arms: list[int], scale: Scale) -> list[dict[str, Any]]:

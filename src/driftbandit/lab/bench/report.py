@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftbandit.lab.bench import live, machine, ours, peers, process, reference, scaling, workload
+from driftbandit.lab.bench import goals, live, machine, ours, peers, process, reference, scaling, workload
 from driftbandit.lab.bench.workload import Scale
 
 
@@ -21,8 +21,9 @@ class Table(NamedTuple):
 
 def measure(scale: Scale, place: Path | None, say: Callable[[str], None]) -> dict[str, Any]:
     """Everything; `place` is where libraries are installed, None to leave them out. Takes minutes."""
-    began, loops = time.perf_counter(), reference.numpy_loops()
+    loops, parts = reference.numpy_loops(), _Parts(say)
     out: dict[str, Any] = {"machine": machine.describe(), "scale": scale._asdict(), "policies": []}
+    parts.begin("policies")
     for name in workload.names(scale):
         say(f"policy {name}")
         for row in ours.rows(name, scale):
@@ -31,21 +32,49 @@ def measure(scale: Scale, place: Path | None, say: Callable[[str], None]) -> dic
                 row["numpy_ns"] = plain or 1e9 * reference.numpy_seconds(loops, name, row["n_arms"], scale)
                 row["ratio"] = row["numpy_ns"] / row["ns"]
             out["policies"].append(row)
-    say("the same in C")
+    parts.begin("the same in C")
     out["c"] = reference.c_rows(scale)
-    say("growth")
+    parts.begin("growth")
     out["scaling"] = scaling.rows(scale)
-    say("two workers")
+    parts.begin("workers")
     out["workers"] = scaling.workers(scale)
-    say("start and memory")
-    out["starts"], out["memory"] = process.starts(scale), process.memory(scale)
-    say("live")
+    parts.begin("start")
+    out["starts"], out["imports"] = process.starts(scale), process.imports(scale)
+    parts.begin("memory")
+    alone = [row for row in out["policies"] if not row["lockstep"] and row["n_arms"] <= process.MEMORY_ARMS]
+    out["memory"] = process.memory(scale, {row["policy"]: row["ns"] for row in alone})
+    parts.begin("live")
     out["live"] = live.rows(scale)
-    out["peers"] = [] if place is None else peers.rows(scale, place, say)
+    if place is None:
+        out["peers"] = peers.left_out("left out: `driftbandit bench` without --quick and --no-peers measures them")
+    else:
+        parts.begin("installing libraries")
+        installed = peers.install(place, say)
+        parts.begin("libraries")
+        out["peers"] = peers.rows(scale, installed, say)
     out["live"] += [{**row, "us": 1e6 * row["cpu"]} for row in out["peers"] if row["kind"] == "live"]
+    out["goals"] = goals.judged(out)
     out["machine"]["load_at_end"] = machine.load()
-    out["seconds"] = time.perf_counter() - began
+    out["parts_s"] = parts.seconds()
+    out["seconds"] = sum(out["parts_s"].values())
     return out
+
+
+class _Parts:
+    """Says which part is being measured, and keeps how long each took: the whole has to fit into minutes."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._began = say, dict[str, float]()
+
+    def begin(self, name: str) -> None:
+        """The part before, if any, ends here."""
+        self._say(name)
+        self._began[name] = time.perf_counter()
+
+    def seconds(self) -> dict[str, float]:
+        """Wall time of each part, the last one up to now."""
+        ends = [*self._began.values(), time.perf_counter()][1:]
+        return {name: end - began for (name, began), end in zip(self._began.items(), ends, strict=True)}
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -55,11 +84,13 @@ def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 def tables(data: dict[str, Any]) -> list[Table]:
     """The tables, in the order a reader asks."""
     out = [
+        _goals(data),
         _policies(data),
         _c(data),
         _peers(data),
         _live(data),
         _starts(data),
+        _imports(data),
         _scaling(data),
         _workers(data),
         _memory(data),
@@ -74,6 +105,8 @@ def markdown(data: dict[str, Any]) -> str:
         "",
         f"Made by `driftbandit bench` in {data['seconds']:.0f} s on: {machine.sentence(data['machine'])}.",
         "",
+        f"Seconds by part: {', '.join(f'{name} {spent:.0f}' for name, spent in data['parts_s'].items())}.",
+        "",
     ]
     for table in tables(data):
         lines += [f"## {table.title}", "", table.about, ""]
@@ -81,6 +114,48 @@ def markdown(data: dict[str, Any]) -> str:
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     return "\n".join(lines)
+
+
+def _goals(data: dict[str, Any]) -> Table:
+    rows = []
+    for row in data["goals"]:
+        limits, found = row["limits"], row["found"]
+        arms = f", K = {' / '.join(map(str, row['arms']))}" if row["arms"] else ""
+        limit = f"{'at least' if row['least'] else 'at most'} {_slashed(limits)} {row['unit']}".strip()
+        beside = row["over_reference"]
+        ratio = f"{_slashed(beside)} of {row['reference']}" if beside and any(beside) else "-"
+        scaled = row["over_factor"]
+        by_factor = f"{_slashed(scaled)}: {_verdict(row, 'verdicts_over_factor')}" if scaled and any(scaled) else "-"
+        verdict = _verdict(row, "verdicts") + (f": {row['note']}" if row["note"] else "")
+        rows.append([row["what"] + arms, limit, f"{_slashed(found)} {row['unit']}".strip(), verdict, ratio, by_factor])
+    factor = goals.factors(data)
+    about = (
+        "What was aimed at beside what this run measured. Goals in nanoseconds were set where plain C takes "
+        f"{_slashed(list(goals.C_THERE))} ns for a round of one run with 5, 10 and 30 arms. "
+    )
+    about += (
+        f"Here it takes {_slashed(factor)} times that; the last column divides by it."
+        if any(factor)
+        else "It was not measured here, so nothing is said about how this machine compares."
+    )
+    head = ["goal", "limit", "measured", "verdict", "beside, in this run", "by the machine's factor"]
+    return Table("Goals", about, head, rows)
+
+
+def _verdict(row: dict[str, Any], key: str) -> str:
+    """One word where all limits agree; otherwise where it was missed or not measured."""
+    verdicts = row[key]
+    if len(set(verdicts)) == 1:
+        return str(verdicts[0])
+    parts = []
+    for word in ("missed", "not measured"):
+        arms = [str(n_arms) for n_arms, verdict in zip(row["arms"], verdicts, strict=True) if verdict == word]
+        parts += [f"{word} at K = {', '.join(arms)}"] if arms else []
+    return "; ".join(parts)
+
+
+def _slashed(values: list[Any]) -> str:
+    return " / ".join("-" if value is None else f"{value:.3g}" for value in values)
 
 
 def _policies(data: dict[str, Any]) -> Table:
@@ -180,6 +255,12 @@ def _starts(data: dict[str, Any]) -> Table:
     return Table("Start", about, ["policy", "runs", "cold, wall", "cold, CPU", "warm, wall", "warm, CPU"], rows)
 
 
+def _imports(data: dict[str, Any]) -> Table:
+    rows = [[f"`{row['statement']}`", f"{row['wall_s']:.2f}", f"{row['cpu_s']:.2f}"] for row in data["imports"]]
+    about = "What a warm start is made of: seconds of a Python process that does nothing but this."
+    return Table("Imports", about, ["statement", "wall", "CPU"], rows)
+
+
 def _scaling(data: dict[str, Any]) -> Table:
     rows = [
         [
@@ -197,12 +278,24 @@ def _scaling(data: dict[str, Any]) -> Table:
 
 def _workers(data: dict[str, Any]) -> Table:
     rows = [
-        [name, *(f"{row[key]:.3f}" for key in ("one_wall_s", "two_wall_s")), f"{row['speedup']:.2f}",
-         *(f"{row[key]:.3f}" for key in ("one_cpu_s", "two_cpu_s"))]
+        [
+            name,
+            f"{row['runs']:,}",
+            *(", ".join(f"{value:.{digits}f}" for value in row[key]) for key, digits in _WORKERS),
+            f"{row['exponent']:.2f}",
+        ]
         for name, row in data["workers"].items()
-    ]  # fmt: skip
-    about = "The same runs with one thread and with two: seconds of wall time, and CPU time of all threads."
-    return Table("Two workers", about, ["policy", "one, wall", "two, wall", "speed-up", "one, CPU", "two, CPU"], rows)
+    ]
+    tried = ", ".join(str(count) for count in next(iter(data["workers"].values()), {"workers": []})["workers"])
+    about = (
+        f"The same runs with {tried} workers: seconds of wall time, CPU time of all threads, speed-up over one worker, "
+        "the speed-up of a bare loop in as many threads at the same moment (what the machine had to give), and the "
+        "exponent of wall time against workers, where -1 is ideal."
+    )
+    return Table("Workers", about, ["policy", "runs", "wall", "CPU", "speed-up", "bare loop", "exponent"], rows)
+
+
+_WORKERS = (("wall_s", 3), ("cpu_s", 3), ("speedup", 2), ("machine", 2))
 
 
 def _memory(data: dict[str, Any]) -> Table:
@@ -210,14 +303,21 @@ def _memory(data: dict[str, Any]) -> Table:
         [
             row["policy"],
             f"{row['horizon'] // 100:,}",
-            f"{row['short_mb']:.1f}",
+            f"{row['short_mb']:.2f}",
             f"{row['horizon']:,}",
-            f"{row['long_mb']:.1f}",
+            f"{row['long_mb']:.2f}",
+            f"{row['long_mb'] - row['short_mb']:.2f}",
+            "flat" if row["flat"] else "grows",
         ]
         for row in data["memory"]
     ]
-    about = "The most memory a whole process used for one run of a short and of a hundred times longer horizon, in MB."
-    return Table("Memory", about, ["policy", "rounds", "MB", "rounds, longer", "MB, longer"], rows)
+    about = (
+        "The most memory a whole process used for one run of a short and of a hundred times longer horizon, in MB, for "
+        f"every policy whose cost names no horizon; less than {process.GROWN_MB:g} MB more is flat."
+    )
+    return Table(
+        "Memory", about, ["policy", "rounds", "MB", "rounds, longer", "MB, longer", "difference", "verdict"], rows
+    )
 
 
 def _short(value: float) -> str:

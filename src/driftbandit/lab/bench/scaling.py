@@ -1,16 +1,23 @@
 """How the time grows: with the horizon, the number of arms, the window, and workers."""
 
+import hashlib
+import math
+import os
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from driftbandit.lab.bench import ours, workload
-from driftbandit.lab.bench.clock import slope
+from driftbandit.lab.bench.clock import measure, slope
 from driftbandit.lab.bench.workload import Scale
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.simulate import LANES, simulate
 
 _HORIZON = ("ds-ts", "sw-ts", "d-ucb", "m-ucb", "sw-lb-sda", "glr-klucb", "pa-cts", "global-cts", "adswitch", "meta")
 _ARMS = ("ds-ts", "ds-ts-many", "sw-ts", "d-ucb", "cusum-ucb", "exp3s", "sw-lb-sda")
 _WINDOW = ("sw-ts", "sw-ucb", "m-ucb", "sw-lb-sda")
+_WORKERS = ("ds-ts", "sw-ts")  # one that plays in lockstep, one that plays run by run
+_LONGEST = 25.0  # seconds after which no further turn begins, where there are many cores to try
 
 
 def rows(scale: Scale) -> list[dict[str, Any]]:
@@ -26,7 +33,7 @@ def rows(scale: Scale) -> list[dict[str, Any]]:
             )
     for name in _ARMS:
         if name in known:
-            sizes = [10, 30, 100, 300]
+            sizes = list(scale.many_arms)
             out.append(
                 _sweep("arms", name, sizes, [(workload.tuned(name, top, size), size, top) for size in sizes], scale)
             )
@@ -49,27 +56,73 @@ def _sweep(what: str, name: str, sizes: list[int], cells: list[Any], scale: Scal
     }
 
 
+def counts(cores: int) -> list[int]:
+    """The numbers of workers to try: powers of two, and all cores.
+
+    >>> counts(2), counts(6), counts(1)
+    ([1, 2], [1, 2, 4, 6], [1, 2])
+    """
+    powers = [1 << power for power in range(cores.bit_length()) if 1 << power <= cores]
+    return sorted({1, 2, *powers, cores})
+
+
 def workers(scale: Scale) -> dict[str, Any]:
-    """DS-TS and SW-TS with one worker and with two, in turns: wall time, and the CPU time of all threads together."""
+    """The same runs with one worker and with more, in turns: wall time, CPU time of all threads, the speed-up, and the
+    exponent of wall time against workers (-1 is ideal).
+
+    Beside each stands what the machine itself gives at that moment: one long call of a hash function in as many
+    threads, with no Python in between. Where that gains little, the cores were not free."""
     out: dict[str, Any] = {}
-    for name in ("ds-ts", "sw-ts"):
-        if name not in workload.names(scale):
-            continue
-        policy, world = workload.tuned(name, scale.horizon, 10), workload.environment(10, scale.horizon)
-        runs = 128 if name == "ds-ts" else 32
-        best = {1: (float("inf"), float("inf")), 2: (float("inf"), float("inf"))}
-        simulate(policy, world, runs=runs if name == "ds-ts" else 1, workers=1, checkpoints=1)
-        for _ in range(scale.repeats):
-            for count in best:
-                wall, cpu = time.perf_counter(), time.process_time()
+    # Short runs would measure how worlds are made, one after the other, before any worker begins.
+    horizon = max(scale.horizon, 100_000) if scale.worker_seconds else scale.horizon
+    tried = counts(os.cpu_count() or 1)
+    for name in _WORKERS:
+        if name in workload.names(scale):
+            policy, world = workload.tuned(name, horizon, 10), workload.environment(10, horizon)
+
+            def play(count: int, runs: int, policy: Any = policy, world: Any = world) -> None:
                 simulate(policy, world, runs=runs, workers=count, checkpoints=1)
-                spent = time.perf_counter() - wall, time.process_time() - cpu
-                best[count] = min(best[count][0], spent[0]), min(best[count][1], spent[1])
-        out[name] = {
-            "one_wall_s": best[1][0],
-            "two_wall_s": best[2][0],
-            "speedup": best[1][0] / best[2][0],
-            "one_cpu_s": best[1][1],
-            "two_cpu_s": best[2][1],
-        }
+
+            group = LANES if getattr(policy, "lockstep", False) else 1
+            play(1, group)  # compiles
+            # Whole groups for every worker, so that none waits for the last one.
+            share = math.lcm(*tried) * group
+            once = max(measure(lambda play=play, share=share: play(1, share), 1).cpu, 1e-9)  # type: ignore[misc]
+            runs = share * max(1, math.ceil(scale.worker_seconds / once))
+            out[name] = {"runs": runs, **_gains(play, runs, tried, scale)}
     return out
+
+
+def _gains(play: Callable[[int, int], None], runs: int, tried: list[int], scale: Scale) -> dict[str, Any]:
+    hashes = max(1000, int(2e6 * scale.worker_seconds))  # about half as long
+    wall, cpu, bare = (dict.fromkeys(tried, float("inf")) for _ in range(3))
+    began = time.perf_counter()
+    for turn in range(2 * scale.repeats - 1):  # more than elsewhere: several cores at once are seldom free
+        if turn and time.perf_counter() - began > _LONGEST:
+            break
+        for count in tried:
+            spent = time.process_time()
+            wall[count] = min(wall[count], _wall(play, count, runs))
+            cpu[count] = min(cpu[count], time.process_time() - spent)
+            bare[count] = min(bare[count], _wall(_hash, count, hashes))
+    sizes, times = [float(count) for count in tried], list(wall.values())
+    return {
+        "workers": tried,
+        "wall_s": times,
+        "cpu_s": list(cpu.values()),
+        "speedup": [wall[1] / one for one in times],
+        "machine": [bare[1] / one for one in bare.values()],
+        "exponent": slope(sizes, times),
+    }
+
+
+def _hash(count: int, rounds: int) -> None:
+    """So many rounds of hashing, divided among threads: one call each, which holds no interpreter lock."""
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(lambda _: hashlib.pbkdf2_hmac("sha256", b"", b"", max(1, rounds // count)), range(count)))
+
+
+def _wall(function: Callable[[int, int], None], count: int, work: int) -> float:
+    began = time.perf_counter()
+    function(count, work)
+    return time.perf_counter() - began

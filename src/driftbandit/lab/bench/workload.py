@@ -28,12 +28,14 @@ class Scale(NamedTuple):
     policies: tuple[str, ...]  # short names; none: all
     peer_seconds: float  # for each library and number of arms
     far: int  # the longest horizon of the memory check
+    many_arms: tuple[int, ...]  # over which growth with the arms is measured
+    worker_seconds: float  # that one worker should at least take where workers are compared
 
 
-FULL = Scale(100_000, 20_000, (5, 10, 30, 100), 3, 0.1, (), 6.0, 10_000_000)
-_SHOWN = ("ds-ts", "ts", "sw-ts", "d-ucb", "cusum-ucb", "m-ucb", "exp3s", "sw-lb-sda")
-QUICK = Scale(20_000, 4_000, (5, 10, 30), 2, 0.02, _SHOWN, 1.0, 1_000_000)
-TINY = Scale(400, 200, (3,), 1, 0.0, ("ds-ts", "d-ucb"), 0.1, 2_000)
+FULL = Scale(100_000, 20_000, (5, 10, 30, 100), 3, 0.1, (), 4.0, 1_000_000, (10, 30, 100, 300, 1000), 1.2)
+SHOWN = ("ds-ts", "ts", "sw-ts", "d-ucb", "cusum-ucb", "m-ucb", "exp3s", "sw-lb-sda")
+QUICK = Scale(20_000, 4_000, (5, 10, 30), 2, 0.02, SHOWN, 1.0, 1_000_000, (10, 100, 1000), 1.0)
+TINY = Scale(400, 200, (3,), 1, 0.0, ("ds-ts", "d-ucb"), 0.1, 2_000, (3, 6), 0.0)
 
 
 def environment(n_arms: int, horizon: int) -> Abrupt:
@@ -62,7 +64,7 @@ def names(scale: Scale) -> list[str]:
     """The short names of the policies to measure, those of the paper first."""
     every = [cls.short for cls in policies().values()]  # type: ignore[attr-defined]
     chosen = scale.policies or every
-    return [name for name in _SHOWN if name in chosen] + sorted(set(chosen) - set(_SHOWN))
+    return [name for name in SHOWN if name in chosen] + sorted(set(chosen) - set(SHOWN))
 
 
 def references() -> Path | None:
