@@ -18,6 +18,7 @@ from driftbandit.state import to_lists
 
 LOOPS = reference.numpy_loops()
 needs_loops = pytest.mark.skipif(LOOPS is None, reason="an installed package brings no reference loops")
+STANDING = sorted(LOOPS.LOOPS) if LOOPS is not None else []
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +53,13 @@ def lively(name, horizon, n_arms):
 
 
 @needs_loops
-def test_every_policy_has_a_plain_numpy_loop():
-    assert sorted(LOOPS.LOOPS) == sorted(workload.names(workload.FULL))
+def test_every_plain_numpy_loop_stands_for_a_policy():
+    # Not the other way round: a policy is one file and its test, and without a loop the table has a dash.
+    assert set(STANDING) <= set(workload.names(workload.FULL))
 
 
 @needs_loops
-@pytest.mark.parametrize("name", workload.names(workload.FULL))
+@pytest.mark.parametrize("name", STANDING)
 def test_a_plain_numpy_loop_has_the_regret_of_the_policy_it_stands_for(name):
     # The same worlds for both, 12 of them, or 16 for those that the next test leaves out. A difference of means beyond
     # 5 standard errors has a chance of about 1 in 2500 for each policy (t distribution, 11 degrees of freedom), 1 in
@@ -72,7 +74,7 @@ def test_a_plain_numpy_loop_has_the_regret_of_the_policy_it_stands_for(name):
 
 
 @needs_loops
-@pytest.mark.parametrize("name", sorted(set(workload.names(workload.FULL)) - set(PLANNING)))
+@pytest.mark.parametrize("name", sorted(set(STANDING) - set(PLANNING)))
 def test_a_plain_numpy_loop_that_looks_over_the_shoulder_of_its_policy_would_choose_by_the_same_law(name):
     # The loop is asked in every round, then told what the policy played and got. Both choose by the same law given the
     # past, so whatever number goes with an arm, the differences between the two choices are fair bets: their sum over

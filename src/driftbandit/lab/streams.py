@@ -13,7 +13,8 @@ from driftbandit.numerics import compilable, where
 
 _LANE_BITS = 8
 _LANE_MASK = (1 << _LANE_BITS) - 1
-AHEAD = 8  # rounds whose draws are computed together when a run plays alone: one AVX-512 register of float64
+AHEAD = 32  # rounds whose normals are computed together when a run plays alone
+TOGETHER = 8  # arms whose Beta draws are made together: one AVX-512 register of float64
 
 
 class KeyStream(NamedTuple):
@@ -27,11 +28,12 @@ class KeyStream(NamedTuple):
 
 
 class AheadStream(NamedTuple):
-    """A single run's stream that computes the normals of eight rounds at once, since nothing in them depends on what is
+    """A single run's stream that computes the normals of many rounds at once, since nothing in them depends on what is
     learnt meanwhile."""
 
     keys: Any
-    steps: Any  # 0, 1, .. as a row
+    steps: Any  # 0, 1, .. as a row, one for each round ahead
+    eight: Any  # 0, 1, .., 7 as a row
     filled: Any  # first round of the block held
     normal_rows: Any
 
@@ -80,8 +82,8 @@ class AheadDraws(NamedTuple):
     def betas(self, a: Any, b: Any, out: Any) -> None:
         """As `Draws.betas`, eight arms at a time."""
         n = len(out)
-        for first in range(0, n, AHEAD):
-            arm = min(self.stream.steps[0] + first, n - 1)  # beyond the last arm, the last one again: the same numbers
+        for first in range(0, n, TOGETHER):
+            arm = min(self.stream.eight[0] + first, n - 1)  # beyond the last arm, the last one again: the same numbers
             value, odd = usual_betas(self.key, arm, a[arm], b[arm])
             out[arm] = value
             while odd != 0:
@@ -94,7 +96,7 @@ class LaneStream(NamedTuple):
     """The streams of many runs in lockstep, one a lane."""
 
     keys: Any
-    steps: Any  # 0, 1, .. as a row
+    eight: Any  # 0, 1, .., 7 as a row
     todo: Any  # scratch: arm and lane of the Beta draws of a round that need a closer look, packed into one number
 
     def at(self, t: int) -> Any:
@@ -138,8 +140,8 @@ class LaneDraws(NamedTuple):
                 todo[n] = (arm << _LANE_BITS) + rows.lowest_bit(unsure)
                 n += 1
                 unsure &= unsure - 1
-        for first in range(0, n, AHEAD):
-            item = todo[min(self.stream.steps[0] + first, n - 1)]
+        for first in range(0, n, TOGETHER):
+            item = todo[min(self.stream.eight[0] + first, n - 1)]
             arm = item >> _LANE_BITS
             lane = item & _LANE_MASK
             place = arm * lanes + lane
@@ -184,16 +186,22 @@ def ahead_stream(key: int, n_arms: int) -> AheadStream:
     """The stream of a run that plays alone, with room for its blocks."""
     return AheadStream(
         np.array([key], np.uint64),
-        LaneArray(np.arange(AHEAD, dtype=np.int64).reshape(1, AHEAD)),
+        _count(AHEAD),
+        _count(TOGETHER),
         np.full(1, -1, np.int64),
         LaneArray(np.zeros((n_arms, AHEAD))),
     )
+
+
+def _count(lanes: int) -> LaneArray:
+    """0, 1, 2 .. as a row."""
+    return LaneArray(np.arange(lanes, dtype=np.int64).reshape(1, lanes))
 
 
 def lane_stream(keys: list[int], n_arms: int) -> LaneStream:
     """The streams of runs in lockstep, with room for what a round leaves to do."""
     return LaneStream(
         LaneArray(np.array([keys], np.uint64)),
-        LaneArray(np.arange(AHEAD, dtype=np.int64).reshape(1, AHEAD)),
+        _count(TOGETHER),
         np.zeros(n_arms * len(keys), np.int64),
     )
