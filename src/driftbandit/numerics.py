@@ -59,6 +59,15 @@ def stride(n: int) -> Any:
     return np.uint64((n * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF)
 
 
+def index(i: Any) -> Any:
+    """The same position, promised to be 0 or more.
+
+    Python counts a negative position from the end, so compiled code asks at every access whether it is one, unless it
+    can see that it is not. In a loop over `range(n)` it sees it; of a number read from an array, or counted up from
+    one, it must be told, in the function that uses it: told in a helper that returns it, it may forget."""
+    return i
+
+
 def argmax(values: Any) -> int:
     """The first position of the largest value; for continuous samples, where ties have probability 0."""
     best, arm = values[0], 0

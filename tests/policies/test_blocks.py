@@ -56,6 +56,15 @@ def test_plain_prefix_sums_would_break_this_tie():
     assert beats(blocks, 1, tail_of(blocks, 0))
 
 
+def test_whole_rewards_beyond_the_53_bits_of_a_float_are_rounded_once():
+    blocks = to_lists(new_blocks(1, 10, 10))
+    for reward in (-1.0, 2.0**53, 3.0):  # running totals -1, 2**53 - 1, 2**53 + 2: none has a lower part
+        add_reward(blocks, 0, reward)
+    assert blocks.total_low == [0.0]
+    # 3, then 2**53 + 3, which lies halfway between two floats and goes to the even one, then 2**53 + 2.
+    assert held_by(blocks, 0) == [3.0, 2.0**53 + 4.0, 2.0**53 + 2.0]
+
+
 @given(st.floats(-1e6, 1e6), st.integers(1, 30), st.integers(0, 500))
 def test_equal_rewards_are_a_tie_whatever_was_before(reward, n, before):
     blocks = to_lists(new_blocks(2, 600, 600))

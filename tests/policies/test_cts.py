@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from driftbandit.environments import Abrupt
 from driftbandit.lab.simulate import simulate
 from driftbandit.policies.beta_ts import BetaTS
-from driftbandit.policies.cts import GlobalCTS
+from driftbandit.policies.cts import GlobalCTS, add_up, smallest_from, total_of
 from driftbandit.policies.per_arm_cts import PerArmCTS
 from driftbandit.state import to_lists
 from harness import abrupt_means, assert_same_as_twin, play, rewards
@@ -58,6 +58,23 @@ def test_compiled_and_interpreted_play_the_same_arms(policy):
     compiled = simulate(policy, world, runs=1, trajectories=True)
     interpreted = simulate(policy, world, runs=1, trajectories=True, compiled=False)
     assert np.array_equal(compiled.arms, interpreted.arms)
+
+
+@pytest.mark.parametrize("count", range(1, 14))
+def test_sums_and_minima_four_at_a_time_leave_nothing_out(count):
+    # Powers of two, so that every sum is exact; before and after them numbers that must not be looked at.
+    weights = [-1.0, -1.0] + [2.0 ** (i * 5 % 13) for i in range(count)] + [-1.0]
+    inside = weights[2 : 2 + count]
+    assert total_of(weights, 2, count) == sum(inside)
+    assert smallest_from(weights, 2, count) == 2 + inside.index(min(inside))
+    cumulative = [0.0] * len(weights)
+    add_up(weights, cumulative, 2, count)
+    assert cumulative == [0.0, 0.0] + [sum(inside[: i + 1]) for i in range(count)] + [0.0]
+
+
+def test_the_first_of_equal_weights_is_the_smallest():
+    assert smallest_from([3.0, 1.0, 2.0, 1.0, 1.0, 1.0], 0, 6) == 1
+    assert smallest_from([1.0] * 9, 2, 7) == 2
 
 
 def test_the_first_win_gives_the_belief_computed_by_hand():

@@ -9,6 +9,7 @@ from driftbandit import Agent
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
 from driftbandit.lab.simulate import simulate
+from driftbandit.policies.blocks import take_turn
 from driftbandit.policies.lb_sda import LBSDA, LBSDALM
 from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
 from driftbandit.state import to_lists
@@ -155,6 +156,18 @@ def test_limited_memory_stays_below_the_square_of_the_logarithm():
         policy.learn(state, t, arm, float(t % (arm + 2) == 0))
         assert state.blocks.count[arm] <= max(10.0, np.log(state.rounds[0]) ** 2)
     assert max(state.blocks.count) > 40  # ln^2 of some 2000 rounds is about 57
+
+
+@pytest.mark.parametrize(("window", "leader"), [(4, 0), (5, 1)])
+def test_a_leader_with_exactly_half_its_fair_share_stands_and_with_less_it_does_not(window, leader):
+    policy = SlidingLBSDA(window)
+    state = to_lists(policy.init(2))
+    for arm in [0] + [1] * (window - 1):  # the leader holds 1 of 4, half of its fair share 2, or 1 of 5
+        take_turn(state.blocks, state.recent, state.cursor, arm, 0.5)
+    state.leader[0], state.rounds[0] = 0, 10
+    state.drawn[:] = [10, 3]  # arm 1 was not played in the last round
+    state.queue[:] = [1, 1, 0]
+    assert policy.lead(state, None) == leader
 
 
 def test_arms_may_join_a_live_duel():

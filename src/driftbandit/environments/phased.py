@@ -7,6 +7,7 @@ import numpy as np
 
 from driftbandit.core import described
 from driftbandit.environments.rewards import checked_law
+from driftbandit.numerics import index
 
 _COARSE = 8  # the phase is looked up for every 256 rounds and searched from there
 
@@ -27,18 +28,18 @@ class Phased(NamedTuple):
 
     def phase(self, t: int) -> int:
         """The phase round t lies in."""
-        p: int = self.coarse[t >> _COARSE]
+        p: int = index(self.coarse[index(t >> _COARSE)])
         while self.starts[p + 1] <= t:
             p += 1
         return p
 
     def mean(self, t: int, arm: Any) -> Any:
         """The mean of an arm in round t."""
-        return self.table[arm + self.phase(t) * self.n_arms]
+        return self.table[index(arm + self.phase(t) * self.n_arms)]
 
     def best(self, t: int) -> Any:
         """The largest mean in round t."""
-        return self.bests[self.phase(t)]
+        return self.bests[index(self.phase(t))]
 
     def pull(self, t: int, arm: Any, rng: Any) -> Any:
         """The reward of an arm in round t."""

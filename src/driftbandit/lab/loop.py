@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from driftbandit.numerics import index
+
 
 class Trace(NamedTuple):
     """Room for every arm and reward of a run, and for the number of alarms after each round."""
@@ -54,7 +56,7 @@ def advance(
     regret = carry[0]
     mark = cursor[0]
     for t in range(start, stop):
-        arm = policy.choose(state, t, draws.at(t))
+        arm = index(policy.choose(state, t, draws.at(t)))
         reward = environment.pull(t, arm, luck.at(t))
         policy.learn(state, t, arm, reward)
         regret = regret + (environment.best(t) - environment.mean(t, arm))

@@ -281,12 +281,23 @@ def _stride(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.mul(context.cast(builder, args[0], kind, types.uint64), ir.Constant(_I64, _GOLD))
 
 
+def _promise(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Nothing is computed: LLVM is told that the number is not negative. Rows are positions without a sign anyway."""
+    if not isinstance(signature.args[0], Row):
+        assume = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [ir.IntType(1)]), "llvm.assume"
+        )
+        builder.call(assume, [builder.icmp_signed(">=", args[0], ir.Constant(args[0].type, 0))])
+    return args[0]
+
+
 _GOLD = 0x9E3779B97F4A7C15
 _define(numerics.as_float, _like(types.float64), _bit_cast, (types.Any,))
 _define(numerics.as_int, _like(types.int64), _bit_cast, (types.Any,))
 _define(numerics.as_uint, _like(types.uint64), _bit_cast, (types.Any,))
 _define(numerics.as_number, _like(types.float64), _to_float, (types.Any,))
 _define(numerics.stride, _like(types.uint64), _stride, (types.Any,))
+_define(numerics.index, lambda context, x: x, _promise, (types.Any,))
 
 
 # ---- entries of lane arrays ------------------------------------------------------------------------------------------

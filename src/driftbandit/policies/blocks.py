@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.numerics import TIES, compilable
+from driftbandit.numerics import TIES, compilable, index
 
 
 class Blocks(NamedTuple):
@@ -78,7 +78,7 @@ def tail_of(blocks: Any, arm: int) -> Tail:
 @compilable
 def place(blocks: Any, tail: Any, j: int) -> Any:
     """Where in the pool reward number j of an arm lies."""
-    chunk = blocks.table[tail.row + ((j >> tail.shift) & tail.last_row)]
+    chunk = blocks.table[index(tail.row + ((j >> tail.shift) & tail.last_row))]
     return (chunk << tail.shift) + (j & ((1 << tail.shift) - 1))
 
 
@@ -86,66 +86,74 @@ def place(blocks: Any, tail: Any, j: int) -> Any:
 def last_sum(blocks: Any, tail: Any, n: int) -> Any:
     """The sum of an arm's last n rewards, 1 <= n <= count: total less the sum before the first of them, rounded
     once."""
-    at = place(blocks, tail, tail.arrived - n)
+    at = index(place(blocks, tail, tail.arrived - n))
     before = blocks.before[at]
-    # The difference of the upper parts and, exactly, what rounding took from it (Knuth).
     upper = tail.total - before
+    lower = tail.total_low - blocks.before_low[at]
+    # Whole rewards have no lower parts. The upper parts' difference is then the answer, rounded once as it should be,
+    # and the branch lets a processor go on with it without waiting for the chain below, which would give the same.
+    if lower == 0.0:
+        return upper
+    # What rounding took from that difference, exactly (Knuth).
     back = upper - tail.total
     lost = (tail.total - (upper - back)) - (before + back)
-    return upper + (lost + (tail.total_low - blocks.before_low[at]))
+    return upper + (lost + lower)
 
 
 @compilable
 def add_reward(blocks: Any, arm: int, reward: float) -> None:
     """Store a reward as the arm's latest."""
-    j = blocks.arrived[arm]
-    shift = blocks.shape[0]
-    if j & ((1 << shift) - 1) == 0:
-        last_row = blocks.shape[1]
-        blocks.table[arm * (last_row + 1) + ((j >> shift) & last_row)] = blocks.free[blocks.shape[2]]
+    tail = tail_of(blocks, arm)
+    j = tail.arrived
+    if j & ((1 << tail.shift) - 1) == 0:
+        row = tail.row + ((j >> tail.shift) & tail.last_row)
+        blocks.table[index(row)] = blocks.free[index(blocks.shape[2])]
         blocks.shape[2] += 1
-    at = place(blocks, tail_of(blocks, arm), j)
-    total = blocks.total[arm]
-    blocks.before[at] = total
-    blocks.before_low[at] = blocks.total_low[arm]
-    upper = total + reward
-    back = upper - total
-    low = blocks.total_low[arm] + ((total - (upper - back)) + (reward - back))
-    blocks.total[arm] = upper + low
-    blocks.total_low[arm] = low - (blocks.total[arm] - upper)
+    at = index(place(blocks, tail, j))
+    blocks.before[at] = tail.total
+    blocks.before_low[at] = tail.total_low
+    upper = tail.total + reward
+    back = upper - tail.total
+    low = tail.total_low + ((tail.total - (upper - back)) + (reward - back))
+    total = upper + low
+    total_low = low - (total - upper)
     blocks.arrived[arm] = j + 1
-    blocks.count[arm] += 1
-    blocks.sums[arm] = last_sum(blocks, tail_of(blocks, arm), blocks.count[arm])
+    blocks.count[arm] = tail.count + 1
+    blocks.total[arm] = total
+    blocks.total_low[arm] = total_low
+    longer = Tail(tail.count + 1, j + 1, total, total_low, tail.row, tail.shift, tail.last_row)
+    blocks.sums[arm] = last_sum(blocks, longer, longer.count)
 
 
 @compilable
 def drop_oldest(blocks: Any, arm: int) -> None:
     """Forget the oldest reward held of an arm, and everything about the arm when it was the last."""
-    shift = blocks.shape[0]
-    last_row = blocks.shape[1]
-    last_place = (1 << shift) - 1
-    j = blocks.arrived[arm] - blocks.count[arm]
-    blocks.count[arm] -= 1
-    empty = blocks.count[arm] == 0
-    if empty or j & last_place == last_place:
+    tail = tail_of(blocks, arm)
+    count = tail.count - 1
+    j = tail.arrived - tail.count
+    last_place = (1 << tail.shift) - 1
+    blocks.count[arm] = count
+    if count == 0 or j & last_place == last_place:
         blocks.shape[2] -= 1
-        blocks.free[blocks.shape[2]] = blocks.table[arm * (last_row + 1) + ((j >> shift) & last_row)]
-    if empty:
+        row = tail.row + ((j >> tail.shift) & tail.last_row)
+        blocks.free[index(blocks.shape[2])] = blocks.table[index(row)]
+    if count == 0:
         blocks.arrived[arm] = 0
         blocks.total[arm] = 0.0
         blocks.total_low[arm] = 0.0
         blocks.sums[arm] = 0.0
     else:
-        blocks.sums[arm] = last_sum(blocks, tail_of(blocks, arm), blocks.count[arm])
+        blocks.sums[arm] = last_sum(blocks, tail, count)
 
 
 @compilable
 def take_turn(blocks: Any, recent: Any, cursor: Any, arm: int, reward: float) -> None:
     """Store a reward in the place of the oldest of all arms, once as many are held as the ring `recent` has places for
     their arms."""
-    at = cursor[0]
-    if recent[at] >= 0:
-        drop_oldest(blocks, recent[at])
+    at = index(cursor[0])
+    gone = recent[at]
+    if gone >= 0:
+        drop_oldest(blocks, gone)
     add_reward(blocks, arm, reward)
     recent[at] = arm
     cursor[0] = at + 1 if at + 1 < len(recent) else 0

@@ -5,20 +5,73 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core import Domain, checked, described, within
-from driftbandit.numerics import argmax, compilable
+from driftbandit.numerics import argmax, compilable, index
 
 NEGLIGIBLE = 1e-12  # runs less likely than this are forgotten
 HAZARD: Domain = within("[0, 1]", "tuned(horizon, phases) gives changes / horizon.")
 
 
+# Sums and minima over a thousand runs go four at a time: each step waits for the one before it, and one long chain of
+# them would take longer than everything else.
+
+
 @compilable
 def smallest_from(weights: Any, start: int, count: int) -> int:
     """The position of the smallest of `count` weights from `start` on, the first among equals."""
+    a = weights[start]
+    b = a
+    c = a
+    d = a
+    fours = start + count // 4 * 4
+    for i in range(start, fours, 4):
+        a = min(a, weights[index(i)])
+        b = min(b, weights[index(i + 1)])
+        c = min(c, weights[index(i + 2)])
+        d = min(d, weights[index(i + 3)])
+    for i in range(fours, start + count):
+        a = min(a, weights[index(i)])
+    least = min(min(a, b), min(c, d))
     at = start
-    for i in range(start + 1, start + count):
-        if weights[i] < weights[at]:
-            at = i
+    while at < start + count - 1 and weights[index(at)] != least:
+        at += 1
     return at
+
+
+@compilable
+def total_of(weights: Any, start: int, count: int) -> Any:
+    """The sum of `count` weights from `start` on."""
+    a = 0.0
+    b = 0.0
+    c = 0.0
+    d = 0.0
+    fours = start + count // 4 * 4
+    for i in range(start, fours, 4):
+        a += weights[index(i)]
+        b += weights[index(i + 1)]
+        c += weights[index(i + 2)]
+        d += weights[index(i + 3)]
+    for i in range(fours, start + count):
+        a += weights[index(i)]
+    return (a + b) + (c + d)
+
+
+@compilable
+def add_up(weights: Any, cumulative: Any, start: int, count: int) -> None:
+    """The sums of the first 1, 2, .. of `count` weights from `start` on, at the same places of `cumulative`."""
+    mass = 0.0
+    fours = start + count // 4 * 4
+    for i in range(start, fours, 4):
+        two = weights[index(i)] + weights[index(i + 1)]
+        three = two + weights[index(i + 2)]
+        four = three + weights[index(i + 3)]
+        cumulative[index(i)] = mass + weights[index(i)]
+        cumulative[index(i + 1)] = mass + two
+        cumulative[index(i + 2)] = mass + three
+        cumulative[index(i + 3)] = mass + four
+        mass += four
+    for i in range(fours, start + count):
+        mass += weights[index(i)]
+        cumulative[index(i)] = mass
 
 
 class GlobalCTSState(NamedTuple):
@@ -109,56 +162,56 @@ class GlobalCTS(NamedTuple):
         size = state.size[0]
         won = state.coin[0] < reward
         wins, losses = state.wins[arm], state.losses[arm]
-        joint = 0.0
-        whole = 0.0
         for run in range(size):
-            at = arm * room + slots[run]
+            at = index(arm * room + slots[run])
             a = self.prior_wins + (wins - state.wins_at_birth[at])
             b = self.prior_losses + (losses - state.losses_at_birth[at])
-            weight = (a if won else b) / (a + b) * weights[run]
-            joint += weight
-            weights[run] = (1.0 - self.hazard) * weight
-            whole += weights[run]
+            weights[run] *= (a if won else b) / (a + b)
         if won:
             state.wins[arm] += 1
         else:
             state.losses[arm] += 1
-        weights[size] = self.hazard * joint
-        whole += weights[size]
+        # The old runs keep 1 - hazard of all probability, and a new one gets the hazard.
+        scale = (1.0 - self.hazard) / total_of(weights, 0, size)
+        unlikely = 0
+        for run in range(size):
+            weights[run] *= scale
+            unlikely += 1 if weights[run] < NEGLIGIBLE else 0
+        weights[size] = self.hazard
         # The new run does not count the reward: it begins with the next round.
         for i in range(len(state.wins)):
-            state.wins_at_birth[i * room + slots[size]] = state.wins[i]
-            state.losses_at_birth[i * room + slots[size]] = state.losses[i]
-        state.size[0] = self.prune(weights, slots, size + 1, whole)
+            at = index(i * room + slots[size])
+            state.wins_at_birth[at] = state.wins[i]
+            state.losses_at_birth[at] = state.losses[i]
+        state.size[0] = self.prune(weights, slots, size + 1, unlikely + (1 if self.hazard < NEGLIGIBLE else 0))
 
-    def prune(self, weights: Any, slots: Any, size: int, whole: float) -> int:
-        """Normalise, drop what is negligible or too much, normalise again; the number of runs left.
+    def prune(self, weights: Any, slots: Any, size: int, unlikely: int) -> int:
+        """Drop what is negligible or too much and make up for it; the number of runs left.
 
         Slots of dropped runs change places with those of later ones, so that the free ones always come last."""
-        kept = 0
-        rest = 0.0
-        for run in range(size):
-            weight = weights[run] / whole
-            if weight >= NEGLIGIBLE:
-                slot = slots[run]
-                slots[run] = slots[kept]
-                slots[kept] = slot
-                weights[kept] = weight
-                rest += weight
-                kept += 1
+        kept = size
+        if unlikely > 0:
+            kept = 0
+            for run in range(size):
+                if weights[run] >= NEGLIGIBLE:
+                    slot = slots[run]
+                    slots[run] = slots[kept]
+                    slots[kept] = slot
+                    weights[kept] = weights[run]
+                    kept += 1
         if kept > self.max_runs:
             kept -= 1
             drop = smallest_from(weights, 0, kept + 1)
             slot = slots[drop]
-            for run in range(drop, kept):
+            for i in range(drop, kept):
+                run = index(i)
                 weights[run] = weights[run + 1]
                 slots[run] = slots[run + 1]
             slots[kept] = slot
-            rest = 0.0
+        if kept < size:
+            scale = 1.0 / total_of(weights, 0, kept)
             for run in range(kept):
-                rest += weights[run]
-        for run in range(kept):
-            weights[run] /= rest
+                weights[run] *= scale
         return kept
 
     @classmethod

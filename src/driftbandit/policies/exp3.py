@@ -32,6 +32,7 @@ class EXP3SState(NamedTuple):
     knows="the number of phases and the horizon, to set explore and share",
     cost="O(K)",
     reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
+    lockstep=True,
 )
 @checked
 class EXP3S(NamedTuple):
@@ -77,21 +78,30 @@ class EXP3S(NamedTuple):
         return draw_from(state.chances, rng.uniform(0))
 
     def learn(self, state: EXP3SState, t: int, arm: Any, reward: Any) -> None:
-        """Raise the arm's weight by the reward over its probability, share, and normalise."""
-        weights = state.weights
+        """Raise the arm's weight by the reward over its probability, share, and normalise.
+
+        The next round can begin when the new probabilities are known, so they should not wait for a sum over all
+        arms. They do not: the new sum follows from the old one and the two things that change. The sum of the weights
+        as rounding left them is then added up on the side, for the next round, so that no error is carried on."""
+        weights, chances = state.weights, state.chances
         n_arms = len(weights)
-        gift = math.e * self.share / n_arms * state.whole[0]
-        weights[arm] *= math.exp(self.explore * reward / (n_arms * state.chances[arm]))
-        after = 0.0
+        before = state.whole[0]
+        gift = math.e * self.share / n_arms * before
+        raised = weights[arm] * math.exp(self.explore * reward / (n_arms * chances[arm]))
+        scale = 1.0 / (before + (raised - weights[arm]) + n_arms * gift)
+        floor = self.explore / n_arms
         for i in range(n_arms):
-            weights[i] += gift
-            after += weights[i]
-        whole = 0.0
-        for i in range(n_arms):
-            weights[i] /= after
-            whole += weights[i]
+            weight = (weights[i] + gift) * scale
+            weights[i] = weight
+            chances[i] = (1.0 - self.explore) * weight + floor
+        # The arm played comes last: a loop that reads what was written just before it waits for the memory.
+        weight = (raised + gift) * scale
+        weights[arm] = weight
+        chances[arm] = (1.0 - self.explore) * weight + floor
+        whole = weights[0]
+        for i in range(1, n_arms):
+            whole = whole + weights[i]
         state.whole[0] = whole
-        mix_in(state.chances, weights, whole, self.explore)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int) -> "EXP3S":

@@ -5,8 +5,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core import checked, described, within
-from driftbandit.numerics import argmax
-from driftbandit.policies.cts import HAZARD, NEGLIGIBLE, smallest_from
+from driftbandit.numerics import argmax, index
+from driftbandit.policies.cts import HAZARD, NEGLIGIBLE, add_up, smallest_from, total_of
 
 
 class PerArmCTSState(NamedTuple):
@@ -110,70 +110,75 @@ class PerArmCTS(NamedTuple):
                 state.fresh[i] = (1.0 - self.hazard) * state.fresh[i] + self.hazard
 
     def weigh(self, state: PerArmCTSState, arm: int, won: bool) -> None:
-        """Weigh the arm's runs by how well they predicted the outcome, add a new one, drop the unlikely, and
-        normalise."""
-        first = arm * (self.max_runs + 2)
+        """Weigh the arm's runs by how well they predicted the outcome, and let them count it."""
+        first = index(arm * (self.max_runs + 2))
         weights, wins, losses = state.weights, state.wins, state.losses
         kept = state.kept[arm]
         end = first + state.size[arm]
-        for run in range(first, end):
-            weights[run] *= kept
+        if kept != 1.0:
+            for at in range(first, end):
+                run = index(at)
+                weights[run] *= kept
         if state.fresh[arm] > 0.0:
             weights[end] = state.fresh[arm]
             wins[end] = 0
             losses[end] = 0
             end += 1
-        joint = 0.0
-        whole = 0.0
-        for run in range(first, end):
+        for at in range(first, end):
+            run = index(at)
             a = self.prior_wins + wins[run]
             b = self.prior_losses + losses[run]
-            weight = (a if won else b) / (a + b) * weights[run]
-            joint += weight
-            weights[run] = (1.0 - self.hazard) * weight
-            whole += weights[run]
-            if won:
+            weights[run] *= (a if won else b) / (a + b)
+        if won:
+            for at in range(first, end):
+                run = index(at)
                 wins[run] += 1
-            else:
+        else:
+            for at in range(first, end):
+                run = index(at)
                 losses[run] += 1
-        newest = self.hazard * joint
-        whole += newest
-        self.prune(state, arm, end, newest / whole, whole)
+        # The old runs keep 1 - hazard of all probability, and a new one gets the hazard.
+        scale = (1.0 - self.hazard) / total_of(weights, first, end - first)
+        unlikely = 0
+        for at in range(first, end):
+            run = index(at)
+            weights[run] *= scale
+            unlikely += 1 if weights[run] < NEGLIGIBLE else 0
+        self.prune(state, arm, end, unlikely)
 
-    def prune(self, state: PerArmCTSState, arm: int, end: int, newest: float, whole: float) -> None:
-        """Drop what is negligible, then the smallest until max_runs remain, the newest run included; normalise and add
-        up."""
-        first = arm * (self.max_runs + 2)
+    def prune(self, state: PerArmCTSState, arm: int, end: int, unlikely: int) -> None:
+        """Drop what is negligible, then the smallest until max_runs remain, the newest run included; make up for what
+        was dropped, and add up."""
+        first = index(arm * (self.max_runs + 2))
         weights, wins, losses = state.weights, state.wins, state.losses
-        size = 0
-        for run in range(first, end):
-            weight = weights[run] / whole
-            if weight >= NEGLIGIBLE:
-                weights[first + size] = weight
-                wins[first + size] = wins[run]
-                losses[first + size] = losses[run]
-                size += 1
-        if newest < NEGLIGIBLE:
-            newest = 0.0
+        size = end - first
+        if unlikely > 0:
+            size = 0
+            for at in range(first, end):
+                run = index(at)
+                if weights[run] >= NEGLIGIBLE:
+                    weights[first + size] = weights[run]
+                    wins[first + size] = wins[run]
+                    losses[first + size] = losses[run]
+                    size += 1
+        newest = self.hazard if self.hazard >= NEGLIGIBLE else 0.0
         while size + (1 if newest > 0.0 else 0) > self.max_runs:
             drop = smallest_from(weights, first, size)
             if size == 0 or (newest > 0.0 and newest < weights[drop]):
                 newest = 0.0
             else:
                 size -= 1
-                for run in range(drop, first + size):
+                for at in range(drop, first + size):
+                    run = index(at)
                     weights[run] = weights[run + 1]
                     wins[run] = wins[run + 1]
                     losses[run] = losses[run + 1]
-        rest = 0.0
-        for run in range(first, first + size):
-            rest += weights[run]
-        rest += newest
-        mass = 0.0
-        for run in range(first, first + size):
-            weights[run] /= rest
-            mass += weights[run]
-            state.cumulative[run] = mass
+        rest = total_of(weights, first, size) + newest
+        scale = 1.0 / rest
+        for at in range(first, first + size):
+            run = index(at)
+            weights[run] *= scale
+        add_up(weights, state.cumulative, first, size)
         state.size[arm] = size
         state.fresh[arm] = newest / rest
         state.kept[arm] = 1.0

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core import checked, described, within
-from driftbandit.numerics import shuffle
+from driftbandit.numerics import index, shuffle
 from driftbandit.policies.blocks import beats, elect, new_blocks, tail_of, take_turn
 
 
@@ -84,8 +84,8 @@ class SlidingLBSDA(NamedTuple):
         it."""
         order, queue = state.order, state.queue
         if queue[0] < queue[1]:
-            return order[queue[0]]
-        leader = self.lead(state, rng)
+            return order[index(queue[0])]
+        leader = index(self.lead(state, rng))
         r = state.rounds[0] + 1
         blocks, count, drawn = state.blocks, state.blocks.count, state.drawn
         forced, spread = state.forced[0], state.spread[0]
@@ -103,7 +103,7 @@ class SlidingLBSDA(NamedTuple):
             else:
                 wins = beats(blocks, k, tail) or (diverse and r - drawn[k] >= delay and held <= spread)
             if wins:
-                order[winners] = k
+                order[index(winners)] = k
                 winners += 1
         if winners == 0:
             order[0] = leader
@@ -123,13 +123,12 @@ class SlidingLBSDA(NamedTuple):
         n_arms = len(count)
         previous, last_round = state.leader[0], state.rounds[0]
         reach = min(last_round + 1, self.window)
-        settled = previous >= 0 and count[previous] >= reach / (2 * n_arms)
+        settled = previous >= 0 and 2 * n_arms * count[previous] >= reach
         if settled and state.queue[1] == 1 and drawn[previous] == last_round:
             return previous  # the leader played alone, so nobody won; most rounds are of this kind
-        fair = reach / n_arms
         for k in range(n_arms):
             # Whoever was played in the last round had won it, except a leader alone, who is eligible anyway.
-            may = not settled or k == previous or (drawn[k] == last_round and count[k] >= fair)
+            may = not settled or k == previous or (drawn[k] == last_round and n_arms * count[k] >= reach)
             eligible[k] = 1 if may else 0
         return elect(eligible, count, state.blocks.sums, previous, rng)
 
@@ -143,7 +142,7 @@ class SlidingLBSDA(NamedTuple):
                 state.leader[0] = state.leader[1]
                 state.since[0] = state.rounds[0]
             for i in range(queue[2]):
-                state.drawn[state.order[i]] = state.rounds[0]
+                state.drawn[index(state.order[i])] = state.rounds[0]
             queue[0] = 0
             queue[1] = queue[2]
             queue[2] = 0

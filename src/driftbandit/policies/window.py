@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from driftbandit.core import Domain, within
-from driftbandit.numerics import compilable, where
+from driftbandit.numerics import compilable, index, where
 
 WINDOW: Domain = within(">= 1", "tuned(horizon, phases, n_arms) gives a value to start from.")
 
@@ -23,8 +23,8 @@ def slide(policy: Any, state: Any, t: int, arm: Any, reward: Any) -> None:
     gets the sum 0 exactly, and all sums are made anew each time the ring comes round, when its content happens to
     lie in order of time."""
     arms, rewards, pulls, sums = state.arms, state.rewards, state.pulls, state.sums
-    here = t % len(arms)
-    gone = arms[here]
+    here = index(t % len(arms))
+    gone = index(arms[here])
     if t >= len(arms):
         pulls[gone] -= 1.0
         sums[gone] = where(pulls[gone] == 0.0, 0.0, sums[gone] - rewards[here])
@@ -40,7 +40,7 @@ def slide(policy: Any, state: Any, t: int, arm: Any, reward: Any) -> None:
     for i in range(len(sums)):
         sums[i] = 0.0
     for j in range(len(arms)):
-        sums[arms[j]] += rewards[j]
+        sums[index(arms[j])] += rewards[j]
     for i in range(len(sums)):
         policy.believe(state, i)
 
