@@ -21,6 +21,7 @@ from driftbandit.draws import POLICY, REWARD, WORLD, Stream, stream_key
 from driftbandit.environments import Abrupt, Constant, Gaussian, Smooth, from_means, phased
 from driftbandit.lab.cache import sources
 from driftbandit.lab.simulate import checkpoint_rounds, simulate
+from driftbandit.numerics import where
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.spec import policies
 
@@ -301,6 +302,39 @@ def test_what_does_not_compile_is_said_in_one_paragraph_that_names_it():
     assert "\n" not in str(error.value)
     assert "compiled=False" in str(error.value)
     assert len(str(error.value)) < 800
+
+
+class Lost(NamedTuple):
+    """Plays one arm and, from round 50 on, another."""
+
+    arm: int = -1
+
+    def init(self, n_arms):
+        return LostState(np.zeros(n_arms))
+
+    def choose(self, state, t, rng):
+        return where(state.pulls[0] >= 50.0, self.arm, 0)
+
+    def learn(self, state, t, arm, reward):
+        state.pulls[arm] += 1.0
+
+
+class LostState(NamedTuple):
+    pulls: Any
+
+
+Lost.lockstep = True
+
+
+@pytest.mark.parametrize(
+    "how", [{"compiled": False}, {"lockstep": False}, {}], ids=["interpreted", "alone", "lockstep"]
+)
+@pytest.mark.parametrize("arm", [-1, 3, 10**9])
+def test_an_arm_that_does_not_exist_is_refused_before_anything_is_written(arm, how):
+    world = Abrupt(n_arms=3, horizon=200, phases=2)
+    with pytest.raises(ValueError, match="from 0 to K - 1"):
+        simulate(Lost(arm), world, runs=8, progress=False, **how)
+    assert simulate(Lost(2), world, runs=8, pulls=True, progress=False, **how).pulls.tolist() == [[50, 0, 150]] * 8
 
 
 # ---- interruption

@@ -2,8 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from driftbandit.numerics import index
-
 
 class Trace(NamedTuple):
     """Room for every arm and reward of a run, and for the number of alarms after each round."""
@@ -12,6 +10,16 @@ class Trace(NamedTuple):
     rewards: Any
     alarms: Any
     counter: Any  # where the policy counts its alarms: the field `alarms` of its state, or a 0 of our own
+
+
+NO_SUCH_ARM = "The policy chose an arm that does not exist: choose(state, t, rng) must return a number from 0 to K - 1."
+
+
+def existing(arm: Any, n_arms: int) -> Any:
+    """The arm itself. Any other number would have compiled code write beside its arrays."""
+    if arm < 0 or arm >= n_arms:
+        raise ValueError(NO_SUCH_ARM)
+    return arm
 
 
 def tally(counts: Any, arm: Any) -> None:
@@ -52,11 +60,12 @@ def advance(
     compiled.
 
     `carry[0]` holds the regret so far, `cursor[0]` the next of the checkpoints `marks` at which it is written to
-    `out`."""
+    `out`, `cursor[1]` the number of arms."""
     regret = carry[0]
     mark = cursor[0]
+    n_arms = cursor[1]
     for t in range(start, stop):
-        arm = index(policy.choose(state, t, draws.at(t)))
+        arm = existing(policy.choose(state, t, draws.at(t)), n_arms)
         reward = environment.pull(t, arm, luck.at(t))
         policy.learn(state, t, arm, reward)
         regret = regret + (environment.best(t) - environment.mean(t, arm))

@@ -1,13 +1,14 @@
-"""Picking an arm, compiled: the functions of `numerics` that branch on numbers, written for rows of lanes without a
-branch."""
+"""Picking an arm, compiled: functions that branch on numbers, written for rows of lanes without a branch."""
 
 from typing import Any
 
 from numba.extending import overload
 
 from driftbandit import numerics
+from driftbandit.lab import loop, rows
 from driftbandit.lab.kernel import INLINED
-from driftbandit.lab.rows import LaneArrayType
+from driftbandit.lab.loop import NO_SUCH_ARM
+from driftbandit.lab.rows import LaneArrayType, Row
 
 
 def _argmax_of_numbers(values: Any) -> Any:
@@ -79,3 +80,16 @@ def _draw_from(probabilities: Any, u: Any) -> Any:
         return arm
 
     return draw_from_rows
+
+
+@overload(loop.existing, jit_options=INLINED, strict=False)
+def _existing(arm: Any, n_arms: Any) -> Any:
+    if not isinstance(arm, Row):
+        return loop.existing
+
+    def existing_in_rows(arm: Any, n_arms: Any) -> Any:
+        if rows.false_lanes((arm >= 0) & (arm < n_arms)) != 0:
+            raise ValueError(NO_SUCH_ARM)
+        return arm
+
+    return existing_in_rows

@@ -254,7 +254,7 @@ class _Job:
         policy = _bound(self.policy, worlds[0])
         state = policy.init(self.n_arms)
         marks = np.append(self.marks, self.horizon + 1)  # one beyond the end: the loop may always look at the next
-        cursor = np.zeros(1, np.int64)
+        cursor = np.array([0, self.n_arms])
         out = np.zeros((task.lanes, len(self.marks)))
         if not self.compiled:
             from driftbandit.state import to_lists
