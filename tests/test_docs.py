@@ -1,5 +1,6 @@
 """What the pages show is run: every Python example of the README and the quick start, every link between pages."""
 
+import json
 import re
 from pathlib import Path
 
@@ -26,3 +27,10 @@ def test_every_link_and_picture_of_a_page_exists(page):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} points to {target}"
+
+
+def test_the_readme_quotes_the_speed_that_was_measured():
+    rows = json.loads((ROOT / "docs/speed/speed.json").read_text(encoding="utf-8"))["policies"]
+    for name in ("ds-ts", "sw-ts", "d-ucb"):
+        ns = {row["n_arms"]: row["ns"] for row in rows if row["policy"] == name and row["lockstep"]}
+        assert f"{ns[5]:.0f}, {ns[10]:.0f} and {ns[30]:.0f}" in (ROOT / "README.md").read_text(encoding="utf-8"), name

@@ -22,7 +22,7 @@ from llvmlite import binding  # noqa: E402
 
 from driftbandit.environments import Abrupt  # noqa: E402
 from driftbandit.lab.simulate import simulate  # noqa: E402
-from driftbandit.policies import CusumUCB, DiscountedTS, DiscountedUCB, SlidingLBSDA, SlidingTS  # noqa: E402
+from driftbandit.policies import EXP3S, CusumUCB, DiscountedTS, DiscountedUCB, SlidingLBSDA, SlidingTS  # noqa: E402
 
 LIMIT = 1.7
 PAIRS, ATTEMPTS = 21, 3
@@ -31,11 +31,14 @@ STEPS = {"scalar": 400_000, "vector": 3_200_000}  # of the fixed loops: some mil
 
 # name: (policy, horizon, runs in lockstep or 1, the fixed loop, expected ratio of CPU times)
 CASES = {
-    "ds-ts, lockstep": (DiscountedTS(gamma=0.98), 40_000, 32, "vector", 9.6 if WIDE else 15.3),
+    "ds-ts, lockstep": (DiscountedTS(gamma=0.98), 40_000, 32, "vector", 10.0 if WIDE else 15.3),
     "ds-ts": (DiscountedTS(gamma=0.98), 40_000, 1, "vector", 1.1),
-    "sw-ts": (SlidingTS(window=300), 40_000, 1, "vector", 3.5),
+    "sw-ts, lockstep": (SlidingTS(window=300), 20_000, 32, "vector", 20.0 if WIDE else 28.5),
+    "sw-ts": (SlidingTS(window=300), 40_000, 1, "vector", 2.9 if WIDE else 4.0),
+    "d-ucb, lockstep": (DiscountedUCB(gamma=0.99), 40_000, 32, "vector", 6.9 if WIDE else 10.8),
     "d-ucb": (DiscountedUCB(gamma=0.99), 40_000, 1, "scalar", 1.2),
-    "cusum-ucb": (CusumUCB(warmup=False), 40_000, 1, "scalar", 0.97),
+    "cusum-ucb": (CusumUCB(warmup=False), 40_000, 1, "scalar", 0.95),
+    "exp3s": (EXP3S.tuned(40_000, 5, 10), 40_000, 1, "scalar", 1.15),
     "sw-lb-sda": (SlidingLBSDA(window=300), 40_000, 1, "scalar", 1.45),
 }
 

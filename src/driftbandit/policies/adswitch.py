@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core import checked, described, within
-from driftbandit.numerics import argmax, compilable
+from driftbandit.numerics import argmax, compilable, index, where
 
 _LEVELS = 64  # no record has more dyadic lengths
 _DEBT_MAX = 2.0**62  # more pulls than any run has rounds
@@ -27,6 +27,8 @@ class AdSwitchState(NamedTuple):
     plays_at: Any  # block * K + arm: plays after so many blocks of `every` rounds
     total_at: Any  # the same for total
     best: Any  # scratch: largest mean of a good arm in each suffix
+    recent: Any  # scratch: each arm's mean in a suffix
+    width: Any  # scratch: how far a good arm's mean there may be off, infinite for others
     start: Any  # length 1: first round of the episode
     episode: Any  # length 1: its number, from 1
     alarms: Any  # length 1: new episodes so far
@@ -83,6 +85,8 @@ class AdSwitch(NamedTuple):
             plays_at=np.zeros(blocks * n_arms, np.int64),
             total_at=np.zeros(blocks * n_arms),
             best=np.zeros(_LEVELS),
+            recent=np.zeros(n_arms),
+            width=np.zeros(n_arms),
             start=np.zeros(1, np.int64),
             episode=np.ones(1, np.int64),
             alarms=np.zeros(1, np.int64),
@@ -142,23 +146,14 @@ class AdSwitch(NamedTuple):
     def has_changed(self, state: AdSwitchState, block: int) -> bool:
         """Does some good arm's suffix differ from the interval before it, or some bad arm's suffix from its frozen
         mean?"""
-        log, n_arms = math.log(self.horizon), len(state.good)
-        plays_at, total_at = state.plays_at, state.total_at
-        for arm in range(n_arms):
-            now = block * n_arms + arm
-            length = 1
-            while length > 0:
-                middle = (block - length) * n_arms + arm
-                n = plays_at[now] - plays_at[middle]
-                if n > 0:
-                    mean = (total_at[now] - total_at[middle]) / n
-                    width = math.sqrt(2.0 * log / n)
-                    if state.good[arm] == 0:
-                        if abs(mean - state.frozen[arm]) > state.gap[arm] / 4.0 + width:
-                            return True
-                    elif differs_before(plays_at, total_at, arm, n_arms, block - length, mean, width, log):
-                        return True
-                length = next_length(length, block)
+        log = math.log(self.horizon)
+        length = 1
+        while length > 0:
+            if frozen_differ(state, block, length, log):
+                return True
+            if differs_before(state.plays_at, state.total_at, state.recent, state.width, block - length, log):
+                return True
+            length = next_length(length, block)
         return False
 
     def evict(self, state: AdSwitchState, block: int) -> None:
@@ -209,22 +204,49 @@ def next_length(length: int, most: int) -> int:
     return min(2 * length, most) if length < most else 0
 
 
+# The next two have their loop over arms innermost and without a way out, so that it is vectorised: tests are most of
+# what the policy costs.
+
+
 @compilable
-def differs_before(
-    plays_at: Any, total_at: Any, arm: int, n_arms: int, block: int, mean: float, width: float, log: float
-) -> bool:
-    """Does some interval that ends after `block` blocks have a mean further from `mean` than both widths allow?"""
-    if block == 0:
-        return False
-    now = block * n_arms + arm
-    length = 1
+def frozen_differ(state: Any, block: int, length: int, log: float) -> bool:
+    """Write down every arm's mean over the last `length` blocks; does it differ from what a bad arm had when it was
+    evicted?"""
+    plays_at, total_at, good, gap = state.plays_at, state.total_at, state.good, state.gap
+    n_arms = len(good)
+    now, then = block * n_arms, (block - length) * n_arms
+    found = False
+    for arm in range(n_arms):
+        n = plays_at[index(now + arm)] - plays_at[index(then + arm)]
+        held = max(n, 1)
+        mean = (total_at[index(now + arm)] - total_at[index(then + arm)]) / held
+        width = where(n > 0, math.sqrt(2.0 * log / held), math.inf)
+        state.recent[arm] = mean
+        state.width[arm] = where(good[arm] == 1, width, math.inf)
+        found = found | ((good[arm] == 0) & (abs(mean - state.frozen[arm]) > gap[arm] / 4.0 + width))
+    return found
+
+
+@compilable
+def differs_before(plays_at: Any, total_at: Any, recent: Any, widths: Any, block: int, log: float) -> bool:
+    """Does some interval that ends after `block` blocks have a mean further from an arm's recent one than both widths
+    allow?
+
+    With sum s of n plays that is |s/n - recent| - width > sqrt(2 log / n); times n, and squared, it needs neither root
+    nor division, and is false where n is 0 or the width infinite."""
+    n_arms = len(recent)
+    now = block * n_arms
+    length = 1 if block > 0 else 0
     while length > 0:
-        then = (block - length) * n_arms + arm
-        n = plays_at[now] - plays_at[then]
-        if n > 0:
-            other = (total_at[now] - total_at[then]) / n
-            if abs(other - mean) > math.sqrt(2.0 * log / n) + width:
-                return True
+        then = now - length * n_arms
+        found = False
+        for arm in range(n_arms):
+            n = 1.0 * (plays_at[index(now + arm)] - plays_at[index(then + arm)])
+            total = total_at[index(now + arm)] - total_at[index(then + arm)]
+            beyond = abs(total - recent[arm] * n) - widths[arm] * n
+            found = found | ((beyond > 0.0) & (beyond * beyond > 2.0 * log * n))
+        if found:
+            return True
         length = next_length(length, block)
     return False
 

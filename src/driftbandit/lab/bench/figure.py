@@ -89,7 +89,7 @@ def _dots(axes: Any, data: dict[str, Any], n_arms: int) -> None:
         ylim=(-0.8, len(lines) - 0.2),
     )
     times = [time for line in lines for time in line.times.values()]
-    axes.set_xlim(min(times) / 6, max(times) * 8)  # room for the figures beside the marks
+    axes.set_xlim(min(times) / 14, max(times) * 8)  # room for the figures beside the marks
     axes.grid(axis="y", visible=False)
     axes.set_axisbelow(True)
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -_below(len(lines))), ncols=2)
@@ -127,8 +127,9 @@ def _growth(axes: Any, data: dict[str, Any]) -> None:
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
     axes.legend(
-        fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -_below(len(_lines_of(data, _arms(data))))), ncols=4,
-        handlelength=3.4, title="thick lines: ours; thin lines: the same policy in plain NumPy", title_fontsize=8,
+        fontsize=7.5, loc="upper center", bbox_to_anchor=(0.42, -_below(len(_lines_of(data, _arms(data))))), ncols=4,
+        handlelength=3.0, columnspacing=1.2, title_fontsize=8,
+        title="thick lines: ours; thin lines: the same policy in plain NumPy",
     )  # fmt: skip
 
 
