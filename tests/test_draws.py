@@ -269,7 +269,7 @@ def test_no_two_kinds_of_number_use_the_same_slot(monkeypatch):
     stream = Stream(stream_key(15, 0, POLICY)).at(0)
     for kind in ("uniform", "normal", "spare", "normals", "betas"):
         if kind == "normals":
-            stream.normals([0.0] * 200)
+            Draws(np.ones(1, np.uint64)).normals([0.0] * 200)  # the stream makes the same, many at once
         elif kind == "betas":
             stream.betas([0.5] * 200, [0.5] * 200, [0.0] * 200)
             for arm in range(200):  # most need one attempt: ask for two more

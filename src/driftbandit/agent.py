@@ -16,6 +16,7 @@ import numpy as np
 import driftbandit
 from driftbandit.arms import (
     arm_names,
+    as_float,
     checked_count,
     checked_range,
     checked_seed,
@@ -325,11 +326,8 @@ class Agent:
 
     def _scaled(self, reward: Any) -> tuple[float, int]:
         """The reward mapped to [0, 1], and 1 if it had to be clipped."""
-        if isinstance(reward, str | bytes) or not isinstance(reward, int | float | np.integer | np.floating | np.bool_):
-            raise ValueError(f"A reward is a number; got {reward!r:.60} of type {type(reward).__name__}.")
-        (low, high), value = self.reward_range, math.inf
-        with contextlib.suppress(OverflowError):  # a whole number beyond the largest float counts as infinite
-            value = float(reward)
+        value = reward if type(reward) is float else as_float(reward)
+        low, high = self.reward_range
         if not math.isfinite(value):
             raise ValueError(f"A reward is a finite number; got {value}. Nothing was learnt.")
         clipped = 0

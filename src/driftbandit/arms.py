@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
+
 
 def arm_names(arms: int | Iterable[Hashable]) -> list[Hashable]:
     """Distinct hashable names, from a list of them or from a number of arms."""
@@ -36,6 +38,16 @@ def checked_range(reward_range: Any) -> tuple[float, float]:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"reward_range needs finite low < high; got ({low:g}, {high:g}).")
     return low, high
+
+
+def as_float(reward: Any) -> float:
+    """A reward as a float; a whole number beyond the largest float counts as infinite."""
+    if not isinstance(reward, _NUMBERS):
+        raise ValueError(f"A reward is a number; got {reward!r:.60} of type {type(reward).__name__}.")
+    try:
+        return float(reward)
+    except OverflowError:
+        return math.inf
 
 
 def checked_seed(seed: Any) -> int:

@@ -277,6 +277,13 @@ def beta_from(rng: Any, a: float, b: float, arm: int) -> Any:
     return 1.0 / (1.0 + math.exp(log_b - log_a))
 
 
+@lru_cache(maxsize=64)
+def _normal_strides(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """What `bits` adds to a round's key for the two words of each pair of normals that `Draws.normals` makes."""
+    strides = np.array([stride(NORMALS + slot + 1) for slot in range(n + n % 2)], np.uint64)
+    return strides[0::2], strides[1::2]
+
+
 class Stream:
     """A stream for interpreted use: `stream.at(t)` gives the numbers of round t, one Python number at a time.
 
@@ -284,7 +291,8 @@ class Stream:
     `random.gauss`. The block grows while rounds come one after the other, so that an agent asked once does not pay for
     256 rounds."""
 
-    SMALLEST, LARGEST = 8, 256
+    SMALLEST, LARGEST = 8, 256  # rounds in a block
+    TOGETHER = 1 << 15  # numbers made together
 
     def __init__(self, key: int) -> None:
         self.key = key
@@ -293,7 +301,7 @@ class Stream:
         self._size = self.SMALLEST // 2
         self._block = Draws(np.zeros(0, np.uint64))
         self._uniforms: dict[int, list[float]] = {}
-        self._normals: dict[int, list[list[float]]] = {}
+        self._normals: dict[int, tuple[int, list[list[float]]]] = {}
         self._materials: dict[int, list[tuple[float, float, float]]] = {}
         self._singles: dict[int, list[float]] = {}
 
@@ -329,14 +337,18 @@ class Stream:
     def normals(self, out: Any) -> None:
         """Fill `out` with independent standard normals."""
         n = len(out)
-        rounds = self._normals.get(n)
-        if rounds is None:
-            columns: list[Any] = [None] * n
-            self._block.normals(columns)
-            rounds = self._normals[n] = np.array(columns).T.tolist()
-        values = rounds[self._column]
-        for i in range(n):
-            out[i] = values[i]
+        first, rounds = self._normals.get(n, (0, []))
+        at = self._column - first
+        if not 0 <= at < len(rounds):
+            # All arms of some rounds in one go: as many numbers as fit into a processor's cache.
+            keys = self._block.key[self._column : self._column + max(1, self.TOGETHER // n)]
+            whole = np.empty((len(keys), n + n % 2))
+            first_slots, second_slots = _normal_strides(n)
+            words = mix(keys[:, None] + first_slots), mix(keys[:, None] + second_slots)
+            whole[:, 0::2], whole[:, 1::2] = normal_pair(*words)
+            at, rounds = 0, whole[:, :n].tolist()
+            self._normals[n] = self._column, rounds
+        out[:] = rounds[at]
 
     def beta_material(self, arm: int, attempt: int) -> tuple[float, float, float]:
         """Two normals and a uniform in (0, 1] for one attempt at a Beta draw. The first attempts are made for the whole

@@ -70,11 +70,8 @@ def index(i: Any) -> Any:
 
 def argmax(values: Any) -> int:
     """The first position of the largest value; for continuous samples, where ties have probability 0."""
-    best, arm = values[0], 0
-    for i in range(1, len(values)):
-        if values[i] > best:
-            best, arm = values[i], i
-    return arm
+    items: list[float] = values if type(values) is list else list(values)
+    return items.index(max(items))
 
 
 def copy_state(target: Any, source: Any) -> None:

@@ -67,13 +67,14 @@ class DiscountedTS(NamedTuple):
 
         Below `forget_below` the authors' code reads the discounted sum N * mean, which is next to 0, in place of the
         mean."""
-        scores = state.scores
+        scores, means, spread = state.scores, state.mean, state.spread
+        tau_max, forget_below = self.tau_max, self.forget_below
         rng.normals(scores)
         for arm in range(len(scores)):
-            mean = state.mean[arm]
-            if self.forget_below > 0.0:
-                mean = where(state.pulls[arm] < self.forget_below, state.pulls[arm] * mean, mean)
-            scores[arm] = mean + min(self.tau_max, state.spread[arm]) * scores[arm]
+            mean = means[arm]
+            if forget_below > 0.0:
+                mean = where(state.pulls[arm] < forget_below, state.pulls[arm] * mean, mean)
+            scores[arm] = mean + min(tau_max, spread[arm]) * scores[arm]
         return argmax(scores)
 
     def learn(self, state: DiscountedTSState, t: int, arm: Any, reward: Any) -> None:
@@ -83,10 +84,10 @@ class DiscountedTS(NamedTuple):
         is 0/0, while a mean left alone stays what it was to the last bit. The spread is kept as well and grows by
         gamma**(-1/2): a square root and a division for every arm in every round would cost as much as all the
         normals."""
-        pulls, mean, spread = state.pulls, state.mean, state.spread
-        growth = 1.0 / math.sqrt(self.gamma)
+        pulls, mean, spread, gamma = state.pulls, state.mean, state.spread, self.gamma
+        growth = 1.0 / math.sqrt(gamma)
         for i in range(len(pulls)):
-            pulls[i] *= self.gamma
+            pulls[i] *= gamma
             spread[i] *= growth
         pulls[arm] += 1.0
         spread[arm] = 1.0 / math.sqrt(self.weight * pulls[arm])
