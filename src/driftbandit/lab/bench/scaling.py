@@ -3,6 +3,7 @@
 import hashlib
 import math
 import os
+import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +47,10 @@ def rows(scale: Scale) -> list[dict[str, Any]]:
 
 
 def _sweep(what: str, name: str, sizes: list[int], cells: list[Any], scale: Scale) -> dict[str, Any]:
-    times = [ours.measured(policy, n_arms, horizon, 1, scale.repeats).cpu for policy, n_arms, horizon in cells]
+    times = [float("inf")] * len(cells)
+    for _ in range(scale.repeats + 2):  # in turns, so that a neighbour on the machine slows all sizes alike
+        for place, (policy, n_arms, horizon) in enumerate(cells):
+            times[place] = min(times[place], ours.measured(policy, n_arms, horizon, 1, 1).cpu)
     return {
         "against": what,
         "policy": name,
@@ -95,25 +99,35 @@ def workers(scale: Scale) -> dict[str, Any]:
 
 def _gains(play: Callable[[int, int], None], runs: int, tried: list[int], scale: Scale) -> dict[str, Any]:
     hashes = max(1000, int(2e6 * scale.worker_seconds))  # about half as long
-    wall, cpu, bare = (dict.fromkeys(tried, float("inf")) for _ in range(3))
+    walls: list[list[float]] = []  # a row a turn, a column a number of workers
+    bare: list[list[float]] = []
+    cpu = dict.fromkeys(tried, float("inf"))
     began = time.perf_counter()
     for turn in range(2 * scale.repeats - 1):  # more than elsewhere: several cores at once are seldom free
         if turn and time.perf_counter() - began > _LONGEST:
             break
+        walls.append([])
+        bare.append([])
         for count in tried:
             spent = time.process_time()
-            wall[count] = min(wall[count], _wall(play, count, runs))
+            walls[-1].append(_wall(play, count, runs))
             cpu[count] = min(cpu[count], time.process_time() - spent)
-            bare[count] = min(bare[count], _wall(_hash, count, hashes))
-    sizes, times = [float(count) for count in tried], list(wall.values())
+            bare[-1].append(_wall(_hash, count, hashes))
+    least = [min(column) for column in zip(*walls, strict=True)]
     return {
         "workers": tried,
-        "wall_s": times,
+        "wall_s": least,
         "cpu_s": list(cpu.values()),
-        "speedup": [wall[1] / one for one in times],
-        "machine": [bare[1] / one for one in bare.values()],
-        "exponent": slope(sizes, times),
+        "speedup": _usual_gain(walls),
+        "machine": _usual_gain(bare),
+        "exponent": slope([float(count) for count in tried], [1.0 / gain for gain in _usual_gain(walls)]),
     }
+
+
+def _usual_gain(turns: list[list[float]]) -> list[float]:
+    """How many times faster than one worker: the median over turns. The least times would not do: one core is often
+    free for a whole turn, two seldom are, and the best of the one would be held against the usual of the other."""
+    return [statistics.median(row[0] / row[place] for row in turns) for place in range(len(turns[0]))]
 
 
 def _hash(count: int, rounds: int) -> None:
