@@ -288,9 +288,9 @@ def _workers(data: dict[str, Any]) -> Table:
     ]
     tried = ", ".join(str(count) for count in next(iter(data["workers"].values()), {"workers": []})["workers"])
     about = (
-        f"The same runs with {tried} workers: seconds of wall time, CPU time of all threads, the usual speed-up over one "
-        "worker (median of the turns), the speed-up of a bare loop in as many threads at the same moment (what the machine had to give), and the "
-        "exponent of wall time against workers, where -1 is ideal."
+        f"The same runs with {tried} workers: seconds of wall time, CPU time of all threads, the usual speed-up over "
+        "one worker (median of the turns), that of a bare loop in as many threads at the same moment (what the machine "
+        "had to give), and the exponent of wall time against workers, where -1 is ideal."
     )
     return Table("Workers", about, ["policy", "runs", "wall", "CPU", "speed-up", "bare loop", "exponent"], rows)
 
