@@ -462,7 +462,7 @@ def test_a_restored_agent_continues_exactly_as_the_original(policy, after):
 def test_a_snapshot_is_plain_json_with_a_version_and_stays_as_it_is_read_by_others():
     agent = Agent(DiscountedTS(gamma=0.9), arms=["a", "b"], seed=1)
     data = json.loads(agent.snapshot(), parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
-    assert data["format"] == 1
+    assert data["format"] == 2
     assert data["policy"] == repr(DiscountedTS(gamma=0.9))
     assert data["state"]["pulls"] == [0.0, 0.0]
     assert json.loads(json.dumps(data)) == data
@@ -502,7 +502,7 @@ def damaged(change) -> str:
             for name in json.loads(damaged(lambda data: None))
             if name not in ("driftbandit", "check")  # told for the record; a snapshot mended by hand has no checksum
         ),
-        lambda data: data.update(format=2),
+        lambda data: data.update(format=3),
         lambda data: data.update(format="1"),
         lambda data: data.update(format=True),
         lambda data: data.update(policy="Nonsense()"),
@@ -553,18 +553,17 @@ def test_a_damaged_snapshot_is_refused_in_one_sentence(change):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "3", "null", '"format"', '{"format": 1}', "[" * 100_000, "\x00", None, b"\xff"]
+    "text", ["", "{", "[]", "3", "null", '"format"', '{"format": 2}', "[" * 100_000, "\x00", None, b"\xff"]
 )
 def test_what_is_no_snapshot_is_refused(text):
     with pytest.raises(ValueError, match=r"^This (snapshot|is no snapshot)"):
         Agent.restore(text)
 
 
-def test_a_newer_snapshot_is_refused_with_what_to_do():
-    with pytest.raises(
-        ValueError, match=r"has format 2; this version reads format 1\. Update driftbandit to read it\.$"
-    ):
-        Agent.restore(damaged(lambda data: data.update(format=2)))
+@pytest.mark.parametrize(("other", "advice"), [(3, "Update driftbandit"), (1, "Read it with the version that made it")])
+def test_a_snapshot_of_another_format_is_refused_with_what_to_do(other, advice):
+    with pytest.raises(ValueError, match=f"has format {other}; this version reads format 2\\. {advice}"):
+        Agent.restore(damaged(lambda data: data.update(format=other)))
 
 
 # ---- threads

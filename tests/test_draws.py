@@ -13,7 +13,7 @@ from scipy import stats
 
 from driftbandit import draws
 from driftbandit.draws import POLICY, REWARD, WORLD, Draws, Stream, log_of_unit, mix, round_key, stream_key
-from driftbandit.numerics import SHUFFLE, TIES, argmax_fair, draw_from, shuffle
+from driftbandit.numerics import SHUFFLE, TIES, argmax_fair, draw_from, exponent_and_rest, shuffle
 
 ALARM = 1e-6
 MANY = 1 << 19
@@ -224,6 +224,27 @@ def test_one_attempt_at_a_beta_draw_has_the_right_law_where_it_is_accepted(a, b)
     assert stats.kstest(values, stats.beta(a, b).cdf).pvalue > ALARM
     assert stats.kstest(ga[accepted], stats.gamma(a).cdf).pvalue > ALARM
     assert_independent(stats.gamma(a).cdf(ga[accepted]), stats.gamma(b).cdf(gb[accepted]), cells=12)
+
+
+def test_a_huge_parameter_does_not_disturb_the_draw_of_the_other():
+    # Both gammas are accepted by one number, so what rounding does to the chance of a huge one would reach the other.
+    keys = round_key(np.uint64(stream_key(18, 0, POLICY)) + np.arange(300_000, dtype=np.uint64), 0)
+    x, y, u = Draws(keys).beta_material(0, 0)
+    for huge in (1e9, 1e16, 1e100):
+        ga, _, _ = draws.beta_attempt(1.2, huge, x, y, u)
+        accepted = draws.beta_passes(1.2, huge, x, y, u)
+        assert accepted.mean() == pytest.approx(0.963, abs=0.002)
+        assert stats.kstest(ga[accepted], stats.gamma(1.2).cdf).pvalue > ALARM
+
+
+@pytest.mark.parametrize(
+    "x", [1.0, 0.5, 2.0**-0.5, 0.70710678118654746, 0.7071067811865477, 3.0, 1e-300, 1e300, 2.3e-308]
+)
+def test_a_number_is_taken_apart_alike_by_python_and_by_its_bits(x):
+    k, f = exponent_and_rest(x)
+    assert (k, f) == tuple(float(part[0]) for part in exponent_and_rest(np.array([x])))
+    assert math.ldexp(1.0 + f, int(k)) == x
+    assert float(log_of_unit(np.array([x]))[0]) == log_of_unit(x)
 
 
 @pytest.mark.parametrize("d", [2.0 / 3.0, 0.7, 1.0, 1.6, 4.0, 50.0, 1e6])

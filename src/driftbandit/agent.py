@@ -32,7 +32,7 @@ from driftbandit.numerics import TIES
 from driftbandit.player import PlainPolicy
 from driftbandit.state import from_plain, grown, to_arrays, to_lists, to_plain
 
-FORMAT = 1  # of snapshots; a newer one is refused
+FORMAT = 2  # of snapshots; another one is refused
 _FAR = 1 << 50  # decisions of a live agent never get here: the rounds from here on serve `probabilities` and redraws
 _REDRAWS = 64
 
@@ -200,7 +200,7 @@ class Agent:
         if isinstance(version, bool) or version != FORMAT:
             raise ValueError(
                 f"This snapshot has format {version!r:.40}; this version reads format {FORMAT}. "
-                "Update driftbandit to read it."
+                + ("Read it with the version that made it." if version == 1 else "Update driftbandit to read it.")
             )
         try:
             policy = parse(data["policy"], extra=dict(policies or {}))
@@ -240,8 +240,9 @@ class Agent:
                 raise ValueError("compiled=True needs Numba: pip install 'driftbandit[lab]' brings it.")
             from driftbandit.lab.live import LivePolicy
 
-            like = self.policy.init(n_arms or len(self._arms))
-            self._player: Any = LivePolicy(self.policy, to_arrays(to_lists(state), like), self._stream.key)
+            n_arms = n_arms or len(self._arms)
+            arrays = to_arrays(to_lists(state), self.policy.init(n_arms))
+            self._player: Any = LivePolicy(self.policy, arrays, self._stream.key, n_arms)
         else:
             self._player = PlainPolicy(self.policy, state, self._stream.key)
 

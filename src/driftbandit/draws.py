@@ -1,7 +1,7 @@
 """Random numbers that depend on nothing but (stream, round, slot).
 
 A usual generator has a position: whoever draws first shifts everybody else. Here every number is a hash of where it
-belongs. That is what lets one policy run interpreted, compiled, alone, or sixteen runs side by side, on any number of
+belongs. That is what lets one policy run interpreted, compiled, alone, or 32 runs side by side, on any number of
 workers, with the same bits:
 
 * the numbers of round t do not depend on what was drawn before, so rounds and runs can be computed in any order, many
@@ -13,7 +13,7 @@ The hash is the output function of SplitMix64 (Steele, Lea and Flood 2014) appli
 key, round's key and slot give 64 bits. Normals come from those by the Box-Muller transform, Beta draws by Marsaglia and
 Tsang's gamma method (2000).
 
-Everything from `mix` to `normal_pair` is written element by element, so the same lines run on NumPy arrays (one entry a
+Everything from `mix` to `beta_passes` is written element by element, so the same lines run on NumPy arrays (one entry a
 round, interpreted), on numbers (compiled) and on rows of SIMD lanes (compiled, one lane a run). Only +, -, *, /, sqrt
 and integer operations occur, all of them exact to the last bit by IEEE 754, and no multiply-add is fused: that is why
 the results agree everywhere."""
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.numerics import as_float, as_int, as_uint, compilable, stride, where
+from driftbandit.numerics import as_float, as_uint, compilable, exponent_and_rest, stride, where
 
 U64 = np.uint64
 _M1, _M2 = U64(0xBF58476D1CE4E5B9), U64(0x94D049BB133111EB)
@@ -66,11 +66,8 @@ _LOG = (
     0.18140185202383088,
     0.16621947095593598,
 )
-_SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
-_S52 = np.int64(52)
-_MAGIC = np.int64(0x4338000000000000)  # adding it to a small integer gives the bits of 1.5 * 2**52 + that integer
-_MAGIC_FLOAT = 6755399441055744.0
 _LN2 = 0.6931471805599453
+_SERIES = (-0.75 / 9.0, 0.6 / 9.0, -0.5 / 9.0, 3.0 / 63.0, -0.375 / 9.0)  # of q(y) / (9 y^4), see gamma_candidate
 _MISSING = (0.75 / 9.0, -0.6 / 9.0, 0.82 / 9.0)  # see gamma_candidate; z^2 is 9 d y^2
 
 
@@ -110,9 +107,7 @@ def unit_above_zero(word: Any) -> Any:
 def log_of_unit(x: Any) -> Any:
     """Natural logarithm of a positive normal number, without a branch and without a library, so that it is the same
     bits everywhere."""
-    raw = as_int(x)
-    k = (raw - _SQRT_HALF_BITS) >> _S52
-    f = as_float(raw - (k << _S52)) - 1.0  # x = 2**k * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2)
+    k, f = exponent_and_rest(x)
     s = f / (2.0 + f)
     z = s * s
     p = _LOG[4] + z * _LOG[5]
@@ -120,7 +115,7 @@ def log_of_unit(x: Any) -> Any:
     p = _LOG[2] + z * p
     p = _LOG[1] + z * p
     p = _LOG[0] + z * p
-    return (as_float(k + _MAGIC) - _MAGIC_FLOAT) * _LN2 + (2.0 * s + s * (z * p))
+    return k * _LN2 + (2.0 * s + s * (z * p))
 
 
 @compilable
@@ -170,8 +165,14 @@ def gamma_candidate(d: Any, z: Any) -> Any:
 
 @compilable
 def gamma_log_chance(d: Any, z: Any, v: Any) -> Any:
-    """The logarithm of the chance with which a candidate of cube root v > 0 is to be accepted; entry by entry."""
-    return 0.5 * (z * z) + d * (1.0 - v * v * v + 3.0 * log_of_unit(v))
+    """The logarithm d q(y) of the chance with which a candidate of cube root v > 0 is to be accepted; entry by entry.
+
+    For large d the terms cancel, and what rounding leaves of them would disturb the other candidate's test: there the
+    series is used, whose next term is below 1e-13 of the whole."""
+    y = z / math.sqrt(9.0 * d)
+    zy = z * y
+    series = zy * zy * (_SERIES[0] + y * (_SERIES[1] + y * (_SERIES[2] + y * (_SERIES[3] + y * _SERIES[4]))))
+    return where(abs(y) < 0.01, series, 0.5 * (z * z) + d * (1.0 - v * v * v + 3.0 * log_of_unit(v)))
 
 
 @compilable
@@ -302,7 +303,7 @@ class Stream:
         self._block = Draws(np.zeros(0, np.uint64))
         self._uniforms: dict[int, list[float]] = {}
         self._normals: dict[int, tuple[int, list[list[float]]]] = {}
-        self._materials: dict[int, list[tuple[float, float, float]]] = {}
+        self._materials: dict[tuple[int, int], list[tuple[float, float, float]]] = {}
         self._singles: dict[int, list[float]] = {}
 
     def at(self, t: int) -> "Stream":
@@ -351,15 +352,15 @@ class Stream:
         out[:] = rounds[at]
 
     def beta_material(self, arm: int, attempt: int) -> tuple[float, float, float]:
-        """Two normals and a uniform in (0, 1] for one attempt at a Beta draw. The first attempts are made for the whole
-        block, later ones are rare."""
-        if attempt > 0:
+        """Two normals and a uniform in (0, 1] for one attempt at a Beta draw. The first two attempts are made for the
+        whole block, further ones are rare."""
+        if attempt > 1:
             x, y, u = Draws(self._block.key[self._column : self._column + 1]).beta_material(arm, attempt)
             return float(x[0]), float(y[0]), float(u[0])
-        values = self._materials.get(arm)
+        values = self._materials.get((arm, attempt))
         if values is None:
-            columns = [column.tolist() for column in self._block.beta_material(arm, 0)]
-            values = self._materials[arm] = list(zip(*columns, strict=True))
+            columns = [column.tolist() for column in self._block.beta_material(arm, attempt)]
+            values = self._materials[arm, attempt] = list(zip(*columns, strict=True))
         return values[self._column]
 
     def betas(self, a: Any, b: Any, out: Any) -> None:

@@ -41,7 +41,7 @@ def as_float(x: Any) -> Any:
 
 def as_int(x: Any) -> Any:
     """The same bits read as int64."""
-    return (np.float64(x) if type(x) is float else x).view(np.int64)
+    return x.view(np.int64)
 
 
 def as_uint(x: Any) -> Any:
@@ -52,6 +52,30 @@ def as_uint(x: Any) -> Any:
 def as_number(arm: Any) -> Any:
     """An arm's number as a float, one a lane when the arm is a row of lanes."""
     return arm * 1.0
+
+
+_SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
+_SQRT_HALF = float(_SQRT_HALF_BITS.view(np.float64))
+_S52 = np.int64(52)
+_MAGIC = np.int64(0x4338000000000000)  # adding it to a small integer gives the bits of 1.5 * 2**52 + that integer
+_MAGIC_FLOAT = 6755399441055744.0
+
+
+@compilable
+def exponent_and_rest_by_bits(x: Any) -> Any:
+    """`exponent_and_rest` of arrays, rows of lanes and, compiled, of numbers."""
+    raw = as_int(x)
+    k = (raw - _SQRT_HALF_BITS) >> _S52
+    return as_float(k + _MAGIC) - _MAGIC_FLOAT, as_float(raw - (k << _S52)) - 1.0
+
+
+def exponent_and_rest(x: Any) -> Any:
+    """k and f with x = 2**k (1 + f) and 1 + f between sqrt(1/2) and sqrt(2), for a positive normal number; exact. A
+    Python number is taken apart by Python, which is ten times faster than NumPy for one."""
+    if type(x) is not float:
+        return exponent_and_rest_by_bits(x)
+    rest, k = math.frexp(x)
+    return (float(k), rest - 1.0) if rest >= _SQRT_HALF else (k - 1.0, 2.0 * rest - 1.0)
 
 
 def stride(n: int) -> Any:

@@ -121,6 +121,11 @@ def _same_parameters(function: Callable[..., Any], answer: Callable[..., Any]) -
     return scope["typed"]
 
 
+@overload(numerics.exponent_and_rest, jit_options=INLINED, strict=False)
+def _exponent_and_rest(x: Any) -> Any:
+    return numerics.exponent_and_rest_by_bits
+
+
 @overload(numerics.copy_state, jit_options=INLINED, strict=False)
 def _copy_state(target: Any, source: Any) -> Any:
     lines = ["def copy(target, source):"]

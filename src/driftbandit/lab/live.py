@@ -114,12 +114,12 @@ def choose_many(policy: Any, ref: Any, t: int, stream: Any, decision: int, out: 
 class LivePolicy:
     """A policy with its state, compiled; `state` holds the arrays themselves."""
 
-    def __init__(self, policy: Any, state: Any, key: int) -> None:
+    def __init__(self, policy: Any, state: Any, key: int, n_arms: int) -> None:
         kernel.prepare(policy)
         kernel.prepare(state)
         self.policy, self.state, self.key = policy, state, np.uint64(key)
         self._ref = StateRef(state)
-        self._stream = streams.ahead_stream(key, max(len(array) for array in _arrays(state)))
+        self._stream = streams.ahead_stream(key, n_arms)
         self._choose = self._entry(choose_once, types.int64, types.uint64, types.int64)
         self._learn = self._entry(learn_once, types.int64, types.int64, types.float64)
         room = np.empty(0, np.int64)

@@ -70,7 +70,10 @@ class AheadDraws(NamedTuple):
         return Draws(self.key).beta(a, b, slot)
 
     def normals(self, out: Any) -> None:
-        """As `Draws.normals`, from the block."""
+        """As `Draws.normals`, from the block, which has room for as many as there are arms."""
+        if len(out) > len(self.stream.normal_rows):
+            Draws(self.key).normals(out)
+            return
         column = self.t % AHEAD
         first = self.t - column
         if self.stream.filled[0] != first:
@@ -127,32 +130,34 @@ class LaneDraws(NamedTuple):
         """As `Draws.betas`: one attempt for every lane, then, eight at a time wherever they are, those that need a
         closer look. Of 32 lanes some nearly always do; together they cost little."""
         todo, keys, lanes = self.stream.todo, self.stream.keys.store, out.store.shape[1]
-        n = 0
-        for arm in range(len(out)):
-            wins = a[arm]
-            losses = b[arm]
-            x, y, u = Draws(self.key).beta_material(arm, 0)
-            ga, gb, sure = beta_attempt(wins, losses, x, y, u)
-            flat = (wins == 1.0) & (losses == 1.0)
-            out[arm] = where(flat, u, ga / (ga + gb))
-            unsure = rows.false_lanes((sure & (wins >= 1.0) & (losses >= 1.0)) | flat)
-            while unsure != 0:
-                todo[n] = (arm << _LANE_BITS) + rows.lowest_bit(unsure)
-                n += 1
-                unsure &= unsure - 1
-        for first in range(0, n, TOGETHER):
-            item = todo[min(self.stream.eight[0] + first, n - 1)]
-            arm = item >> _LANE_BITS
-            lane = item & _LANE_MASK
-            place = arm * lanes + lane
-            value, odd = usual_betas(round_key(keys[lane], self.t), arm, a.store[place], b.store[place])
-            out.store[place] = value
-            while odd != 0:
-                one = todo[min(first + rows.lowest_bit(odd), n - 1)]
-                i = one >> _LANE_BITS
-                j = one & _LANE_MASK
-                out.store[i, j] = Draws(round_key(keys[0, j], self.t)).beta(a.store[i, j], b.store[i, j], i)
-                odd &= odd - 1
+        together = len(todo) // lanes  # so many rows have room in `todo` even if every lane needs a closer look
+        for begin in range(0, len(out), together):
+            n = 0
+            for arm in range(begin, min(begin + together, len(out))):
+                wins = a[arm]
+                losses = b[arm]
+                x, y, u = Draws(self.key).beta_material(arm, 0)
+                ga, gb, sure = beta_attempt(wins, losses, x, y, u)
+                flat = (wins == 1.0) & (losses == 1.0)
+                out[arm] = where(flat, u, ga / (ga + gb))
+                unsure = rows.false_lanes((sure & (wins >= 1.0) & (losses >= 1.0)) | flat)
+                while unsure != 0:
+                    todo[n] = (arm << _LANE_BITS) + rows.lowest_bit(unsure)
+                    n += 1
+                    unsure &= unsure - 1
+            for first in range(0, n, TOGETHER):
+                item = todo[min(self.stream.eight[0] + first, n - 1)]
+                arms = item >> _LANE_BITS
+                lane = item & _LANE_MASK
+                place = arms * lanes + lane
+                value, odd = usual_betas(round_key(keys[lane], self.t), arms, a.store[place], b.store[place])
+                out.store[place] = value
+                while odd != 0:
+                    one = todo[min(first + rows.lowest_bit(odd), n - 1)]
+                    i = one >> _LANE_BITS
+                    j = one & _LANE_MASK
+                    out.store[i, j] = Draws(round_key(keys[0, j], self.t)).beta(a.store[i, j], b.store[i, j], i)
+                    odd &= odd - 1
 
 
 @compilable
