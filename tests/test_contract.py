@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from driftbandit import Agent
+from driftbandit.agent import FORMAT
 from driftbandit.core import parameters
 from driftbandit.discovery import environments, policies
 from driftbandit.draws import POLICY, REWARD, Stream, stream_key
@@ -112,7 +113,7 @@ def test_a_snapshot_in_mid_run_continues_identically(name: str) -> None:
     for t in range(150):
         agent.learn(agent.choose(), float(t % 3 == 0))
     text = agent.snapshot()
-    assert json.loads(text)["format"] == 1
+    assert json.loads(text)["format"] == FORMAT
     other = Agent.restore(text)
     for t in range(150):
         arm = agent.choose()
