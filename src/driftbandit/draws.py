@@ -168,7 +168,7 @@ def gamma_log_chance(d: Any, z: Any, v: Any) -> Any:
     """The logarithm d q(y) of the chance with which a candidate of cube root v > 0 is to be accepted; entry by entry.
 
     For large d the terms cancel, and what rounding leaves of them would disturb the other candidate's test: there the
-    series is used, whose next term is below 1e-13 of the whole."""
+    series is used, whose next term is below 1e-13 for every z that occurs."""
     y = z / math.sqrt(9.0 * d)
     zy = z * y
     series = zy * zy * (_SERIES[0] + y * (_SERIES[1] + y * (_SERIES[2] + y * (_SERIES[3] + y * _SERIES[4]))))
@@ -202,8 +202,8 @@ def beta_passes(a: Any, b: Any, x: Any, y: Any, u: Any) -> Any:
 class Draws(NamedTuple):
     """All numbers of one round of one stream. `key` is the round's key: a number, or one for each lane or round.
 
-    The vector methods of this class are the definition; `Stream` and the compiled loop call them for many rounds at a
-    time."""
+    The vector methods of this class are the definition. `Stream` and the compiled loop call them for many rounds at a
+    time, but for the normals of `Stream`, which makes all arms' at once from the same slots."""
 
     key: Any
 

@@ -101,8 +101,8 @@ def _numba_cache(directory: Path) -> Iterator[None]:
 
 
 class _QuickCache(FunctionCache):
-    """Numba's cache, which before it loads anything reads in all that Numba can compile, half of a warm start. Machine
-    code needs none of that to run; compiling reads it in by itself."""
+    """Numba's cache, which before it loads anything reads in all that Numba can compile: a large part of a warm
+    start. Machine code needs none of that to run; compiling reads it in by itself."""
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         with self._guard_against_spurious_io_errors():

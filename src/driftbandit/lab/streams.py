@@ -134,13 +134,9 @@ class LaneDraws(NamedTuple):
         for begin in range(0, len(out), together):
             n = 0
             for arm in range(begin, min(begin + together, len(out))):
-                wins = a[arm]
-                losses = b[arm]
-                x, y, u = Draws(self.key).beta_material(arm, 0)
-                ga, gb, sure = beta_attempt(wins, losses, x, y, u)
-                flat = (wins == 1.0) & (losses == 1.0)
-                out[arm] = where(flat, u, ga / (ga + gb))
-                unsure = rows.false_lanes((sure & (wins >= 1.0) & (losses >= 1.0)) | flat)
+                value, settled, _, _, _ = first_betas(self.key, arm, a[arm], b[arm])
+                out[arm] = value
+                unsure = rows.false_lanes(settled)
                 while unsure != 0:
                     todo[n] = (arm << _LANE_BITS) + rows.lowest_bit(unsure)
                     n += 1
@@ -161,15 +157,20 @@ class LaneDraws(NamedTuple):
 
 
 @compilable
+def first_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
+    """The first attempt at Beta draws, entry by entry: the values, which of them stand without a closer look, and what
+    they were made of."""
+    x, y, u = Draws(key).beta_material(arm, 0)
+    ga, gb, sure = beta_attempt(wins, losses, x, y, u)
+    flat = (wins == 1.0) & (losses == 1.0)
+    return where(flat, u, ga / (ga + gb)), (sure & (wins >= 1.0) & (losses >= 1.0)) | flat, x, y, u
+
+
+@compilable
 def usual_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
     """Beta draws for a row of arms, by as many attempts as the unluckiest needs; and, as the bits of a number, the
     entries with a parameter below 1, which `Draws.beta` has to draw."""
-    usual = (wins >= 1.0) & (losses >= 1.0)
-    flat = (wins == 1.0) & (losses == 1.0)
-    x, y, u = Draws(key).beta_material(arm, 0)
-    ga, gb, sure = beta_attempt(wins, losses, x, y, u)
-    value = where(flat, u, ga / (ga + gb))
-    settled = sure | flat
+    value, settled, x, y, u = first_betas(key, arm, wins, losses)
     attempt = 0
     while rows.false_lanes(settled) != 0 and attempt < ATTEMPTS:
         settled = settled | beta_passes(wins, losses, x, y, u) | (wins < 1.0) | (losses < 1.0)
@@ -180,7 +181,7 @@ def usual_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
         ga, gb, sure = beta_attempt(wins, losses, x, y, u)
         value = where(settled, value, ga / (ga + gb))
         settled = settled | sure
-    return value, rows.false_lanes(usual)
+    return value, rows.false_lanes((wins >= 1.0) & (losses >= 1.0))
 
 
 for _cls in (Draws, KeyStream, AheadStream, AheadDraws, LaneStream, LaneDraws):
