@@ -18,8 +18,8 @@ import numpy as np
 
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt
-from driftbandit.lab.batch import Batch, Cell, compute
-from driftbandit.lab.store import Outcome
+from driftbandit.lab.jobs.batch import Batch, Cell, compute
+from driftbandit.lab.jobs.store import Outcome
 
 
 def megabytes():

@@ -4,9 +4,9 @@
 
 or `driftbandit compare examples/how_fast_to_forget.py`, which also draws it."""
 
-from driftbandit.lab import sweep
-from driftbandit.lab.comparison import run
-from driftbandit.lab.study import Study, Variants
+from driftbandit.lab.experiments import sweep
+from driftbandit.lab.experiments.comparison import run
+from driftbandit.lab.experiments.study import Study, Variants
 
 STUDY = Study(
     policies=["ts", Variants("ds-ts", "DS-TS", gamma={"from": 0.7, "to": 0.997, "count": 7, "scale": "forgetting"})],

@@ -9,8 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, within
-from driftbandit.numerics import argmax_fair
+from driftbandit.parameters import checked, within
+from driftbandit.primitives import argmax_fair
 
 
 class CautiousState(NamedTuple):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt, Smooth
-from driftbandit.lab import batch as module
-from driftbandit.lab.batch import Batch, Cell
+from driftbandit.lab.jobs import batch as module
+from driftbandit.lab.jobs.batch import Batch, Cell
 
 
 def cells(count=24, horizon=2000):

@@ -7,7 +7,7 @@ import numpy as np
 
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.state import to_lists
 from naive import TWINS
 

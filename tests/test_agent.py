@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftbandit import Agent, DiscountedTS
-from driftbandit.chances import BetaBelief, NormalBelief, beta_cdf, chance_of_largest
-from driftbandit.core import checked
+from driftbandit.beliefs import BetaBelief, NormalBelief, beta_cdf, chance_of_largest
 from driftbandit.environments import Abrupt, from_means
-from driftbandit.lab.simulate import simulate
-from driftbandit.numerics import draw_from
+from driftbandit.lab.engine.simulate import simulate
+from driftbandit.parameters import checked
+from driftbandit.primitives import draw_from
 
 
 class CountState(NamedTuple):

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from driftbandit import cli
-from driftbandit.discovery import policies
 from driftbandit.draws import POLICY, WORLD, Stream, stream_key
 from driftbandit.lab.bench import clock, figure, goals, machine, peers, process, reference, report, scaling, workload
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.state import to_lists
+from driftbandit.text.registry import policies
 
 LOOPS = reference.numpy_loops()
 needs_loops = pytest.mark.skipif(LOOPS is None, reason="an installed package brings no reference loops")

@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
-from driftbandit import cli, commands, spec
-from driftbandit.lab.experiment import Experiment
-from driftbandit.lab.result import Result
+from driftbandit import cli, commands
+from driftbandit.lab.experiments.experiment import Experiment
+from driftbandit.lab.experiments.result import Result
+from driftbandit.text import parse
 
 WORLD = "abrupt(n_arms=3, horizon=300, phases=3)"
 PLAY = ["run", "ds-ts", "ds-ts(gamma=0.5)", "--env", WORLD, "--runs", "3"]
@@ -66,7 +67,7 @@ def test_without_a_command_the_help_shows_all_of_them(capsys):
 def test_list_has_a_line_for_everything_discovered(capsys):
     assert cli.main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    for name in [*spec.policies(), *spec.environments(), *spec.laws()]:
+    for name in [*parse.policies(), *parse.environments(), *parse.laws()]:
         assert sum(line.startswith(f"{name} ") for line in lines) == 1
 
 
@@ -104,7 +105,7 @@ def test_run_gives_the_same_numbers_for_any_number_of_workers(tmp_path):
 
 def test_an_experiment_is_run_by_its_id(capsys, monkeypatch):
     known = {"tiny": Experiment("tiny", "A tiny one", "that it runs", WORLD, {"mine": "ds-ts"}, runs=50)}
-    monkeypatch.setattr(spec, "experiments", lambda: known)
+    monkeypatch.setattr(parse, "experiments", lambda: known)
     assert cli.main(["run", "tiny", "--runs", "2"]) == 0
     assert "2 runs, seed 0" in capsys.readouterr().out
     assert cli.main(["list", "experiments"]) == 0
@@ -158,7 +159,9 @@ def test_wrong_words_get_one_sentence_with_what_is_right(capsys, tmp_path, monke
 
 def test_an_output_folder_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr("driftbandit.lab.experiment.run", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setattr(
+        "driftbandit.lab.experiments.experiment.run", lambda *_, **__: pytest.fail("the work was begun")
+    )
     for option, name in (("--out", "x.parquet"), ("--plot", "x.svg")):
         assert "Cannot write in the folder" in refused(capsys, *PLAY, option, str(tmp_path / "file" / name))
 
@@ -173,7 +176,7 @@ def test_a_missing_package_found_out_late_is_said_in_the_same_way(capsys, monkey
     def fail(*_, **__):
         raise ModuleNotFoundError("No module named 'numba'", name="numba.core")
 
-    monkeypatch.setattr("driftbandit.lab.experiment.run", fail)
+    monkeypatch.setattr("driftbandit.lab.experiments.experiment.run", fail)
     assert "pip install 'driftbandit[lab]'" in refused(capsys, *PLAY)
 
 
@@ -181,7 +184,7 @@ def test_ctrl_c_ends_with_130_and_one_line(capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftbandit.lab.experiment.run", interrupted)
+    monkeypatch.setattr("driftbandit.lab.experiments.experiment.run", interrupted)
     assert cli.main(PLAY) == 130
     assert capsys.readouterr().err == "driftbandit: interrupted.\n"
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from driftbandit import Agent
-from driftbandit.agent import FORMAT
-from driftbandit.core import parameters
-from driftbandit.discovery import environments, policies
+from driftbandit.agent.agent import FORMAT
 from driftbandit.draws import POLICY, REWARD, Stream, stream_key
 from driftbandit.environments import Abrupt, PhaseTable
-from driftbandit.lab.cache import compiled_advance
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.code_cache import compiled_advance
+from driftbandit.lab.engine.simulate import simulate
+from driftbandit.parameters import parameters
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.spec import parse
 from driftbandit.state import to_lists
+from driftbandit.text.parse import parse
+from driftbandit.text.registry import environments, policies
 from naive.plays import PARAMETERS
 
 NAMES = sorted(policies())
@@ -232,7 +232,7 @@ def test_the_text_of_a_policy_gives_it_back(name: str) -> None:
 
 
 def test_adding_or_reordering_policies_changes_no_other_policys_curve() -> None:
-    from driftbandit.lab.experiment import Experiment, run
+    from driftbandit.lab.experiments.experiment import Experiment, run
 
     ds, ts, ucb = make("DiscountedTS"), make("BetaTS"), make("UCB1")
     several = run(Experiment("a", "", "", WORLD, {"ucb": ucb, "ds": ds, "ts": ts}, runs=3))

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.core import Domain, Environment, Policy, checked, parameters, within
 from driftbandit.environments import Smooth
+from driftbandit.parameters import Domain, checked, parameters, within
 from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.protocols import Environment, Policy
 
 
 @checked

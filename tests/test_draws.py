@@ -13,7 +13,7 @@ from scipy import stats
 
 from driftbandit import draws
 from driftbandit.draws import POLICY, REWARD, WORLD, Draws, Stream, log_of_unit, mix, round_key, stream_key
-from driftbandit.numerics import SHUFFLE, TIES, argmax_fair, draw_from, exponent_and_rest, shuffle
+from driftbandit.primitives import SHUFFLE, TIES, argmax_fair, draw_from, exponent_and_rest, shuffle
 
 ALARM = 1e-6
 MANY = 1 << 19
@@ -335,9 +335,9 @@ def test_asking_for_one_number_shifts_no_other():
 def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
     import numba
 
-    from driftbandit.lab.kernel import OPTIONS
-    from driftbandit.lab.rows import LaneArray
-    from driftbandit.lab.streams import KeyStream, ahead_stream, lane_stream
+    from driftbandit.lab.engine.compiled_draws import KeyStream, ahead_stream, lane_stream
+    from driftbandit.lab.engine.numba_methods import OPTIONS
+    from driftbandit.lab.engine.simd import LaneArray
 
     lanes, n_arms, count = 8, 5, 100
     keys = [stream_key(21, run, POLICY) for run in range(lanes)]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftbandit.discovery import policies
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Constant, Smooth
 from driftbandit.policies.adswitch import AdSwitch
@@ -27,6 +26,7 @@ from driftbandit.policies.m_ucb import MonitoredUCB
 from driftbandit.policies.ucb import UCB1, DiscountedUCB, SlidingUCB
 from driftbandit.policies.unimodal import SlidingOSUB
 from driftbandit.state import to_lists
+from driftbandit.text.registry import policies
 from naive.plays import PARAMETERS
 from naive.ucb import kl
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from driftbandit import cli
-from driftbandit.lab.study_file import load
+from driftbandit.lab.experiments.study_file import load
 
 pytest.importorskip("pyarrow")
 EXAMPLES = Path(__file__).parents[1] / "examples"

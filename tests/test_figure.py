@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from driftbandit.lab.result import Result
+from driftbandit.lab.experiments.result import Result
 
 pytest.importorskip("matplotlib")
-from driftbandit.lab import figure
+from driftbandit.lab.plots import regret
 
 
 def result(labels, runs=5, name="hand"):
@@ -18,27 +18,27 @@ def result(labels, runs=5, name="hand"):
     return Result(rounds, np.arange(runs), curves, {"id": name, "title": "Two worlds", "environment": "Abrupt()"})
 
 
-@pytest.mark.parametrize("ending", figure.ENDINGS)
+@pytest.mark.parametrize("ending", regret.ENDINGS)
 def test_the_same_result_gives_the_same_bytes(tmp_path, ending):
-    first = figure.save(result("ab"), tmp_path / f"first{ending}").read_bytes()
-    assert figure.save(result("ab"), tmp_path / f"second{ending}").read_bytes() == first
+    first = regret.save(result("ab"), tmp_path / f"first{ending}").read_bytes()
+    assert regret.save(result("ab"), tmp_path / f"second{ending}").read_bytes() == first
     assert len(first) > 2000
 
 
 def test_an_svg_is_well_formed_and_carries_no_date(tmp_path):
-    path = figure.save(result("ab"), tmp_path / "x.svg")
+    path = regret.save(result("ab"), tmp_path / "x.svg")
     assert ElementTree.parse(path).getroot().tag.endswith("svg")
     assert "dc:date" not in path.read_text()
 
 
 def test_no_two_of_a_hundred_policies_look_alike_even_without_colour():
-    looks = [figure.look(number) for number in range(45)]
+    looks = [regret.look(number) for number in range(45)]
     assert len({(str(one["linestyle"]), one["marker"]) for one in looks}) == 45
-    assert len({tuple(map(str, figure.look(number).values())) for number in range(100)}) == 100
+    assert len({tuple(map(str, regret.look(number).values())) for number in range(100)}) == 100
 
 
 def test_axes_are_labelled_and_begin_at_zero():
-    axes = figure.draw(result("ab")).axes[0]
+    axes = regret.draw(result("ab")).axes[0]
     assert axes.get_xlabel() == "round"
     assert axes.get_ylabel() == "regret (mean of 5 runs, 95 % interval)"
     assert axes.get_title(loc="left") == "Two worlds"
@@ -47,13 +47,13 @@ def test_axes_are_labelled_and_begin_at_zero():
 
 
 def test_one_run_is_drawn_without_a_band():
-    axes = figure.draw(result("ab", runs=1)).axes[0]
+    axes = regret.draw(result("ab", runs=1)).axes[0]
     assert len(axes.collections) == 0
     assert axes.get_ylabel() == "regret (one run)"
 
 
 def test_the_legend_lists_the_curves_from_top_to_bottom():
-    legend = figure.draw(result(["low", "middle", "high"])).legends[0]
+    legend = regret.draw(result(["low", "middle", "high"])).legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["high", "middle", "low"]
 
 
@@ -66,7 +66,7 @@ def test_the_legend_lists_the_curves_from_top_to_bottom():
     ],
 )
 def test_legend_and_title_cover_no_data_and_nothing_is_cut_off(labels):
-    drawn = figure.draw(result(labels), title="A title that goes on and on, " * 6)
+    drawn = regret.draw(result(labels), title="A title that goes on and on, " * 6)
     drawn.draw_without_rendering()
     legend, axes = drawn.legends[0].get_window_extent(), drawn.axes[0].get_window_extent()
     title = drawn.axes[0]._left_title.get_window_extent()
@@ -85,19 +85,19 @@ def test_legend_and_title_cover_no_data_and_nothing_is_cut_off(labels):
 def test_curves_of_several_results_keep_apart():
     names = [
         text.get_text()
-        for text in figure.draw([result("ab", name="one"), result("bc", name="two")]).legends[0].get_texts()
+        for text in regret.draw([result("ab", name="one"), result("bc", name="two")]).legends[0].get_texts()
     ]
     assert sorted(names) == ["a", "b (one)", "b (two)", "c"]
-    same = [text.get_text() for text in figure.draw([result("a"), result("a")]).legends[0].get_texts()]
+    same = [text.get_text() for text in regret.draw([result("a"), result("a")]).legends[0].get_texts()]
     assert sorted(same) == ["a (result 1)", "a (result 2)"]
 
 
 def test_thousands_are_set_apart_by_thin_spaces():
-    assert [figure._thousands(value) for value in (100_000, 2.5, -1000)] == ["100\u2009000", "2.5", "\u22121\u2009000"]
+    assert [regret._thousands(value) for value in (100_000, 2.5, -1000)] == ["100\u2009000", "2.5", "\u22121\u2009000"]
 
 
 def test_an_ending_we_cannot_draw_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"must end in \.svg or \.png or \.pdf"):
-        figure.save(result("a"), tmp_path / "x.jpg")
+        regret.save(result("a"), tmp_path / "x.jpg")
     with pytest.raises(ValueError, match="at least one result"):
-        figure.draw([])
+        regret.draw([])

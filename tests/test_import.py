@@ -79,7 +79,7 @@ agent.learn(agent.choose(), 1.0)
 assert set(agent.probabilities()) == {"a", "b"}
 assert Agent.restore(agent.snapshot()).choose() == agent.choose()
 from driftbandit.environments import Smooth
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 result = simulate(DiscountedTS(), Smooth(n_arms=3, horizon=50), runs=2, compiled=False, checkpoints=[50])
 print(result.regret.shape)
 try:

@@ -9,8 +9,8 @@ pytest.importorskip("numba")
 
 from driftbandit import Agent
 from driftbandit.environments import Abrupt
-from driftbandit.lab.simulate import simulate
-from driftbandit.numerics import argmax
+from driftbandit.lab.engine.simulate import simulate
+from driftbandit.primitives import argmax
 
 
 class Sums(NamedTuple):

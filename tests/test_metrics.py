@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
-from driftbandit import spec
 from driftbandit.environments import Abrupt, PhaseTable, Smooth
-from driftbandit.lab import metrics, phases, sweep
-from driftbandit.lab.batch import Cell, compute
-from driftbandit.lab.comparison import run
-from driftbandit.lab.simulate import simulate
-from driftbandit.lab.still import Still
-from driftbandit.lab.store import Chunk
-from driftbandit.lab.study import Study, Variants
+from driftbandit.environments.frozen import Still
+from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.experiments import sweep
+from driftbandit.lab.experiments.comparison import run
+from driftbandit.lab.experiments.study import Study, Variants
+from driftbandit.lab.jobs import phases
+from driftbandit.lab.jobs.batch import Cell, compute
+from driftbandit.lab.jobs.store import Chunk
+from driftbandit.lab.stats import drift_metrics
+from driftbandit.text import parse
 
 # Two arms: 0.8 and 0.2, after 400 rounds 0.2 and 0.6; so arm 0 is the better fixed one (400 * 1.0 > 400 * 0.8).
 WORLD = PhaseTable(means=((0.8, 0.2), (0.2, 0.6)), starts=(0, 400), horizon=800)
@@ -32,7 +34,7 @@ def test_a_play_that_notices_the_change_after_150_rounds_is_measured_by_hand():
     assert rows["changed"].tolist() == [0, 2]
     assert (rows["alarms"].tolist(), rows["delay"].tolist()) == ([1, 2], [100, 60])
     assert rows["fixed"] == pytest.approx([0.0, 160.0])  # arm 0 all the time loses 400 * 0.4
-    line = metrics.summarised("w", "p", rows)
+    line = drift_metrics.summarised("w", "p", rows)
     assert line.regret.mean == pytest.approx(60.0)
     assert line.against_fixed.mean == pytest.approx(-100.0)
     assert (line.recovery.mean, line.recovered) == (125.0, 1.0)
@@ -47,16 +49,16 @@ def test_a_play_that_notices_the_change_after_150_rounds_is_measured_by_hand():
 def test_a_play_that_never_notices_has_not_recovered_and_missed_the_change():
     rows = rows_of([0] * 800, np.zeros(0, np.int64))
     assert (rows["recovery"].tolist(), rows["recovered"].tolist()) == ([0, 400], [1, 0])
-    line = metrics.summarised("w", "p", rows)
+    line = drift_metrics.summarised("w", "p", rows)
     assert (line.recovered, line.missed) == (0.0, 1.0)
     assert line.delay is not None
     assert np.isnan(line.delay.mean)
 
 
 def test_policies_without_alarms_have_no_delay_and_a_still_world_no_recovery():
-    line = metrics.summarised("w", "p", rows_of([0] * 800))
+    line = drift_metrics.summarised("w", "p", rows_of([0] * 800))
     assert (line.delay, line.missed, line.false_alarms) == (None, None, None)
-    still = metrics.summarised("w", "p", rows_of([0] * 800, world=Still(WORLD)))
+    still = drift_metrics.summarised("w", "p", rows_of([0] * 800, world=Still(WORLD)))
     assert still.regret.mean == 0.0
     assert np.isnan(still.recovery.mean)
 
@@ -76,7 +78,7 @@ def test_phases_of_a_drift_begin_when_another_arm_leads():
 
 @pytest.mark.parametrize("policy", ["cusum-ucb(samples=10)", "ds-ts"])
 def test_the_phases_of_a_chunk_add_up_to_its_regret(policy):
-    chunk = Chunk(spec.parse(policy), Abrupt(n_arms=3, horizon=600, phases=3), 3, 5, 2, 4, True)
+    chunk = Chunk(parse.parse(policy), Abrupt(n_arms=3, horizon=600, phases=3), 3, 5, 2, 4, True)
     done = compute(chunk)
     plain = simulate(chunk.policy, chunk.environment, 3, 5, first_run=2, checkpoints=4, lockstep=False)
     assert np.array_equal(done.regret, plain.regret)  # recording changes nothing
@@ -84,11 +86,11 @@ def test_the_phases_of_a_chunk_add_up_to_its_regret(policy):
     total = np.bincount(done.drift["run"], done.drift["regret"])[2:]
     assert total == pytest.approx(done.regret[:, -1])
     assert (done.drift["alarms"] >= 0).all() == (policy != "ds-ts")
-    assert [line.start for line in metrics.by_phase(done.drift)] == [0, 200, 400]
+    assert [line.start for line in drift_metrics.by_phase(done.drift)] == [0, 200, 400]
 
 
 def test_alarms_are_the_same_compiled_and_interpreted():
-    policy, world = spec.parse("cusum-ucb(samples=10)"), Abrupt(n_arms=3, horizon=600, phases=3, world="1")
+    policy, world = parse.parse("cusum-ucb(samples=10)"), Abrupt(n_arms=3, horizon=600, phases=3, world="1")
     quick, slow = (simulate(policy, world, 2, trajectories=True, compiled=c).alarms for c in (True, False))
     assert sum(len(rounds) for rounds in quick) > 0
     assert all(np.array_equal(a, b) for a, b in zip(quick, slow, strict=True))
@@ -97,12 +99,12 @@ def test_alarms_are_the_same_compiled_and_interpreted():
 def test_the_price_of_forgetting_is_paid_when_nothing_changes():
     """Gaps of 0.6 and 3000 rounds: forgetting all but the last twenty rounds costs far more than Thompson sampling
     loses in learning. 12 runs with a spread of about 20: a failure by chance is out of question."""
-    price = metrics.price_of_forgetting(
-        spec.parse("ds-ts(gamma=0.95, tau_max=0.5)"), WORLD._replace(horizon=3000), runs=12
+    price = drift_metrics.price_of_forgetting(
+        parse.parse("ds-ts(gamma=0.95, tau_max=0.5)"), WORLD._replace(horizon=3000), runs=12
     )
     assert price.extra.low > 50
     assert price.false_alarms is None
-    loud = metrics.price_of_forgetting(spec.parse("cusum-ucb(samples=10, threshold=2.0)"), WORLD, runs=3)
+    loud = drift_metrics.price_of_forgetting(parse.parse("cusum-ucb(samples=10, threshold=2.0)"), WORLD, runs=3)
     assert loud.false_alarms is not None
     assert loud.false_alarms.mean > 0
 
@@ -110,7 +112,7 @@ def test_the_price_of_forgetting_is_paid_when_nothing_changes():
 def test_a_paired_difference_has_a_bootstrap_interval():
     rng = np.random.default_rng(0)
     common = rng.normal(0, 100, 50)
-    found = metrics.difference(common + 3.0 + rng.normal(0, 1, 50), common)
+    found = drift_metrics.difference(common + 3.0 + rng.normal(0, 1, 50), common)
     assert found.low < 3.0 < found.high
     assert found.high - found.low < 1.0  # the common luck, a hundred times larger, is gone
 
@@ -152,14 +154,14 @@ def test_a_study_with_drift_writes_what_it_measured(tmp_path):
 
 def test_a_sweep_over_a_policy_and_a_world_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
-    from driftbandit.lab import sweep_figure
+    from driftbandit.lab.plots import sweep_plot
 
     study = Study(
         ["ds-ts(gamma=0.95)", Variants("ds-ts", "DS-TS", gamma=[0.9, 0.99], tau_max=[0.1, 0.2])],
         [Variants("abrupt(n_arms=3, horizon=200)", "abrupt", phases=[2, 4])],
         runs=4,
     )
-    paths = sweep_figure.save_all(run(study, tmp_path, progress=False), tmp_path)
+    paths = sweep_plot.save_all(run(study, tmp_path, progress=False), tmp_path)
     assert sorted(path.name for path in paths) == ["sweep-DS-TS.svg", "sweep-abrupt-phases.svg"]
 
 
@@ -169,4 +171,4 @@ def test_cells_of_one_sweep_meet_the_same_luck(tmp_path):
     twice = Study([Variants("ds-ts", "a", gamma=[0.9, 0.99]), Variants("ds-ts", "b", gamma=[0.99])], [world], runs=4)
     done = run(twice, tmp_path, progress=False)
     assert np.array_equal(done.final[1], done.final[2])
-    assert Cell(spec.parse("ds-ts"), spec.parse(world)).chunks()[0].seed == 0
+    assert Cell(parse.parse("ds-ts"), parse.parse(world)).chunks()[0].seed == 0

@@ -8,16 +8,17 @@ import textwrap
 import numpy as np
 import pytest
 
-from driftbandit import cli, own, spec
-from driftbandit.lab.simulate import simulate
-from driftbandit.lab.study_file import loads
+from driftbandit import cli
+from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.experiments.study_file import loads
+from driftbandit.text import parse, user_code
 
 HEAD = """\
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.numerics import argmax_fair
+from driftbandit.primitives import argmax_fair
 
 
 class Known(NamedTuple):
@@ -79,31 +80,31 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_policy_is_named_by_its_file_and_takes_parameters(here):
-    policy = spec.parse_policy("mine.py:Greedy(gamma=0.5)")
+    policy = parse.parse_policy("mine.py:Greedy(gamma=0.5)")
     assert policy.gamma == 0.5
-    assert spec.parse_policy(own.text_of(policy)) == policy  # the text of a result finds it again
-    assert spec.parse_policy(str(here / "mine.py") + ":Greedy").gamma == 0.9
+    assert parse.parse_policy(user_code.text_of(policy)) == policy  # the text of a result finds it again
+    assert parse.parse_policy(str(here / "mine.py") + ":Greedy").gamma == 0.9
     os.makedirs("a folder")
     os.rename("mine.py", "a folder/mine.py")
-    assert spec.parse_policy("a folder/mine.py:Greedy").gamma == 0.9
+    assert parse.parse_policy("a folder/mine.py:Greedy").gamma == 0.9
 
 
 def test_a_policy_within_a_wrapper_and_one_of_an_importable_module(here, monkeypatch):
-    wrapped = spec.parse_policy("PeriodicRestart(base=mine.py:Greedy(gamma=0.7), period=50)")
+    wrapped = parse.parse_policy("PeriodicRestart(base=mine.py:Greedy(gamma=0.7), period=50)")
     assert wrapped.base.gamma == 0.7
     (here / "package").mkdir()
     (here / "package" / "inner.py").write_text(GREEDY)
     monkeypatch.syspath_prepend(str(here))
-    assert spec.parse_policy("package.inner:Greedy(gamma=0.8)").gamma == 0.8
+    assert parse.parse_policy("package.inner:Greedy(gamma=0.8)").gamma == 0.8
 
 
 def test_compiled_and_interpreted_agree_and_the_edited_file_is_another_policy(here):
-    policy, world = spec.parse_policy("mine.py:Greedy"), spec.parse_environment("tide.py:Tide")
+    policy, world = parse.parse_policy("mine.py:Greedy"), parse.parse_environment("tide.py:Tide")
     quick = simulate(policy, world, runs=3, trajectories=True)
     slow = simulate(policy, world, runs=3, trajectories=True, compiled=False)
     assert np.array_equal(quick.arms, slow.arms)
     (here / "mine.py").write_text(GREEDY.replace("np.ones", "np.zeros"))
-    edited = simulate(spec.parse_policy("mine.py:Greedy"), world, runs=3, compiled=False, trajectories=True)
+    edited = simulate(parse.parse_policy("mine.py:Greedy"), world, runs=3, compiled=False, trajectories=True)
     assert not np.array_equal(quick.arms, edited.arms)
 
 
@@ -118,21 +119,21 @@ def test_compiled_and_interpreted_agree_and_the_edited_file_is_another_policy(he
 def test_a_file_that_does_not_load_is_named_with_its_line(here, text, line, words):
     (here / "wrong.py").write_text(text)
     with pytest.raises(ValueError, match=f"wrong.py, line {line}: .*{words}"):
-        spec.parse("wrong.py:X")
+        parse.parse("wrong.py:X")
 
 
 def test_what_does_not_compile_is_shown_at_the_users_line(here):
     (here / "wrong.py").write_text(GREEDY.replace("state.pulls[arm] += 1.0", "state.pulls[arm] += undefined_name"))
     line = GREEDY.splitlines().index("        state.pulls[arm] += 1.0") + 1
     with pytest.raises(TypeError, match=rf"wrong.py, line {line}: .*undefined_name"):
-        simulate(spec.parse_policy("wrong.py:Greedy"), spec.parse_environment("abrupt(horizon=50, phases=2)"), runs=1)
+        simulate(parse.parse_policy("wrong.py:Greedy"), parse.parse_environment("abrupt(horizon=50, phases=2)"), runs=1)
 
 
 def test_a_name_that_is_not_there_gets_the_nearest_one(here):
     with pytest.raises(ValueError, match=r"mine.py has no 'Gredy'; did you mean Greedy\?"):
-        spec.parse("mine.py:Gredy")
+        parse.parse("mine.py:Gredy")
     with pytest.raises(ValueError, match=r"Greedy has no parameter 'gama'; did you mean gamma\?"):
-        spec.parse("mine.py:Greedy(gama=0.5)")
+        parse.parse("mine.py:Greedy(gama=0.5)")
 
 
 def test_paths_in_a_study_begin_beside_the_study(here, monkeypatch):
@@ -163,9 +164,9 @@ def test_the_command_plays_own_classes_and_keeps_what_it_compiled(here):
 
 
 def test_text_in_quotes_is_no_path():
-    assert spec.parse('abrupt(world="7")').world == "7"
+    assert parse.parse('abrupt(world="7")').world == "7"
     with pytest.raises(ValueError, match="world"):
-        spec.parse('abrupt(world="a.py:B")')
+        parse.parse('abrupt(world="a.py:B")')
 
 
 def test_the_command_line_says_which_line_of_the_users_file_is_wrong(here, capsys):
@@ -175,7 +176,7 @@ def test_the_command_line_says_which_line_of_the_users_file_is_wrong(here, capsy
 
 
 def test_only_what_a_policy_needs_travels_with_it(here):
-    mine, tide = spec.parse_policy("mine.py:Greedy"), spec.parse_environment("tide.py:Tide")
-    assert [os.path.basename(path) for path, _ in own.luggage((mine, tide)).files] == ["mine.py", "tide.py"]
-    assert [os.path.basename(path) for path, _ in own.luggage(mine).files] == ["mine.py"]
-    assert own.luggage(spec.parse("ds-ts")) == ((), (), ())
+    mine, tide = parse.parse_policy("mine.py:Greedy"), parse.parse_environment("tide.py:Tide")
+    assert [os.path.basename(path) for path, _ in user_code.luggage((mine, tide)).files] == ["mine.py", "tide.py"]
+    assert [os.path.basename(path) for path, _ in user_code.luggage(mine).files] == ["mine.py"]
+    assert user_code.luggage(parse.parse("ds-ts")) == ((), (), ())

@@ -4,12 +4,12 @@ import numba
 import numpy as np
 import pytest
 
-from driftbandit import numerics
+from driftbandit import primitives
 from driftbandit.draws import POLICY, Stream, stream_key
-from driftbandit.lab import picks  # noqa: F401  tells Numba how lanes pick
-from driftbandit.lab.kernel import OPTIONS
-from driftbandit.lab.rows import LaneArray
-from driftbandit.lab.streams import lane_stream
+from driftbandit.lab.engine import simd_choice  # noqa: F401  tells Numba how lanes pick
+from driftbandit.lab.engine.compiled_draws import lane_stream
+from driftbandit.lab.engine.numba_methods import OPTIONS
+from driftbandit.lab.engine.simd import LaneArray
 
 LANES, ROUNDS = 8, 60
 
@@ -44,13 +44,13 @@ def test_every_lane_picks_what_it_would_pick_alone(name, n_arms):
     tables = rng.integers(0, 3, (ROUNDS, n_arms, LANES)).astype(float)  # so that many are equal
     tables[0] = np.inf
     if name == "argmax":
-        pick = numba.njit(lambda values, rng: numerics.argmax(values), **OPTIONS)
+        pick = numba.njit(lambda values, rng: primitives.argmax(values), **OPTIONS)
     elif name == "argmax_fair":
-        pick = numba.njit(lambda values, rng: numerics.argmax_fair(values, rng), **OPTIONS)
+        pick = numba.njit(lambda values, rng: primitives.argmax_fair(values, rng), **OPTIONS)
     else:
         tables[0] = 1.0
         tables /= np.maximum(tables.sum(axis=1, keepdims=True), 1.0) * 1.25  # the last arm gets what is missing
-        pick = numba.njit(lambda values, rng: numerics.draw_from(values, rng.uniform(0)), **OPTIONS)
+        pick = numba.njit(lambda values, rng: primitives.draw_from(values, rng.uniform(0)), **OPTIONS)
     beside, alone = in_lanes(pick, tables)
     assert beside == alone
     assert n_arms == 1 or len({arm for row in alone for arm in row}) == n_arms

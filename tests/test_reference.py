@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from driftbandit.environments import Abrupt
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies import (
     EXP3S,
     BetaTS,

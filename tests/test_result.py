@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Abrupt
-from driftbandit.lab.experiment import Experiment, run
-from driftbandit.lab.output import replacing, writable
-from driftbandit.lab.result import Result, ResultError, t_interval
+from driftbandit.lab.experiments.experiment import Experiment, run
+from driftbandit.lab.experiments.result import Result, ResultError
+from driftbandit.lab.stats.intervals import t_interval
+from driftbandit.lab.support.files import replacing, writable
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.spec import parse
+from driftbandit.text.parse import parse
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

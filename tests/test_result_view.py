@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from driftbandit.lab.experiment import Experiment, run
-from driftbandit.lab.result import Result
+from driftbandit.lab.experiments.experiment import Experiment, run
+from driftbandit.lab.experiments.result import Result
 
 pytest.importorskip("pyarrow")
 

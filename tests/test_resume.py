@@ -15,9 +15,9 @@ import pytest
 import crew
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt
-from driftbandit.lab import store
-from driftbandit.lab.batch import Batch, Cell
-from driftbandit.lab.store import Outcome
+from driftbandit.lab.jobs import store
+from driftbandit.lab.jobs.batch import Batch, Cell
+from driftbandit.lab.jobs.store import Outcome
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="drivers are forked")

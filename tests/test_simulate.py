@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import driftbandit
-from driftbandit.core import checked
 from driftbandit.draws import POLICY, REWARD, WORLD, Stream, stream_key
 from driftbandit.environments import Abrupt, Constant, Gaussian, Smooth, from_means, phased
-from driftbandit.lab.cache import sources
-from driftbandit.lab.simulate import checkpoint_rounds, simulate
-from driftbandit.numerics import where
+from driftbandit.lab.engine.code_cache import sources
+from driftbandit.lab.engine.simulate import checkpoint_rounds, simulate
+from driftbandit.parameters import checked
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.spec import policies
+from driftbandit.primitives import where
+from driftbandit.text.parse import policies
 
 POLICY_ = DiscountedTS(gamma=0.97)
 FRESH = Abrupt(n_arms=4, horizon=1500, phases=3)
@@ -344,8 +344,8 @@ import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts jobs in the background deaf to it
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.environments import Smooth
-from driftbandit.lab.cache import sources
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.code_cache import sources
+from driftbandit.lab.engine.simulate import simulate
 simulate(DiscountedTS(), Smooth(horizon=100), runs={runs}, workers={workers}, compiled={compiled})
 print("ready", flush=True)
 try:
@@ -385,8 +385,8 @@ def test_ctrl_c_ends_within_a_second_and_cleanly(runs, workers, compiled):
 SHORT = """
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.environments import Smooth
-from driftbandit.lab.cache import sources
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.code_cache import sources
+from driftbandit.lab.engine.simulate import simulate
 print(simulate(DiscountedTS(), Smooth(horizon=300), runs=1, seed=1, checkpoints=1).regret[0, 0])
 """
 
@@ -424,14 +424,14 @@ def test_every_source_that_shapes_the_loop_names_its_place_in_the_cache():
     # An edit of any of these must lead to another place; the test above shows for one that it then compiles anew.
     names = {path.relative_to(SOURCE).as_posix() for path in sources([DiscountedTS, Smooth, type(Smooth().law)])}
     assert names >= {
-        "core.py",
+        "parameters.py",
         "draws.py",
-        "numerics.py",
+        "primitives.py",
         "environments/rewards.py",
         "environments/smooth.py",
-        "lab/kernel.py",
-        "lab/loop.py",
-        "lab/rows.py",
+        "lab/engine/numba_methods.py",
+        "lab/engine/loop.py",
+        "lab/engine/simd.py",
         "policies/discounted_ts.py",
     }
 
@@ -445,7 +445,7 @@ def test_whatever_a_policy_imports_from_the_package_names_its_place_in_the_cache
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("driftbandit."):
                 imported = SOURCE / Path(*node.module.split(".")[1:]).with_suffix(".py")
-                if imported.is_file() and imported not in known and imported.parent.name != "lab":
+                if imported.is_file() and imported not in known and "lab" not in imported.parts:
                     missing.append((path.name, node.module))
     assert not missing
 

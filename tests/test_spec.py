@@ -4,12 +4,12 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 
-from driftbandit import spec
-from driftbandit.core import checked, parameters, within
 from driftbandit.environments import Abrupt, Gaussian, PhaseTable, Smooth
+from driftbandit.parameters import checked, parameters, within
 from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.text import parse
 
-DISCOVERED = [*spec.policies().values(), *spec.environments().values(), *spec.laws().values()]
+DISCOVERED = [*parse.policies().values(), *parse.environments().values(), *parse.laws().values()]
 
 
 def example(cls: type) -> Any:
@@ -30,7 +30,7 @@ def example(cls: type) -> Any:
 @pytest.mark.parametrize("cls", DISCOVERED, ids=lambda cls: cls.__name__)
 def test_the_text_of_everything_discovered_is_read_back_as_the_same_thing(cls):
     thing = example(cls)
-    again = spec.parse(repr(thing))
+    again = parse.parse(repr(thing))
     assert again == thing
     assert type(again) is type(thing)
     assert [type(value) for value in again] == [type(value) for value in thing]
@@ -39,7 +39,7 @@ def test_the_text_of_everything_discovered_is_read_back_as_the_same_thing(cls):
 @pytest.mark.parametrize("cls", DISCOVERED, ids=lambda cls: cls.__name__)
 def test_a_class_is_found_by_its_name_in_any_case_and_by_its_short_name(cls):
     for name in {cls.__name__, cls.__name__.upper(), getattr(cls, "short", cls.__name__)}:
-        assert spec.find(name) is cls
+        assert parse.find(name) is cls
 
 
 def test_no_two_classes_share_a_name():
@@ -54,8 +54,8 @@ def test_no_two_classes_share_a_name():
 
 
 def test_a_policy_module_need_not_be_registered_anywhere():
-    assert spec.policies()["DiscountedTS"] is DiscountedTS
-    assert set(spec.environments()) >= {"Abrupt", "AbruptLimited", "AbruptGap", "AbruptFinite", "PhaseTable", "Smooth"}
+    assert parse.policies()["DiscountedTS"] is DiscountedTS
+    assert set(parse.environments()) >= {"Abrupt", "AbruptLimited", "AbruptGap", "AbruptFinite", "PhaseTable", "Smooth"}
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_a_policy_module_need_not_be_registered_anywhere():
     ],
 )
 def test_short_names_lists_fractions_and_named_constructors_are_understood(text, thing):
-    assert spec.parse(text) == thing
+    assert parse.parse(text) == thing
 
 
 def test_a_named_constructor_takes_what_is_not_said_from_the_world():
     world = Abrupt(horizon=40_000, phases=4)
-    assert spec.parse("ds-ts.tuned", world=world) == DiscountedTS(gamma=0.99)  # 1 - sqrt(4 / 40000)
-    assert spec.parse("ds-ts.tuned(phases=16)", world=world) == DiscountedTS(gamma=0.98)
+    assert parse.parse("ds-ts.tuned", world=world) == DiscountedTS(gamma=0.99)  # 1 - sqrt(4 / 40000)
+    assert parse.parse("ds-ts.tuned(phases=16)", world=world) == DiscountedTS(gamma=0.98)
 
 
 @checked
@@ -105,11 +105,11 @@ class Mine(NamedTuple):
 def test_a_users_own_class_is_read_when_given_also_around_ours():
     policy = Mine(base=DiscountedTS(gamma=0.5), factor=2.0)
     extra = {"Mine": Mine, "my-own": Mine, "ready": policy}
-    assert spec.parse(repr(policy), extra=extra) == policy
-    assert spec.parse("my-own(base=ds-ts(gamma=0.5), factor=2)", extra=extra) == policy
-    assert spec.parse_policy("ready", extra=extra) is policy
-    with pytest.raises(spec.SpecError, match="no policy, environment or reward law named 'Mine'"):
-        spec.parse("Mine()")
+    assert parse.parse(repr(policy), extra=extra) == policy
+    assert parse.parse("my-own(base=ds-ts(gamma=0.5), factor=2)", extra=extra) == policy
+    assert parse.parse_policy("ready", extra=extra) is policy
+    with pytest.raises(parse.SpecError, match="no policy, environment or reward law named 'Mine'"):
+        parse.parse("Mine()")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_users_own_class_is_read_when_given_also_around_ours():
 )
 def test_a_wrong_text_is_refused_in_one_sentence_with_the_nearest_right_one(text, says):
     with pytest.raises(ValueError, match=says) as caught:
-        spec.parse(text)
+        parse.parse(text)
     assert "\n" not in str(caught.value)
 
 
@@ -161,12 +161,12 @@ def test_a_wrong_text_is_refused_in_one_sentence_with_the_nearest_right_one(text
     ],
 )
 def test_text_is_never_run(text):
-    with pytest.raises(spec.SpecError):
-        spec.parse(text)
+    with pytest.raises(parse.SpecError):
+        parse.parse(text)
 
 
 def test_a_world_is_no_policy_and_a_policy_no_world():
-    with pytest.raises(spec.SpecError, match="A policy is wanted"):
-        spec.parse_policy("smooth")
-    with pytest.raises(spec.SpecError, match="An environment is wanted"):
-        spec.parse_environment("ds-ts")
+    with pytest.raises(parse.SpecError, match="A policy is wanted"):
+        parse.parse_policy("smooth")
+    with pytest.raises(parse.SpecError, match="An environment is wanted"):
+        parse.parse_environment("ds-ts")

@@ -21,7 +21,7 @@ numba = pytest.importorskip("numba")
 from llvmlite import binding  # noqa: E402
 
 from driftbandit.environments import Abrupt  # noqa: E402
-from driftbandit.lab.simulate import simulate  # noqa: E402
+from driftbandit.lab.engine.simulate import simulate  # noqa: E402
 from driftbandit.policies import EXP3S, CusumUCB, DiscountedTS, DiscountedUCB, SlidingLBSDA, SlidingTS  # noqa: E402
 
 LIMIT = 1.7

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from driftbandit import cli, spec
-from driftbandit.lab.comparison import plan, run
-from driftbandit.lab.study import Study, Variants, with_values
-from driftbandit.lab.study_file import StudyError, load, loads
+from driftbandit import cli
+from driftbandit.lab.experiments.comparison import plan, run
+from driftbandit.lab.experiments.study import Study, Variants, with_values
+from driftbandit.lab.experiments.study_file import StudyError, load, loads
+from driftbandit.text import parse
 
 pytest.importorskip("pyarrow")
 
@@ -89,7 +90,7 @@ def test_a_range_of_discounts_is_even_in_what_is_forgotten():
 
 
 def test_values_reach_into_the_parts_of_a_world_and_are_checked():
-    world = with_values(spec.parse("smooth(law=Gaussian(sd=0.1))"), {"law.sd": 0.2})
+    world = with_values(parse.parse("smooth(law=Gaussian(sd=0.1))"), {"law.sd": 0.2})
     assert world.law.sd == 0.2
     with pytest.raises(ValueError, match="Gaussian"):
         with_values(world, {"law.sd": -1.0})

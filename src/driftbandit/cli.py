@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from driftbandit import commands
 from driftbandit.commands._shared import LAB, MissingLab
-from driftbandit.discovery import nearest
+from driftbandit.text.registry import nearest
 
 _EPILOG = """\
 examples:

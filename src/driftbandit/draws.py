@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.numerics import as_float, as_uint, compilable, exponent_and_rest, stride, where
+from driftbandit.primitives import as_float, as_uint, compilable, exponent_and_rest, stride, where
 
 U64 = np.uint64
 _M1, _M2 = U64(0xBF58476D1CE4E5B9), U64(0x94D049BB133111EB)

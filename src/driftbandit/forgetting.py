@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftbandit.core import Domain, within
+from driftbandit.parameters import Domain, within
 
 DISCOUNT: Domain = within(
     "(0, 1]", "tuned(horizon, phases) gives the theory's value, half_life(rounds) one to think in."

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from driftbandit.numerics import TIES  # the slot that settles exact ties: a convention, so twin and policy share it
+from driftbandit.primitives import TIES  # the slot that settles exact ties: a convention, so twin and policy share it
 
 
 class Round(Protocol):

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftbandit.lab.jobs.store import Outcome
 from driftbandit.lab.paper import choose, items
-from driftbandit.lab.paper.claims import Claim, claim_cells, claims, unsettled, verdicts
-from driftbandit.lab.paper.evidence import (
+from driftbandit.lab.paper.claims.claim import Claim, claim_cells, claims, unsettled, verdicts
+from driftbandit.lab.paper.claims.evidence import (
     FAILS,
     HOLDS,
     NOT_RUN,
@@ -28,7 +29,6 @@ from driftbandit.lab.paper.evidence import (
     some,
 )
 from driftbandit.lab.paper.job import Options, PaperRun
-from driftbandit.lab.store import Outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
 YES, NO, OPEN = Fact("", "", True), Fact("", "", False), Measured("", "", np.array([1.0, -1.0]))

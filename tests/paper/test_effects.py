@@ -6,11 +6,11 @@ import pytest
 from driftbandit.draws import Stream
 from driftbandit.environments import Abrupt, Constant, PhaseTable, Smooth
 from driftbandit.environments.lagged import Lagged
+from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.jobs.store import Outcome
 from driftbandit.lab.paper import choose, items
-from driftbandit.lab.paper.effects import EFFECTS, effect_cells, measured
+from driftbandit.lab.paper.disagreements import EFFECTS, effect_cells, measured
 from driftbandit.lab.paper.job import Options
-from driftbandit.lab.simulate import simulate
-from driftbandit.lab.store import Outcome
 from driftbandit.policies.baseline import FixedArm
 from driftbandit.policies.discounted_ts import DiscountedTS
 

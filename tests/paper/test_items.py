@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Abrupt, Smooth
-from driftbandit.lab import store
+from driftbandit.lab.experiments.result import Result
+from driftbandit.lab.jobs import store
 from driftbandit.lab.paper import choose, items
-from driftbandit.lab.paper.item import EIGHT, PARAMETERS, policy_for
+from driftbandit.lab.paper.items.item import EIGHT, PARAMETERS, policy_for
 from driftbandit.lab.paper.job import Options, PaperRun
 from driftbandit.lab.paper.summary import COLUMNS
 from driftbandit.lab.paper.table import note_in
-from driftbandit.lab.result import Result
 
 # Short horizons push the code's gamma below the theory's domain, which it says each time.
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")

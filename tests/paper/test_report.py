@@ -9,10 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from driftbandit.lab.paper import choose, citation, report
-from driftbandit.lab.paper.claims import claims
+from driftbandit.lab.paper import choose
+from driftbandit.lab.paper.claims.claim import claims
 from driftbandit.lab.paper.job import Options, PaperRun
-from driftbandit.lab.paper.page import Table, escaped, picture, smaller, table, tag, typeset
+from driftbandit.lab.paper.report import citation, report
+from driftbandit.lab.paper.report.page import Table, escaped, picture, smaller, table, tag, typeset
 
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ import pytest
 
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.adswitch import AdSwitch
 from driftbandit.state import to_lists
 from harness import abrupt_means, assert_same_as_twin, play_twin, rewards

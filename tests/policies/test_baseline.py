@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from driftbandit.environments.abrupt import Abrupt
 from driftbandit.environments.smooth import Smooth
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.baseline import EpsilonGreedy, FixedArm, Oracle, Uniform
 from driftbandit.state import to_lists
 from harness import assert_compiled_as_interpreted, assert_same_as_twin

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftbandit.environments import Abrupt
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.beta_ts import BetaTS
 from driftbandit.policies.cts import GlobalCTS, add_up, smallest_from, total_of
 from driftbandit.policies.per_arm_cts import PerArmCTS

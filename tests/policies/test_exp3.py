@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftbandit.environments import Abrupt
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.exp3 import EXP3S, REXP3
 from driftbandit.state import to_lists
 from harness import assert_same_as_twin, play, rewards, smooth_means

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from driftbandit.draws import Stream
 from driftbandit.environments.abrupt import Abrupt
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.gaussian_ts import DiscountedGaussianTS, GaussianTS, SlidingGaussianTS, SlidingPrecisionTS
 from driftbandit.state import to_lists

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import driftbandit.policies.glr_klucb as module
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.glr_klucb import GLRKLUCB, theory_threshold
 from driftbandit.policies.hull import largest_ratio, push
 from driftbandit.state import to_lists

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftbandit.draws import Stream
-from driftbandit.numerics import kl_bernoulli, kl_ucb
+from driftbandit.policies.kl import kl_bernoulli, kl_ucb
 from driftbandit.policies.kl_ucb import KLUCB, DiscountedKLUCB, SlidingKLUCB, log_budget
 from driftbandit.state import to_lists
 from harness import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from driftbandit import Agent
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.blocks import take_turn
 from driftbandit.policies.lb_sda import LBSDA, LBSDALM
 from driftbandit.policies.sliding_lb_sda import SlidingLBSDA

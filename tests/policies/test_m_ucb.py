@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.m_ucb import MonitoredUCB
 from driftbandit.state import to_lists
 from harness import abrupt_means, assert_same_as_twin, play, play_twin, rewards

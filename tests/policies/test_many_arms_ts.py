@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from driftbandit.chances import chance_of_largest
+from driftbandit.beliefs import chance_of_largest
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.many_arms_ts import ManyArmsTS, normal_above, upper_tail
 from driftbandit.state import to_lists

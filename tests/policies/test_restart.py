@@ -7,7 +7,7 @@ import pytest
 
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt, Smooth, phased
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
 from driftbandit.policies.restart import OracleRestart, PeriodicRestart

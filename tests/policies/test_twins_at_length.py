@@ -2,7 +2,7 @@
 
 import pytest
 
-from driftbandit.discovery import policies
+from driftbandit.text.registry import policies
 from harness import assert_same_as_twin
 from naive.plays import PARAMETERS
 

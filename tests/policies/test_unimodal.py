@@ -4,7 +4,7 @@ import pytest
 
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments.smooth import Smooth
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.unimodal import OSUB, SlidingOSUB
 from driftbandit.state import to_lists
 from harness import (

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Smooth, phased
-from driftbandit.lab import search
-from driftbandit.lab.advice import advise, off_by, times
-from driftbandit.lab.scaled import scaled
-from driftbandit.lab.search import Cell
+from driftbandit.environments.scaled import scaled
+from driftbandit.lab.investigations.advice import advise, off_by, times
+from driftbandit.lab.stats import selection
+from driftbandit.lab.stats.selection import Cell
 from driftbandit.policies.discounted_ts import DiscountedTS
 
 
@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_advice(abrupt):
 def test_choosing_looks_at_the_first_half_of_the_runs_only():
     lucky = Cell("lucky", np.array([0.0, 0.0, 9.0, 9.0]))
     steady = Cell("steady", np.array([1.0, 1.0, 1.0, 1.0]))
-    assert search.best([steady, lucky]) is lucky
+    assert selection.best([steady, lucky]) is lucky
     assert lucky.estimate().mean == 9.0
     assert lucky.excess(steady).mean == 8.0
 
@@ -87,7 +87,7 @@ def test_the_best_of_equal_policies_is_not_made_better_by_being_picked():
     reported = []
     for _ in range(2000):
         cells = [Cell(k, values) for k, values in enumerate(rng.normal(10.0, 1.0, (20, 10)))]
-        reported.append(search.best(cells).held_out.mean())
+        reported.append(selection.best(cells).held_out.mean())
     assert abs(np.mean(reported) - 10.0) < 0.05
 
 
@@ -105,7 +105,7 @@ def test_ratios_of_memories_are_said_both_ways():
 
 
 def test_the_grid_of_discounts_runs_from_a_memory_of_two_rounds_to_never_forgetting():
-    grid = search.gammas(10_000)
+    grid = selection.gammas(10_000)
     assert grid[0] == 0.5
     assert grid[-2] == pytest.approx(1 - 1e-4, rel=1e-12)
     assert grid[-1] == 1.0
@@ -122,7 +122,7 @@ def test_a_scaled_world_has_scaled_means_and_keeps_its_phases():
 
 
 def test_scaled_drift_is_simulated_the_same_compiled_and_interpreted():
-    from driftbandit.lab.simulate import simulate
+    from driftbandit.lab.engine.simulate import simulate
 
     world = scaled(Smooth(n_arms=3, horizon=400), 0.25)
     fast = simulate(DiscountedTS(0.9), world, 3, 1, checkpoints=4).regret

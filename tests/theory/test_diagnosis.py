@@ -16,7 +16,7 @@ from driftbandit.lab.theory import (
     separations,
     smallest_constant,
 )
-from driftbandit.lab.theory import functions as f
+from driftbandit.lab.theory import paper_functions as f
 from theory.worlds import Phases, Smooth, Table, shows
 
 # Few levels, so that ties and repeated rows are common

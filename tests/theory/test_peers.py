@@ -3,8 +3,8 @@ import math
 import pytest
 
 from driftbandit.lab.theory import d_ucb, lower_bound, sw_ucb, table1
-from driftbandit.lab.theory.lower import floor_with_blocks
-from driftbandit.numerics import kl_bernoulli
+from driftbandit.lab.theory.lower_bound import floor_with_blocks
+from driftbandit.policies.kl import kl_bernoulli
 
 
 def test_table_1_at_the_main_setting():

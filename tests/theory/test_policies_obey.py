@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Abrupt, Smooth
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.theory import diagnose, lemmas, pseudo_stationary
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.cusum_ucb import CusumUCB

@@ -6,9 +6,9 @@ import pytest
 
 from driftbandit.cli import main
 from driftbandit.environments import AbruptGap, Smooth
-from driftbandit.lab.promise import discount, promise, settled, upper_bounds
+from driftbandit.lab.investigations.guarantee import discount, promise, settled, upper_bounds
 from driftbandit.lab.theory import breakpoints, diagnose, pseudo_stationary
-from driftbandit.lab.theory import functions as f
+from driftbandit.lab.theory import paper_functions as f
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.ucb import DiscountedUCB, SlidingUCB
@@ -96,7 +96,7 @@ def test_advise_prints_the_table_and_the_paragraph(capsys):
 
 
 def test_rates_prints_every_policy_and_sweep(capsys, monkeypatch):
-    from driftbandit.lab import rates
+    from driftbandit.lab.investigations import rates
 
     few = [sweep._replace(values=sweep.values[:3]) for sweep in rates.sweeps(0.01)]
     monkeypatch.setattr(rates, "sweeps", lambda scale: few)
@@ -151,7 +151,7 @@ def test_the_gap_to_a_bound_is_in_orders_of_magnitude():
 
 def test_the_smallest_admissible_beta_counts_crossings_as_well_as_drift():
     from driftbandit.environments import Smooth
-    from driftbandit.lab.promise import smallest_beta
+    from driftbandit.lab.investigations.guarantee import smallest_beta
     from driftbandit.lab.theory import beta_interval, diagnose
 
     world = Smooth(n_arms=30, horizon=20_000, sigma=1e-4)

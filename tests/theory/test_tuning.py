@@ -13,7 +13,7 @@ from driftbandit.lab.theory import (
     smallest_tau_max,
     tau_max_condition,
 )
-from driftbandit.lab.theory import functions as f
+from driftbandit.lab.theory import paper_functions as f
 from theory.worlds import shows
 
 

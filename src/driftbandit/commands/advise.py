@@ -35,7 +35,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Play and print the table and the paragraph."""
     need_lab("numba", "scipy")
-    from driftbandit.lab.advice import advise
+    from driftbandit.lab.investigations.advice import advise
 
     advice = advise(
         args.horizon,

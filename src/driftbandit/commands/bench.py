@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
     """Measure, print, write."""
     need_lab("numba", "scipy", "matplotlib")
     from driftbandit.lab.bench import figure, machine, peers, report, workload
-    from driftbandit.lab.output import replacing, writable
+    from driftbandit.lab.support.files import replacing, writable
 
     out = Path(args.out)
     writable(out / "speed.json")

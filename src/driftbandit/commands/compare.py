@@ -58,7 +58,8 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Plan, play, print, save."""
     need_lab("numba", "scipy", "pyarrow", "matplotlib")
-    from driftbandit.lab import comparison, executors
+    from driftbandit.lab.experiments import comparison
+    from driftbandit.lab.jobs import executors
 
     if args.executor:
         executors.parse(args.executor)
@@ -80,8 +81,8 @@ def _study(args: argparse.Namespace) -> tuple[Any, str | None]:
     """The study and, if it came from a file, its name."""
     import dataclasses
 
-    from driftbandit.lab.study import Study
-    from driftbandit.lab.study_file import load
+    from driftbandit.lab.experiments.study import Study
+    from driftbandit.lab.experiments.study_file import load
 
     changes = {key: getattr(args, key) for key in ("runs", "seed", "horizon") if getattr(args, key) is not None}
     if args.drift:
@@ -100,7 +101,7 @@ def _study(args: argparse.Namespace) -> tuple[Any, str | None]:
 def _say_plan(study: Any, folder: str, args: argparse.Namespace) -> None:
     import os
 
-    from driftbandit.lab.comparison import plan
+    from driftbandit.lab.experiments.comparison import plan
 
     found = plan(study, folder)
     print(f"{found.cells} cells of {study.runs} runs in {found.chunks} chunks, {found.ready} of them ready")
@@ -119,7 +120,7 @@ def _duration(seconds: float) -> str:
 
 
 def _print(done: Any) -> None:
-    from driftbandit.lab import sweep
+    from driftbandit.lab.experiments import sweep
 
     lines = done.summary()
     reference = done.study.reference or done.study.policies[0].name
@@ -148,7 +149,7 @@ def _print(done: Any) -> None:
 
 def _distance(done: Any, best: Any) -> list[str]:
     """How far the policies that were not swept are from the best cell."""
-    from driftbandit.lab import sweep
+    from driftbandit.lab.experiments import sweep
 
     out = []
     for number, cell in enumerate(done.cells):
@@ -195,15 +196,15 @@ def _difference(difference: Any) -> list[str]:
 
 
 def _save(done: Any, out: str) -> None:
-    from driftbandit.lab import figure, sweep_figure
+    from driftbandit.lab.plots import regret, sweep_plot
 
     paths = done.save(out)
     for world in done.worlds:
         here = [cell for cell in done.cells if cell.world == world]
         if 1 < len(here) <= 16 and len(done.worlds) <= 20:
             result = done.result(world)
-            paths.append(figure.save(result, Path(out) / f"regret-{result.provenance['id']}.svg"))
-    paths += sweep_figure.save_all(done, out)
+            paths.append(regret.save(result, Path(out) / f"regret-{result.provenance['id']}.svg"))
+    paths += sweep_plot.save_all(done, out)
     print()
     for path in paths:
         print(f"wrote {path}")

@@ -26,15 +26,15 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Play, draw, write the table."""
     need_lab("numba", "scipy", "matplotlib")
-    from driftbandit.lab import field
-    from driftbandit.lab.output import writable
+    from driftbandit.lab.investigations import all_policies
+    from driftbandit.lab.support.files import writable
 
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     writable(out / "regret.csv")
-    standings = field.compare(args.runs, Path("build") / "field-store", args.workers, progress=True)
+    standings = all_policies.compare(args.runs, Path("build") / "field-store", args.workers, progress=True)
     for ending in ("svg", "png"):
-        field.draw(standings, out / f"regret.{ending}")
-    field.save_table(standings, out / "regret.csv")
+        all_policies.draw(standings, out / f"regret.{ending}")
+    all_policies.save_table(standings, out / "regret.csv")
     count = len({s.policy for s in standings})
     print(f"{count} policies, {args.runs} runs: {out / 'regret.svg'}, {out / 'regret.csv'}")

@@ -60,7 +60,7 @@ _PYTHON = '''\
 
 or from Python, as at the end. All policies meet the same luck in run r, so that differences are theirs."""
 
-from driftbandit.lab.study import Study, Variants
+from driftbandit.lab.experiments.study import Study, Variants
 
 STUDY = Study(
     # Texts, as `driftbandit list policies` shows them, or policies themselves; each value in a list is played.
@@ -74,7 +74,7 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    from driftbandit.lab.comparison import run
+    from driftbandit.lab.experiments.comparison import run
 
     done = run(STUDY, "study-results")
     for line in done.summary():

@@ -4,9 +4,9 @@ import argparse
 import inspect
 from typing import Any
 
-from driftbandit import spec
 from driftbandit.commands._shared import add_example, print_table
-from driftbandit.core import parameters
+from driftbandit.parameters import parameters
+from driftbandit.text import parse
 
 _EXAMPLES = """\
   driftbandit list                 policies, environments and experiments
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _policies() -> None:
     rows = []
-    for name, cls in spec.policies().items():
+    for name, cls in parse.policies().items():
         facts = [str(getattr(cls, fact, "")) for fact in ("cost", "forgets", "knows", "reference")]
         rows.append([name, " ".join([_short(cls), *getattr(cls, "aliases", ())]), *facts])
     print_table(
@@ -51,15 +51,15 @@ def _policies() -> None:
 
 
 def _environments() -> None:
-    rows = [[name, _short(cls), _call(cls), _first_line(cls)] for name, cls in spec.environments().items()]
+    rows = [[name, _short(cls), _call(cls), _first_line(cls)] for name, cls in parse.environments().items()]
     print_table(["environment", "short", "written in full", "what it is"], rows, "environments")
-    rows = [[name, _call(cls), _first_line(cls)] for name, cls in spec.laws().items()]
+    rows = [[name, _call(cls), _first_line(cls)] for name, cls in parse.laws().items()]
     print()
     print_table(["reward law", "written in full", "what it is"], rows, "reward laws (law=... of an environment)")
 
 
 def _experiments() -> None:
-    found = spec.experiments()
+    found = parse.experiments()
     if not found:
         print("experiments: none yet; put a module with EXPERIMENT = Experiment(...) into driftbandit/lab/paper")
         return
@@ -71,18 +71,18 @@ def _experiments() -> None:
 
 def _one(name: str, kinds: list[str]) -> None:
     """One class: what it says of itself, its parameters with their domains, its named constructors."""
-    if name in spec.experiments():
-        experiment = spec.experiments()[name]
+    if name in parse.experiments():
+        experiment = parse.experiments()[name]
         print(f"{experiment.id}: {experiment.title}\n{experiment.shows}\n\nenvironment: {experiment.environment!r}")
         print_table(["label", "policy"], [[label, repr(policy)] for label, policy in experiment.policies.items()])
         return
     try:
-        found = spec.find(name)
-    except spec.SpecError:
-        shorts = [_short(cls) for cls in [*spec.policies().values(), *spec.environments().values()]]
-        known = [*kinds, *shorts, *spec.policies(), *spec.environments(), *spec.laws(), *spec.experiments()]
+        found = parse.find(name)
+    except parse.SpecError:
+        shorts = [_short(cls) for cls in [*parse.policies().values(), *parse.environments().values()]]
+        known = [*kinds, *shorts, *parse.policies(), *parse.environments(), *parse.laws(), *parse.experiments()]
         raise ValueError(
-            f"There is nothing named {name!r}{spec.nearest(name, known) or '.'} `driftbandit list` shows all."
+            f"There is nothing named {name!r}{parse.nearest(name, known) or '.'} `driftbandit list` shows all."
         ) from None
     cls = found[0] if isinstance(found, tuple) else found
     print(f"{_call(cls)}\n\n{inspect.getdoc(cls)}\n")
@@ -100,7 +100,7 @@ def _one(name: str, kinds: list[str]) -> None:
         print_table(["parameter", "type", "domain", "default"], rows)
     makers = [
         [f"{_short(cls)}.{verb}{_arguments(cls, verb)}", _first_line(getattr(cls, verb))]
-        for verb in spec.constructors(cls)
+        for verb in parse.constructors(cls)
     ]
     if makers:
         print()

@@ -23,10 +23,10 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Load and draw."""
     need_lab("scipy", "matplotlib", "pyarrow")
-    from driftbandit.lab import figure
-    from driftbandit.lab.output import writable
-    from driftbandit.lab.result import Result
+    from driftbandit.lab.experiments.result import Result
+    from driftbandit.lab.plots import regret
+    from driftbandit.lab.support.files import writable
 
-    writable(args.out, figure.ENDINGS)
+    writable(args.out, regret.ENDINGS)
     results = [Result.load(path) for path in args.results]
-    print(f"drew {figure.save(results, args.out, args.title)}")
+    print(f"drew {regret.save(results, args.out, args.title)}")

@@ -32,8 +32,9 @@ def run(args: argparse.Namespace) -> None:
     need_lab("numba", "scipy", *(["matplotlib"] if args.out else []))
     from pathlib import Path
 
-    from driftbandit.lab import rates, rates_figure
-    from driftbandit.lab.output import writable
+    from driftbandit.lab.investigations import rates
+    from driftbandit.lab.plots import rates_plot
+    from driftbandit.lab.support.files import writable
 
     if not 0.0 < args.scale <= 100.0:
         raise ValueError(f"--scale needs a number in (0, 100]; got {args.scale:g}.")
@@ -50,5 +51,5 @@ def run(args: argparse.Namespace) -> None:
     print_table(*rates.table(fits))
     print(f"{time.perf_counter() - started:.0f} seconds")
     if args.out:
-        for path in rates_figure.save(measured, fits, args.out):
+        for path in rates_plot.save(measured, fits, args.out):
             print(f"wrote {path}")

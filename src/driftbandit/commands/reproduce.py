@@ -50,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, write, and say what was reused; 2 if an item failed."""
     need_lab("numba", "scipy", "matplotlib", "pyarrow")
-    from driftbandit.lab.paper.item import PARAMETERS
+    from driftbandit.lab.paper.items.item import PARAMETERS
     from driftbandit.lab.paper.job import Options, PaperRun
 
     parameters = PARAMETERS if args.parameters == "both" else (args.parameters,)
@@ -75,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _report() -> Any:
     """The module that writes the page."""
-    if importlib.util.find_spec("driftbandit.lab.paper.report") is None:
+    if importlib.util.find_spec("driftbandit.lab.paper.report.report") is None:
         return None
     from importlib import import_module
 
-    return import_module("driftbandit.lab.paper.report")
+    return import_module("driftbandit.lab.paper.report.report")

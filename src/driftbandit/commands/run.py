@@ -4,8 +4,8 @@ import argparse
 import math
 from typing import Any
 
-from driftbandit import spec
 from driftbandit.commands._shared import add_example, need_lab, print_table, whole
+from driftbandit.text import parse
 
 _EXAMPLES = """\
   driftbandit run ds-ts ts d-ucb --runs 20
@@ -50,28 +50,29 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Play, print the summary, save what was asked for."""
     need_lab("numba", "scipy", *(["pyarrow"] if args.out else []), *(["matplotlib"] if args.plot else []))
-    from driftbandit.lab import experiment, figure
-    from driftbandit.lab.output import writable
+    from driftbandit.lab.experiments import experiment
+    from driftbandit.lab.plots import regret
+    from driftbandit.lab.support.files import writable
 
     chosen = _experiment(args)
     if args.out:
         writable(args.out, (".parquet",))
     if args.plot:
-        writable(args.plot, figure.ENDINGS)
+        writable(args.plot, regret.ENDINGS)
     result = experiment.run(chosen, workers=args.workers)
     print(f"{chosen.environment!r}, {chosen.runs} runs, seed {chosen.seed}")
     print_table(["policy", "regret", "95 % interval", "seconds"], [_line(row) for row in result.summary()])
     if args.out:
         print(f"saved {result.save(args.out)}")
     if args.plot:
-        print(f"drew {figure.save(result, args.plot)}")
+        print(f"drew {regret.save(result, args.plot)}")
 
 
 def _experiment(args: argparse.Namespace) -> Any:
     """The experiment named, or one made of the policies and the world on the command line."""
-    from driftbandit.lab.experiment import Experiment
+    from driftbandit.lab.experiments.experiment import Experiment
 
-    known = spec.experiments()
+    known = parse.experiments()
     if len(args.policies) == 1 and args.policies[0] in known:
         if args.env is not None:
             raise ValueError(f"{args.policies[0]} is an experiment and brings its own environment; leave --env out.")
@@ -79,13 +80,13 @@ def _experiment(args: argparse.Namespace) -> Any:
     both = [text for text in args.policies if text in known]
     if both:
         raise ValueError(f"{both[0]} is an experiment and brings its own policies; run it alone.")
-    world = spec.parse_environment("Abrupt()" if args.env is None else args.env)
+    world = parse.parse_environment("Abrupt()" if args.env is None else args.env)
     policies: dict[str, Any] = {}
     for text in args.policies:
         label = " ".join(text.split())
         if label in policies:
             raise ValueError(f"{label} is given twice; each policy needs a text of its own.")
-        policies[label] = spec.parse_policy(text, world=world)
+        policies[label] = parse.parse_policy(text, world=world)
     return Experiment("run", repr(world), "", world, policies, 100 if args.runs is None else args.runs, args.seed or 0)
 
 

@@ -4,8 +4,8 @@ import argparse
 import textwrap
 from typing import Any
 
-from driftbandit import spec
 from driftbandit.commands._shared import add_example, need_lab, print_table, whole
+from driftbandit.text import parse
 
 _EXAMPLES = """\
   driftbandit theory --env "Abrupt(n_arms=5, horizon=100000, phases=10)" --policy ds-ts.tuned
@@ -41,12 +41,12 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Diagnose, bound, measure, and say it in words."""
     need_lab("numba", "scipy", *(["matplotlib"] if args.figure else []))
-    from driftbandit.lab.promise import promise
+    from driftbandit.lab.investigations.guarantee import promise
 
     if args.figure and not args.measure:
         raise ValueError("--figure shows measured regret beside the bounds: add --measure 40 or so.")
-    world = spec.parse_environment(args.env)
-    policy = spec.parse_policy(args.policy, world=world)
+    world = parse.parse_environment(args.env)
+    policy = parse.parse_policy(args.policy, world=world)
     found = promise(world, policy, args.measure or 0, args.seed, args.workers)
     print(f"{world!r}\n{policy!r}\n")
     print_table(
@@ -87,16 +87,16 @@ def _power(log10: float | None) -> str:
 
 
 def _figure(args: argparse.Namespace, world: Any, found: Any) -> None:
-    from driftbandit.lab import bound_figure
+    from driftbandit.lab.plots import bound_plot
     from driftbandit.lab.theory import first_useful_horizon
 
-    points = bound_figure.measure(world, lambda w: spec.parse_policy(args.policy, world=w), args.measure, args.seed)
+    points = bound_plot.measure(world, lambda w: parse.parse_policy(args.policy, world=w), args.measure, args.seed)
     facts, tau_max = found.found, found.policy.tau_max
     arms = facts.suboptimal_arms
-    beyond = bound_figure.far(facts.phases, facts.gap, facts.mu_max, tau_max, arms)
+    beyond = bound_plot.far(facts.phases, facts.gap, facts.mu_max, tau_max, arms)
     useful = first_useful_horizon(
         phases=facts.phases, gap=facts.gap, mu_max=facts.mu_max, tau_max=tau_max, sum_over=arms
     )
     title = f"DS-TS, {world.n_arms} arms, {facts.phases} phases, smallest gap {facts.gap:.3g}, {args.measure} runs"
-    for path in bound_figure.save_bounds(points, beyond, useful, args.figure, title):
+    for path in bound_plot.save_bounds(points, beyond, useful, args.figure, title):
         print(f"wrote {path}")

@@ -9,9 +9,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
 from driftbandit.environments.phased import Phased, phased
 from driftbandit.environments.rewards import Bernoulli
+from driftbandit.parameters import checked, described, within
 
 
 def world_seed(world: str, key: int) -> int | None:

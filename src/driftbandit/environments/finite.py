@@ -6,10 +6,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
 from driftbandit.environments.abrupt import _starts, _validate, world_seed
 from driftbandit.environments.phased import Phased, phased
 from driftbandit.environments.rewards import Constant
+from driftbandit.parameters import checked, described, within
 
 
 class FinitePhased(NamedTuple):

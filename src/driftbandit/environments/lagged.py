@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import Environment, checked
+from driftbandit.parameters import checked
+from driftbandit.protocols import Environment
 
 
 class LaggedWorld(NamedTuple):

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import described
 from driftbandit.environments.rewards import checked_law
-from driftbandit.numerics import index
+from driftbandit.parameters import described
+from driftbandit.primitives import index
 
 _COARSE = 8  # the phase is looked up for every 256 rounds and searched from there
 

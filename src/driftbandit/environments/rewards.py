@@ -3,8 +3,8 @@
 import math
 from typing import Annotated, Any, NamedTuple
 
-from driftbandit.core import checked, described, within
-from driftbandit.numerics import where
+from driftbandit.parameters import checked, described, within
+from driftbandit.primitives import where
 
 
 @described(

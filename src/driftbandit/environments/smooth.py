@@ -5,9 +5,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
 from driftbandit.environments.rewards import Bernoulli, checked_law
-from driftbandit.numerics import as_number
+from driftbandit.parameters import checked, described, within
+from driftbandit.primitives import as_number
 
 
 @described(

@@ -14,7 +14,7 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
-    from driftbandit.discovery import policies
+    from driftbandit.text.registry import policies
 
     try:
         return policies()[name]
@@ -23,6 +23,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from driftbandit.discovery import policies
+    from driftbandit.text.registry import policies
 
     return sorted(policies())

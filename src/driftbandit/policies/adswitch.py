@@ -6,8 +6,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
-from driftbandit.numerics import argmax, compilable, index, where
+from driftbandit.parameters import checked, described, within
+from driftbandit.primitives import argmax, compilable, index, where
 
 _LEVELS = 64  # no record has more dyadic lengths
 _DEBT_MAX = 2.0**62  # more pulls than any run has rounds

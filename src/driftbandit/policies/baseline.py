@@ -5,9 +5,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
 from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.numerics import argmax_fair
+from driftbandit.parameters import checked, described, within
+from driftbandit.primitives import argmax_fair
 
 
 class UniformState(NamedTuple):

@@ -7,11 +7,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.chances import BetaBelief
-from driftbandit.core import Domain, checked, described, within
+from driftbandit.beliefs import BetaBelief
 from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.numerics import argmax, argmax_fair, compilable, where
+from driftbandit.parameters import Domain, checked, described, within
 from driftbandit.policies.window import WINDOW, log_window, root_window, slide
+from driftbandit.primitives import argmax, argmax_fair, compilable, where
 
 PRIOR: Domain = within("> 0", "1 and 1 is the uniform prior.")
 

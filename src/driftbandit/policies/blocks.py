@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.numerics import TIES, compilable, index
+from driftbandit.primitives import TIES, compilable, index
 
 
 class Blocks(NamedTuple):

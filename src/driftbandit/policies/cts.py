@@ -4,8 +4,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import Domain, checked, described, within
-from driftbandit.numerics import argmax, compilable, index
+from driftbandit.parameters import Domain, checked, described, within
+from driftbandit.primitives import argmax, compilable, index
 
 NEGLIGIBLE = 1e-12  # runs less likely than this are forgotten
 HAZARD: Domain = within("[0, 1]", "tuned(horizon, phases) gives changes / horizon.")

@@ -5,9 +5,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
-from driftbandit.numerics import argmax_fair, compilable
+from driftbandit.parameters import checked, described, within
 from driftbandit.policies.window import changes
+from driftbandit.primitives import argmax_fair, compilable
 
 
 class AlarmState(NamedTuple):

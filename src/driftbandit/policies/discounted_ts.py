@@ -5,10 +5,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.chances import NormalBelief
-from driftbandit.core import checked, described, within
+from driftbandit.beliefs import NormalBelief
 from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.numerics import argmax, where
+from driftbandit.parameters import checked, described, within
+from driftbandit.primitives import argmax, where
 
 
 class DiscountedTSState(NamedTuple):

@@ -5,8 +5,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
-from driftbandit.numerics import compilable, draw_from
+from driftbandit.parameters import checked, described, within
+from driftbandit.primitives import compilable, draw_from
 
 
 @compilable

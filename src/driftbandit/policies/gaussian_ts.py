@@ -8,11 +8,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.chances import NormalBelief
-from driftbandit.core import checked, described, within
+from driftbandit.beliefs import NormalBelief
 from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.numerics import argmax, argmax_fair, where
+from driftbandit.parameters import checked, described, within
 from driftbandit.policies.window import WINDOW, root_window, slide
+from driftbandit.primitives import argmax, argmax_fair, where
 
 
 class GaussianTSState(NamedTuple):

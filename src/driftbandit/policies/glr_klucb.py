@@ -6,9 +6,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
-from driftbandit.numerics import argmax_fair, compilable, kl_ucb
+from driftbandit.parameters import checked, described, within
 from driftbandit.policies.hull import largest_ratio, push
+from driftbandit.policies.kl import kl_ucb
+from driftbandit.primitives import argmax_fair, compilable
 
 VERTICES = 1024  # room for the vertices of one hull of one arm
 _NEVER = 2.0**62  # a period longer than any run, that still fits an integer

@@ -5,7 +5,8 @@ The points are (s, sum of the first s rewards). A hull is a stretch of two array
 
 from typing import Any
 
-from driftbandit.numerics import compilable, kl_bernoulli
+from driftbandit.policies.kl import kl_bernoulli
+from driftbandit.primitives import compilable
 
 
 @compilable

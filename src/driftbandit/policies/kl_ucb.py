@@ -5,11 +5,12 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import Domain, checked, described, within
 from driftbandit.forgetting import DISCOUNT
-from driftbandit.numerics import argmax_fair, compilable, kl_ucb
+from driftbandit.parameters import Domain, checked, described, within
+from driftbandit.policies.kl import kl_ucb
 from driftbandit.policies.ucb import discount
 from driftbandit.policies.window import WINDOW, changes, log_window, slide
+from driftbandit.primitives import argmax_fair, compilable
 
 C: Domain = within(">= 0", "The theory asks for 3, practice for 0.")
 

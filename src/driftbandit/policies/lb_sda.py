@@ -5,9 +5,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
-from driftbandit.numerics import compilable, shuffle
+from driftbandit.parameters import checked, described, within
 from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks, tail_of, take_turn
+from driftbandit.primitives import compilable, shuffle
 
 _LONGEST_LOG = math.log(2.0**63)  # ln of more rounds than anybody will play
 

@@ -5,10 +5,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
-from driftbandit.numerics import argmax_fair
+from driftbandit.parameters import checked, described, within
 from driftbandit.policies.cusum_ucb import padded_scores
 from driftbandit.policies.window import changes
+from driftbandit.primitives import argmax_fair
 
 _NEVER = 2.0**62  # a period longer than any run, that still fits an integer
 

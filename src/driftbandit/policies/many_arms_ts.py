@@ -5,10 +5,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.chances import NormalBelief
-from driftbandit.core import checked, described, within
+from driftbandit.beliefs import NormalBelief
 from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.numerics import compilable
+from driftbandit.parameters import checked, described, within
+from driftbandit.primitives import compilable
 
 _JUMPS, _TAILS = 1000, 1_000_000  # first slots of the numbers that decide jumps and that draw from a normal's tail
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
+from driftbandit.parameters import checked, described, within
 
 _MOST_ARMS = 32_767
 

@@ -4,9 +4,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
-from driftbandit.numerics import argmax, index
+from driftbandit.parameters import checked, described, within
 from driftbandit.policies.cts import HAZARD, NEGLIGIBLE, add_up, smallest_from, total_of
+from driftbandit.primitives import argmax, index
 
 
 class PerArmCTSState(NamedTuple):

@@ -5,8 +5,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
-from driftbandit.numerics import copy_state
+from driftbandit.parameters import checked, described, within
+from driftbandit.primitives import copy_state
 
 
 class RestartState(NamedTuple):

@@ -5,9 +5,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described, within
-from driftbandit.numerics import index, shuffle
+from driftbandit.parameters import checked, described, within
 from driftbandit.policies.blocks import beats, elect, new_blocks, tail_of, take_turn
+from driftbandit.primitives import index, shuffle
 
 
 class SlidingLBSDAState(NamedTuple):

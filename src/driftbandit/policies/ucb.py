@@ -5,10 +5,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import Domain, checked, described, within
 from driftbandit.forgetting import DISCOUNT
-from driftbandit.numerics import argmax_fair, where
+from driftbandit.parameters import Domain, checked, described, within
 from driftbandit.policies.window import WINDOW, changes, log_window, slide
+from driftbandit.primitives import argmax_fair, where
 
 XI: Domain = within("> 0", "The theory asks for more than 1/2.")
 

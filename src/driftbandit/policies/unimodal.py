@@ -6,10 +6,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core import checked, described
-from driftbandit.numerics import argmax_fair, compilable, kl_ucb
+from driftbandit.parameters import checked, described
+from driftbandit.policies.kl import kl_ucb
 from driftbandit.policies.kl_ucb import C, log_budget
 from driftbandit.policies.window import WINDOW, changes, log_window, slide
+from driftbandit.primitives import argmax_fair, compilable
 
 
 @compilable

@@ -8,8 +8,8 @@ lockstep, whose clocks agree, find it in one place."""
 import math
 from typing import Any
 
-from driftbandit.core import Domain, within
-from driftbandit.numerics import compilable, index, where
+from driftbandit.parameters import Domain, within
+from driftbandit.primitives import compilable, index, where
 
 WINDOW: Domain = within(">= 1", "tuned(horizon, phases, n_arms) gives a value to start from.")
 

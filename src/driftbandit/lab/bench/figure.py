@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftbandit.lab.bench import workload
-from driftbandit.lab.chart import save_chart
-from driftbandit.lab.figure import look
+from driftbandit.lab.plots.chart import save_chart
+from driftbandit.lab.plots.regret import look
 
 
 def save(data: dict[str, Any], path: str | Path) -> Path:

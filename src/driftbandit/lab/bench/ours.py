@@ -6,7 +6,7 @@ from typing import Any
 from driftbandit.lab.bench import workload
 from driftbandit.lab.bench.clock import Timing, measure
 from driftbandit.lab.bench.workload import Scale
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 
 LOCKSTEP_RUNS = 64
 _ENOUGH = 1.0  # seconds of repeats after which a cell is measured well enough

@@ -15,7 +15,7 @@ import numpy as np
 
 from driftbandit.lab.bench import live, ours, workload
 from driftbandit.lab.bench.workload import PHASES, Scale
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 
 # One environment takes the libraries that get on with today's NumPy, another the one that needs an old one.
 ENVIRONMENTS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -171,6 +171,6 @@ def _ours(arms: list[int], scale: Scale) -> list[dict[str, Any]]:
 
 def default_place() -> Path:
     """Where the environments are kept between calls: beside the compiled loops."""
-    from driftbandit.lab.cache import cache_root
+    from driftbandit.lab.engine.code_cache import cache_root
 
     return cache_root() / f"peers-{sys.version_info.major}.{sys.version_info.minor}"

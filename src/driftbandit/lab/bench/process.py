@@ -9,10 +9,10 @@ import tempfile
 import time
 from typing import Any
 
-from driftbandit.discovery import policies
 from driftbandit.lab.bench import workload
 from driftbandit.lab.bench.workload import Scale
-from driftbandit.lab.cache import cache_root
+from driftbandit.lab.engine.code_cache import cache_root
+from driftbandit.text.registry import policies
 
 _CPU = """
 import json, resource
@@ -22,7 +22,7 @@ print(json.dumps({"cpu": used.ru_utime + used.ru_stime}))
 _FIRST = """
 import sys
 from driftbandit.lab.bench.workload import environment, tuned
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 name, n_arms, horizon, runs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 simulate(tuned(name, horizon, n_arms), environment(n_arms, horizon), runs=runs, workers=1, checkpoints=10)
 """
@@ -30,9 +30,9 @@ simulate(tuned(name, horizon, n_arms), environment(n_arms, horizon), runs=runs, 
 # the peaks of two children differ by what the runs took, and Python is started once for all.
 _PEAKS = """
 import json, os, resource, sys
-from driftbandit.lab import cache
+from driftbandit.lab.engine import code_cache
 from driftbandit.lab.bench.workload import environment, tuned
-from driftbandit.lab.simulate import simulate
+from driftbandit.lab.engine.simulate import simulate
 for name, n_arms, horizon in json.load(sys.stdin):
     child = os.fork()
     if child:
@@ -49,7 +49,7 @@ for name, n_arms, horizon in json.load(sys.stdin):
 """
 _STARTS = (("ds-ts", 64, "64 runs in lockstep"), ("ds-ts", 1, "one run"), ("sw-ts", 1, "one run"))
 # What every start pays before anything of ours is loaded or compiled, and in what order.
-_IMPORTS = ("pass", "import numpy", "import driftbandit", "import numba", "import driftbandit.lab.cache")
+_IMPORTS = ("pass", "import numpy", "import driftbandit", "import numba", "import driftbandit.lab.engine.code_cache")
 MEMORY_ARMS = 10
 _MEMORY_SECONDS = 0.5  # for the longer of the two runs
 # One number a round kept would show as 3 MB over the least of these rounds, and 1 MB counts as growth.

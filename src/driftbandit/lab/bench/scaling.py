@@ -12,7 +12,7 @@ from typing import Any
 from driftbandit.lab.bench import ours, workload
 from driftbandit.lab.bench.clock import measure, slope
 from driftbandit.lab.bench.workload import Scale
-from driftbandit.lab.simulate import LANES, simulate
+from driftbandit.lab.engine.simulate import LANES, simulate
 
 _HORIZON = ("ds-ts", "sw-ts", "d-ucb", "m-ucb", "sw-lb-sda", "glr-klucb", "pa-cts", "global-cts", "adswitch", "meta")
 _ARMS = ("ds-ts", "ds-ts-many", "sw-ts", "d-ucb", "cusum-ucb", "exp3s", "sw-lb-sda")

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import driftbandit
-from driftbandit.discovery import policies
 from driftbandit.draws import WORLD, stream_key
 from driftbandit.environments import Abrupt
+from driftbandit.text.registry import policies
 
 PHASES = 10
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 
-from driftbandit.discovery import nearest
-from driftbandit.lab.paper.item import Item
+from driftbandit.lab.paper.items.item import Item
+from driftbandit.text.registry import nearest
 
 _FAMILIES = ("fig1", "fig2", "fig3", "fig4", "table1", "fig5", "fig6", "fig7", "extra")
 
@@ -18,7 +18,7 @@ def items() -> dict[str, Item]:
     """Every item by its id, in the order of the paper; what the paper announces and does not show comes last."""
     found: dict[str, Item] = {}
     for family in _FAMILIES:
-        for item in import_module(f"{__name__}.{family}").ITEMS:
+        for item in import_module(f"{__name__}.items.{family}").ITEMS:
             found[item.id] = item
     return found
 

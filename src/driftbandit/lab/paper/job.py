@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.batch import Batch, Cell, Tally
-from driftbandit.lab.figure import ENDINGS
-from driftbandit.lab.output import writable
+from driftbandit.lab.experiments.result import source_digest
+from driftbandit.lab.jobs.batch import Batch, Cell, Tally
+from driftbandit.lab.jobs.store import Outcome, fingerprint
 from driftbandit.lab.paper import choose
-from driftbandit.lab.paper.item import PARAMETERS, Item, Key
+from driftbandit.lab.paper.items.item import PARAMETERS, Item, Key
 from driftbandit.lab.paper.picture import save_figure
 from driftbandit.lab.paper.summary import save_summary
 from driftbandit.lab.paper.table import note_in
-from driftbandit.lab.progress import Progress
-from driftbandit.lab.result import source_digest
-from driftbandit.lab.store import Outcome, fingerprint
+from driftbandit.lab.plots.regret import ENDINGS
+from driftbandit.lab.support.files import writable
+from driftbandit.lab.support.progress import Progress
 
 EXTRA = "comparisons"  # the name under which failures of the extra cells are reported
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.figure import _STYLE, ENDINGS, _thousands, look
-from driftbandit.lab.output import replacing
+from driftbandit.lab.plots.regret import _STYLE, ENDINGS, _thousands, look
+from driftbandit.lab.support.files import replacing
 
 NAMES = {
     "ds-ts": "DS-TS",

@@ -4,8 +4,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftbandit.lab.chart import save_rows
-from driftbandit.lab.result import t_interval
+from driftbandit.lab.plots.chart import save_rows
+from driftbandit.lab.stats.intervals import t_interval
 
 if TYPE_CHECKING:
     from driftbandit.lab.paper.job import PaperRun

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from driftbandit.lab.output import replacing, writable
-from driftbandit.lab.result import source_digest, versions
+from driftbandit.lab.experiments.result import source_digest, versions
+from driftbandit.lab.support.files import replacing, writable
 
 _KEY = b"driftbandit"
 

@@ -13,8 +13,9 @@ from driftbandit.lab.theory.diagnosis import (
     separations,
     smallest_constant,
 )
-from driftbandit.lab.theory.lower import lower_bound
-from driftbandit.lab.theory.peers import Order, d_ucb, sw_ucb, table1
+from driftbandit.lab.theory.in_words import bounds_for, in_words
+from driftbandit.lab.theory.lower_bound import lower_bound
+from driftbandit.lab.theory.other_policies import Order, d_ucb, sw_ucb, table1
 from driftbandit.lab.theory.theorem import first_useful_horizon, tau_max_condition, theorem1, theorem2
 from driftbandit.lab.theory.tuning import (
     BetaInterval,
@@ -25,7 +26,6 @@ from driftbandit.lab.theory.tuning import (
     longest_horizon,
     smallest_tau_max,
 )
-from driftbandit.lab.theory.verdict import bounds_for, in_words
 
 __all__ = [
     "BetaInterval",

@@ -9,7 +9,7 @@ hold conditionally on those rounds, and the constant e^25 makes Theorem 1 larger
 
 import math
 
-from driftbandit.lab.theory import functions as f
+from driftbandit.lab.theory import paper_functions as f
 from driftbandit.lab.theory.bound import (
     Bound,
     Condition,

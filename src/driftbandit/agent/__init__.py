@@ -1,0 +1,5 @@
+"""A policy that decides for real: named arms, its own random stream and clock, snapshots."""
+
+from driftbandit.agent.agent import Agent, Chances
+
+__all__ = ["Agent", "Chances"]

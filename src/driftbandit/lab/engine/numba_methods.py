@@ -1,0 +1,238 @@
+"""How plain methods become machine code: what Numba is told.
+
+Policies, environments and draws are `NamedTuple`s whose methods are ordinary Python. `register` tells Numba that
+calling such a method means compiling the function found on the tuple's class, and that a `compilable` helper means its
+own source. The policy's identity is then part of the argument's type, which pickles by name, so that compiled loops can
+be kept on disk and found by the next process."""
+
+import inspect
+import os
+import re
+import types as python_types
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    _OverloadMethodTemplate,
+    infer_getattr,
+    make_overload_attribute_template,
+)
+from numba.extending import overload
+
+from driftbandit import primitives
+from driftbandit.lab.engine import loop
+from driftbandit.text import user_code
+
+# Nothing in the loop allocates, so reference counting (`_nrt`) is off: it would cost more than the arithmetic.
+OPTIONS = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
+# A call that is not inlined passes a policy's whole state by value, seven words an array: more than many policies cost.
+INLINED = {**OPTIONS, "forceinline": True}
+
+
+# ---- what Numba is told ----------------------------------------------------------------------------------------------
+
+# Numba asks `if receiver_type:` where it means `is not None`, and the type of a tuple without fields, such as
+# Bernoulli(), has length 0.
+types.BaseNamedTuple.__bool__ = lambda self: True
+
+_methods: set[tuple[str, tuple[str, ...]]] = set()
+_classes: set[type] = set()
+_functions: set[Callable[..., Any]] = set()
+
+
+def register(cls: type) -> None:
+    """Let compiled code call the methods of this `NamedTuple` class, and every helper marked `compilable` so far."""
+    for function in primitives.COMPILABLE:
+        if function not in _functions:
+            _functions.add(function)
+            _overload_with_itself(function)
+    if cls in _classes:
+        return
+    _classes.add(cls)
+    for name, value in vars(cls).items():
+        if isinstance(value, python_types.FunctionType) and not name.startswith("_"):
+            if (name, _names(value)) not in _methods:
+                _methods.add((name, _names(value)))
+                _overload_method(name, value)
+
+
+def _overload_with_itself(function: Callable[..., Any]) -> None:
+    overload(function, jit_options=INLINED, strict=False)(_same_parameters(function, lambda *args: function))
+
+
+class _MethodOfTuple(_OverloadMethodTemplate):
+    """A method of our tuples for Numba. Unlike its base, it gives way to a field of the same name, and tells apart
+    methods of different classes that share a name but not their parameters."""
+
+    _names: tuple[str, ...] = ()
+
+    def _key(self) -> tuple[Any, str]:
+        return self.key, f"{self._attr}({', '.join(self._names)})"
+
+    def _init_once(self) -> None:
+        registry = self._get_target_registry("method")
+
+        @registry.lower(self._key(), self.key, types.VarArg(types.Any))
+        def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            function = self._get_function_type(context.typing_context, signature.args[0])
+            exact = self._get_signature(context.typing_context, function, signature.args, {})
+            call = context.get_function(function, exact)
+            context.add_linking_libs(getattr(call, "libs", ()))
+            return call(builder, args)
+
+    def _resolve(self, kind: Any, attribute: str) -> Any:
+        if attribute != self._attr or attribute in kind.fields:
+            return None
+        method = getattr(kind.instance_class, attribute, None)
+        if not isinstance(method, python_types.FunctionType) or _names(method) != self._names:
+            return None
+        template = self
+
+        class Bound(AbstractTemplate):
+            key = template._key()
+
+            def generic(self, args: Any, kws: Any) -> Any:
+                function = template._get_function_type(template.context, kind)
+                signature = template._get_signature(template.context, function, (kind, *args), kws)
+                return signature.replace(pysig=inspect.signature(template._overload_func)).as_method()
+
+        return types.BoundFunction(Bound, kind)
+
+
+def _names(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def _overload_method(name: str, method: Callable[..., Any]) -> None:
+    typed = _same_parameters(method, lambda kind, *args: getattr(kind.instance_class, name))
+    template = make_overload_attribute_template(types.BaseNamedTuple, name, typed, inline="never", base=_MethodOfTuple)
+    template._names = _names(method)
+    infer_getattr(template)
+    overload(typed, jit_options=INLINED, strict=False)(typed)
+
+
+def _same_parameters(function: Callable[..., Any], answer: Callable[..., Any]) -> Any:
+    """`answer` under the parameter names of `function`: Numba folds a call's arguments by the names of the typing
+    function."""
+    names = ", ".join(_names(function))
+    scope: dict[str, Any] = {"answer": answer}
+    exec(f"def typed({names}): return answer({names})", scope)
+    return scope["typed"]
+
+
+@overload(primitives.exponent_and_rest, jit_options=INLINED, strict=False)
+def _exponent_and_rest(x: Any) -> Any:
+    return primitives.exponent_and_rest_by_bits
+
+
+@overload(primitives.copy_state, jit_options=INLINED, strict=False)
+def _copy_state(target: Any, source: Any) -> Any:
+    lines = ["def copy(target, source):"]
+
+    def walk(kind: Any, path: str) -> None:
+        for position, field in enumerate(kind.types):
+            here = f"{path}[{position}]"
+            if isinstance(field, types.BaseNamedTuple):
+                walk(field, here)
+            else:
+                lines.append(f"    for i in range(len(target{here})):\n        target{here}[i] = source{here}[i]")
+
+    walk(target, "")
+    lines.append("    return None")
+    scope: dict[str, Any] = {}
+    exec("\n".join(lines), scope)
+    return scope["copy"]
+
+
+# ---- the loop: its optional parts ------------------------------------------------------------------------------------
+
+
+@overload(loop.tally, jit_options=INLINED, strict=False)
+def _tally(counts: Any, arm: Any) -> Any:
+    if isinstance(counts, types.NoneType):
+        return lambda counts, arm: None
+
+    def count(counts: Any, arm: Any) -> None:
+        counts[arm] = counts[arm] + 1
+
+    return count
+
+
+@overload(loop.note, jit_options=INLINED, strict=False)
+def _note(trace: Any, t: Any, arm: Any, reward: Any) -> Any:
+    if isinstance(trace, types.NoneType):
+        return lambda trace, t, arm, reward: None
+
+    def write(trace: Any, t: Any, arm: Any, reward: Any) -> None:
+        trace.arms[t] = arm
+        trace.rewards[t] = reward
+        trace.alarms[t] = trace.counter[0]
+
+    return write
+
+
+def prepare(value: Any) -> None:
+    """Register the classes of a policy or environment, wrappers' contents included, and say plainly what a class
+    lacks."""
+    if isinstance(value, tuple):
+        if hasattr(type(value), "_fields"):
+            register(type(value))
+        for item in value:
+            prepare(item)
+
+
+def explain(error: Exception, policy: Any, environment: Any) -> str:
+    """One sentence from a compiler's page: which line failed to compile, and why.
+
+    The page tells the story from the inside out, so the first place that is not in this package is the user's line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    files = [number for number, line in enumerate(lines) if _FILE.match(line)]
+    users = [number for number in files if user_code.is_own_file(os.path.abspath(str(_FILE.match(lines[number])[1])))]  # type: ignore[index]
+    at = (users or files or [len(lines)])[0]
+    starts = (
+        "No implementation",
+        "Unknown",
+        "Invalid",
+        "Cannot",
+        "Untyped",
+        "Undefined",
+        "Use of",
+        "NameError",
+        "No conversion",
+    )
+    causes = [
+        number for number, line in enumerate(lines[:at]) if line.startswith(starts) and "<function typed" not in line
+    ]
+    cause = lines[causes[-1]] if causes else next((line for line in lines if "Failed in" not in line), str(error))
+    if causes and causes[-1] + 1 < len(lines) and lines[causes[-1] + 1].startswith(">>>"):
+        cause += " " + lines[causes[-1] + 1].removeprefix(">>> ")
+    place = f"{type(policy).__name__} on {type(environment).__name__}"
+    if users:
+        match = _FILE.match(lines[at])
+        arrow = next((number for number in range(at, len(lines)) if set(lines[number]) == {"^"}), at + 1)
+        code = f": `{lines[arrow - 1]}`" if arrow > at + 1 else ""
+        place = f"{os.path.basename(match[1])}, line {match[2]}{code}" if match else place
+    else:
+        place = _line_of(re.search(r"name '(\w+)' is not defined", cause), policy, environment) or place
+    return (
+        f"{place} does not compile: {cause.rstrip('.:')}. Methods of a policy or world may use numbers, arrays, loops, "
+        "`math` and functions marked `compilable`; simulate(..., compiled=False) runs it interpreted meanwhile."
+    )
+
+
+def _line_of(missing: re.Match[str] | None, *tuples: Any) -> str:
+    """Where a name stands that does not exist: the one mistake for which the compiler tells no line."""
+    for cls in (type(value) for value in tuples if missing):
+        try:
+            lines, first = inspect.getsourcelines(cls)
+        except (OSError, TypeError):
+            continue
+        for number, line in enumerate(lines, first):
+            if missing and re.search(rf"\b{missing[1]}\b", line):
+                return f"{os.path.basename(inspect.getsourcefile(cls) or '')}, line {number}: `{line.strip()}`"
+    return ""
+
+
+_FILE = re.compile(r'File "([^"]+)", line (\d+)')

@@ -1,0 +1,1 @@
+"""Experiments as data: what to play, and what came out."""

@@ -1,0 +1,1 @@
+"""Many simulations as one job: cut into chunks, spread over workers, kept on disk, resumed."""

@@ -1,0 +1,208 @@
+"""Many simulations as one job: cut into chunks of a few seconds, spread over workers, kept as they finish, resumed
+where they stopped."""
+
+import pickle
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.lab.engine.simulate import LANES, simulate
+from driftbandit.lab.jobs import executors
+from driftbandit.lab.jobs.store import Chunk, Outcome, Store, fingerprint
+from driftbandit.lab.support.progress import Progress
+from driftbandit.text import user_code
+
+_WORK = 300_000_000  # rounds × arms in a chunk: between a fraction of a second and some seconds for most policies
+_BREAKS = 5  # how often in a row our own processes may die without finishing anything
+
+
+class Cell(NamedTuple):
+    """One policy in one world, all its runs."""
+
+    policy: Any
+    environment: Any
+    runs: int = 100
+    seed: int = 0
+    checkpoints: int = 200
+    drift: bool = False  # measure recovery, detection and the rest as well
+
+    def chunks(self) -> list[Chunk]:
+        """The cell's runs in pieces that take a few seconds each. The cut never depends on workers, so that results
+        can be found again, nor on the number of runs, so that more runs later reuse all whole pieces."""
+        size = max(1, _WORK // (self.environment.horizon * self.environment.n_arms))
+        size = size // LANES * LANES if size >= LANES else size
+        fixed = (self.checkpoints, self.drift)
+        return [
+            Chunk(self.policy, self.environment, min(size, self.runs - first), self.seed, first, *fixed)
+            for first in range(0, self.runs, size)
+        ]
+
+
+class Tally(NamedTuple):
+    """How a batch went: chunks found ready, chunks computed."""
+
+    reused: int
+    computed: int
+
+
+def compute(chunk: Chunk, stop: threading.Event | None = None) -> Outcome:
+    """Simulate one chunk in one thread: what every kind of worker does."""
+    if chunk.drift:
+        from driftbandit.lab.jobs import phases
+
+        return phases.measured(chunk, stop)
+    done = simulate(
+        chunk.policy,
+        chunk.environment,
+        chunk.runs,
+        chunk.seed,
+        first_run=chunk.first_run,
+        checkpoints=chunk.checkpoints,
+        workers=1,
+        progress=False,
+        stop=stop,
+    )
+    return Outcome(done.rounds, done.regret, done.seconds)
+
+
+def compute_packed(packed: bytes, luggage: user_code.Luggage) -> Outcome:
+    """`compute` in another process or on another machine, which is first given the user's own classes."""
+    user_code.unpack(luggage)
+    return compute(pickle.loads(packed))
+
+
+def _packed(chunk: Chunk) -> bytes:
+    # A class from the user's script or notebook has no module a worker could import; cloudpickle, which comes with
+    # Dask, sends the class itself.
+    if "__main__" in {type(chunk.policy).__module__, type(chunk.environment).__module__}:
+        try:
+            import cloudpickle
+        except ImportError:
+            cloudpickle = pickle
+        return bytes(cloudpickle.dumps(chunk))
+    return pickle.dumps(chunk)
+
+
+class Batch:
+    """Cells to be computed, with a store that remembers finished chunks.
+
+    >>> from driftbandit import DiscountedTS
+    >>> from driftbandit.environments import Smooth
+    >>> import tempfile
+    >>> cell = Cell(DiscountedTS(gamma=0.9), Smooth(n_arms=3, horizon=200), runs=4)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = Batch([cell], folder).run()
+    ...     again = Batch([cell], folder).run()
+    >>> first, again
+    (Tally(reused=0, computed=1), Tally(reused=1, computed=0))
+    """
+
+    def __init__(self, cells: Iterable[Cell], folder: Any) -> None:
+        self.cells = list(cells)
+        self.store = Store(folder)
+        self.plan: dict[str, Chunk] = {}  # each different piece of work once, however many cells share it
+        for cell in self.cells:
+            for chunk in cell.chunks():
+                self.plan.setdefault(fingerprint(chunk), chunk)
+
+    def missing(self) -> list[str]:
+        """The chunks still to be computed."""
+        ready = self.store.names()
+        return [name for name in self.plan if name not in ready]
+
+    def run(
+        self,
+        executor: Executor | str | int | None = None,
+        workers: int | None = None,
+        progress: bool | Callable[[float], None] = False,
+        label: str = "",
+    ) -> Tally:
+        """Compute what is missing: in threads, or wherever `executor` says (`driftbandit.lab.jobs.executors`).
+
+        Ctrl-C, or a kill, loses at most the chunks in flight."""
+        todo = self.missing()
+        if todo:
+            total = sum(weight(self.plan[name]) for name in todo)
+            with executors.opened(executor, workers) as crew, Progress(total, progress, label=label) as bar:
+                if crew.executor is None:
+                    self._in_threads(todo, crew.slots, bar)
+                else:
+                    self._elsewhere(todo, crew, bar)
+        return Tally(len(self.plan) - len(todo), len(todo))
+
+    def _in_threads(self, todo: list[str], count: int, bar: Progress) -> None:
+        stop = threading.Event()
+        with ThreadPoolExecutor(count) as pool:
+            try:
+                self._spread(todo, lambda chunk: pool.submit(compute, chunk, stop), 2 * count + 2, bar)
+            finally:
+                stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _elsewhere(self, todo: list[str], crew: executors.Crew, bar: Progress) -> None:
+        """In other processes. Should one of our own be killed, the pool is lost but not what it finished: we make
+        another and go on. A Dask or Ray cluster sees to this itself."""
+        executor, breaks = crew.executor, 0
+        while True:
+            assert executor is not None
+
+            def submit(chunk: Chunk, pool: Executor = executor) -> Future[Outcome]:
+                return pool.submit(compute_packed, _packed(chunk), user_code.luggage(chunk))
+
+            try:
+                self._spread(todo, submit, 2 * crew.slots + 2, bar)
+                return
+            except BrokenExecutor:
+                left = [name for name in todo if name not in self.store.names()]
+                breaks = 1 if len(left) < len(todo) else breaks + 1
+                if crew.renew is None or breaks > _BREAKS:
+                    raise
+                todo, executor = left, crew.renew()
+
+    def _spread(self, todo: list[str], submit: Callable[[Chunk], Future[Outcome]], limit: int, bar: Progress) -> None:
+        """Keep `limit` chunks under way, and each result as soon as it comes: the memory this takes does not grow with
+        the number of chunks."""
+        waiting: dict[Future[Outcome], str] = {}
+        names = iter(todo)
+        try:
+            while True:
+                while len(waiting) < limit and (name := next(names, None)) is not None:
+                    waiting[submit(self.plan[name])] = name
+                if not waiting:
+                    return
+                done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in done:
+                    name = waiting.pop(future)
+                    self.store.put(name, future.result())
+                    bar.add(weight(self.plan[name]))
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def result(self, cell: Cell) -> Outcome:
+        """A cell's result, its chunks put together in the order of runs; a damaged chunk is computed again."""
+        parts = []
+        for chunk in cell.chunks():
+            name = fingerprint(chunk)
+            outcome = self.store.get(name)
+            if outcome is None:
+                outcome = compute(chunk)
+                self.store.put(name, outcome)
+            parts.append(outcome)
+        if len(parts) == 1:
+            return parts[0]
+        drift = None
+        if cell.drift:
+            drift = {
+                key: np.concatenate([part.drift[key] for part in parts if part.drift]) for key in parts[0].drift or {}
+            }
+        regret = np.concatenate([part.regret for part in parts])
+        return Outcome(parts[0].rounds, regret, sum(part.seconds for part in parts), drift)
+
+
+def weight(chunk: Chunk) -> float:
+    """About how much work a chunk is, for the time left."""
+    return float(chunk.runs * chunk.environment.horizon * (5 + chunk.environment.n_arms))

@@ -1,0 +1,1 @@
+"""What the paper's text claims, made decidable and decided."""

@@ -1,0 +1,1 @@
+"""Statistics of simulated numbers: intervals, the choice of the best, drift metrics."""

@@ -1,0 +1,196 @@
+"""How the parameters of a policy or an environment are declared and checked.
+
+A policy is a `NamedTuple` of parameters with three plain methods. Being a tuple of numbers, it has a text (its `repr`),
+can be compared, stored and sent; its type is all the compiler needs to find the methods. `checked` adds what a bare
+`NamedTuple` lacks: every parameter is brought to its annotated type and tested against its domain when the policy is
+made."""
+
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+def described(**facts: Any) -> Callable[[type[T]], type[T]]:
+    """Class decorator: what a table says of a policy or world (`short`, `forgets`, `knows`, `cost`, `reference`), and
+    whether its methods also work on rows of lanes (`lockstep`). Facts about the class, not parameters: a `NamedTuple`
+    has no other place for them."""
+
+    def attach(cls: type[T]) -> type[T]:
+        for name, fact in facts.items():
+            setattr(cls, name, fact)
+        return cls
+
+    return attach
+
+
+class Domain(NamedTuple):
+    """The values a parameter may take, written as people write it: "(0, 1]", ">= 1", "any"."""
+
+    text: str
+    advice: str = ""
+
+    def holds(self, value: float) -> bool:
+        """Is the value finite and inside?"""
+        if math.isnan(value):
+            return False
+        text = self.text
+        if text == "any":
+            return math.isfinite(value)
+        if text[0] in "([":
+            low, high = (float(part) for part in text[1:-1].split(","))
+            above = value > low if text[0] == "(" else value >= low
+            below = value < high if text[-1] == ")" else value <= high
+            return above and below
+        sign, bound = text.split()
+        return math.isfinite(value) and (value > float(bound) if sign == ">" else value >= float(bound))
+
+
+def within(text: str, advice: str = "") -> Domain:
+    """A parameter's domain, for use in `Annotated[float, within("(0, 1]")]`."""
+    return Domain(text, advice)
+
+
+class Parameter(NamedTuple):
+    """One parameter of a policy or environment, as its class declares it."""
+
+    name: str
+    kind: type
+    domain: Domain | None
+    default: Any
+
+
+def parameters(cls: type) -> list[Parameter]:
+    """The parameters of a policy or environment class, in order."""
+    hints = get_type_hints(cls, include_extras=True)
+    defaults = getattr(cls, "_field_defaults", {})
+    out = []
+    for name in cls._fields:  # type: ignore[attr-defined]
+        hint, domain = hints[name], None
+        if get_origin(hint) is Annotated:
+            hint, *extras = get_args(hint)
+            domain = next((extra for extra in extras if isinstance(extra, Domain)), None)
+        out.append(Parameter(name, hint, domain, defaults.get(name)))
+    return out
+
+
+def checked(cls: type[T]) -> type[T]:
+    """Class decorator for policies and environments: coerce each parameter to its annotated type and refuse values
+    outside its domain.
+
+    Coercion matters beyond tidiness: `DiscountedTS(gamma=1)` would otherwise be another type to the compiler than
+    `gamma=1.0`, and be compiled again. A class may define `validate(self)` for conditions between parameters; it raises
+    ValueError."""
+    declared = parameters(cls)
+    make: Callable[..., Any] = cls.__new__
+
+    def __new__(klass: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            made = make(klass, *args, **kwargs)
+        except TypeError as error:
+            names = ", ".join(p.name for p in declared)
+            raise TypeError(f"{cls.__name__} takes the parameters ({names}): {str(error).split('() ')[-1]}.") from None
+        values = [_coerced(cls, p, value) for p, value in zip(declared, made, strict=True)]
+        made = tuple.__new__(klass, values)
+        validate = getattr(made, "validate", None)
+        if validate is not None:
+            validate()
+        return made
+
+    for name, value in list(vars(cls).items()):
+        if isinstance(value, classmethod) and "horizon" in inspect.signature(value.__func__).parameters:
+            setattr(cls, name, classmethod(_sized(value.__func__)))
+    cls.__new__ = __new__  # type: ignore[method-assign, assignment]
+    return cls
+
+
+def _sized(maker: Callable[..., Any]) -> Callable[..., Any]:
+    """A named constructor such as `tuned` that looks at horizon, phases and n_arms before any formula does."""
+    signature = inspect.signature(maker)
+
+    @functools.wraps(maker)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        name = f"{args[0].__name__}.{maker.__name__}"
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}{signature}: {error}.") from None
+        for size, least in (("horizon", 1), ("phases", 1), ("n_arms", 0)):
+            if size in given.arguments:
+                given.arguments[size] = _whole(name, size, given.arguments[size], least)
+        sizes = given.arguments
+        if sizes.get("phases", 1) > sizes["horizon"]:
+            raise ValueError(
+                f"{name} needs phases <= horizon; got {sizes['phases']} phases in {sizes['horizon']} rounds."
+            )
+        if sizes.get("n_arms") == 0 and signature.parameters["n_arms"].default is inspect.Parameter.empty:
+            raise ValueError(f"{name} needs n_arms >= 1, a whole number; got 0.")
+        try:
+            return maker(*given.args, **given.kwargs)
+        except ArithmeticError:
+            raise ValueError(
+                f"{name} has no value for these sizes; a longer horizon, or given parameters, will do."
+            ) from None
+
+    return wrapped
+
+
+def _whole(name: str, size: str, value: Any, least: int) -> int:
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value != int(value) or value < least:
+        raise ValueError(f"{name} needs {size} >= {least}, a whole number; got {value!r:.60}.")
+    return int(value)
+
+
+def _coerced(cls: type, parameter: Parameter, value: Any) -> Any:
+    """The value as its declared type, or a ValueError that names what is wrong, what is right and what to do."""
+    kind, name = parameter.kind, parameter.name
+    if kind not in (float, int, bool, str):
+        return value
+    domain = parameter.domain
+    if kind is str:
+        if not isinstance(value, str):
+            raise ValueError(f"{cls.__name__} needs {name} to be a text; got {value!r:.60}.")
+        return value
+    if kind is bool:
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+        raise ValueError(f"{cls.__name__} needs {name} to be True or False; got {value!r:.60}.")
+    right = "a number" if kind is float else "a whole number"
+    if domain is not None and domain.text != "any":
+        right = f"{name} {'in ' if domain.text[0] in '([' else ''}{domain.text}" + (
+            ", a whole number" if kind is int else ""
+        )
+    else:
+        right = f"{name} to be {right}"
+    advice = f" {domain.advice}" if domain is not None and domain.advice else ""
+    number = _as_number(kind, value)
+    if number is None or not (domain.holds(number) if domain is not None else number == number):
+        raise ValueError(f"{cls.__name__} needs {right}; got {value!r:.60}.{advice}")
+    return number
+
+
+def _as_number(kind: type, value: Any) -> Any:
+    """The value as a float or an int of 64 bits, which is what compiled code holds; None if it is no such number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        number = kind(value)
+    except (OverflowError, ValueError):  # too large for a float; infinite or NaN where an int is wanted
+        return None
+    if kind is int and (number != value or not -(2**63) <= number < 2**63):
+        return None
+    return number

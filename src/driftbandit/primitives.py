@@ -1,0 +1,157 @@
+"""Small pieces that policies share, each written once for interpreted and compiled use.
+
+A function marked `compilable` may be called from a policy's methods: interpreted it is itself, in the compiled loop
+Numba compiles the very same source (`lab.engine.numba_methods`). A few primitives (`where`, the bit casts) differ in
+how they are carried out on NumPy arrays, numbers and SIMD rows; those have a compiled counterpart there, held to this
+one by test."""
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+COMPILABLE: list[Callable[..., Any]] = []
+
+TIES = (1 << 39) + 1  # the slot of the number that breaks ties; policies' own slots are small numbers
+SHUFFLE = 100  # the first slot used to shuffle a list
+
+
+def compilable(function: F) -> F:
+    """Mark a plain function that policies and environments may call, so that the compiled loop can compile it too."""
+    COMPILABLE.append(function)
+    return function
+
+
+# ---- primitives with a compiled counterpart --------------------------------------------------------------------------
+
+
+def where(condition: Any, yes: Any, no: Any) -> Any:
+    """`yes if condition else no`, entry by entry when the condition is an array or a row of lanes. Both sides are
+    computed."""
+    return np.where(condition, yes, no) if isinstance(condition, np.ndarray) else (yes if condition else no)
+
+
+def as_float(x: Any) -> Any:
+    """The same bits read as float64."""
+    return x.view(np.float64)
+
+
+def as_int(x: Any) -> Any:
+    """The same bits read as int64."""
+    return x.view(np.int64)
+
+
+def as_uint(x: Any) -> Any:
+    """The same bits read as uint64."""
+    return x.view(np.uint64)
+
+
+def as_number(arm: Any) -> Any:
+    """An arm's number as a float, one a lane when the arm is a row of lanes."""
+    return arm * 1.0
+
+
+_SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
+_SQRT_HALF = float(_SQRT_HALF_BITS.view(np.float64))
+_S52 = np.int64(52)
+_MAGIC = np.int64(0x4338000000000000)  # adding it to a small integer gives the bits of 1.5 * 2**52 + that integer
+_MAGIC_FLOAT = 6755399441055744.0
+
+
+@compilable
+def exponent_and_rest_by_bits(x: Any) -> Any:
+    """`exponent_and_rest` of arrays, rows of lanes and, compiled, of numbers."""
+    raw = as_int(x)
+    k = (raw - _SQRT_HALF_BITS) >> _S52
+    return as_float(k + _MAGIC) - _MAGIC_FLOAT, as_float(raw - (k << _S52)) - 1.0
+
+
+def exponent_and_rest(x: Any) -> Any:
+    """k and f with x = 2**k (1 + f) and 1 + f between sqrt(1/2) and sqrt(2), for a positive normal number; exact. A
+    Python number is taken apart by Python: NumPy is slow with single numbers."""
+    if type(x) is not float:
+        return exponent_and_rest_by_bits(x)
+    rest, k = math.frexp(x)
+    return (float(k), rest - 1.0) if rest >= _SQRT_HALF else (k - 1.0, 2.0 * rest - 1.0)
+
+
+def stride(n: int) -> Any:
+    """n times the golden-ratio step of SplitMix64, modulo 2**64."""
+    return np.uint64((n * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF)
+
+
+def index(i: Any) -> Any:
+    """The same position, promised to be 0 or more.
+
+    Python counts a negative position from the end, so compiled code asks at every access whether it is one, unless it
+    can see that it is not. In a loop over `range(n)` it sees it; of a number read from an array, or counted up from
+    one, it must be told, in the function that uses it: told in a helper that returns it, it may forget."""
+    return i
+
+
+def argmax(values: Any) -> int:
+    """The first position of the largest value; for continuous samples, where ties have probability 0."""
+    items: list[float] = values if type(values) is list else list(values)
+    return items.index(max(items))
+
+
+def copy_state(target: Any, source: Any) -> None:
+    """Write every number of one state into another of the same shape; states within states too. How wrappers start a
+    policy anew."""
+    for into, from_ in zip(target, source, strict=True):
+        if isinstance(into, tuple):
+            copy_state(into, from_)
+        else:
+            for i in range(len(into)):
+                into[i] = from_[i]
+
+
+# ---- shared by interpreter and compiler ------------------------------------------------------------------------------
+
+
+def argmax_fair(values: Any, rng: Any) -> int:
+    """A position of the largest value, each of several equal ones with the same probability."""
+    best = values[0]
+    arm = 0
+    ties = 1
+    for i in range(1, len(values)):
+        if values[i] > best:
+            best = values[i]
+            arm = i
+            ties = 1
+        elif values[i] == best:
+            ties += 1
+    if ties == 1:
+        return arm
+    skip = int(rng.uniform(TIES) * ties)
+    for i in range(arm, len(values)):
+        if values[i] == best:
+            if skip == 0:
+                return i
+            skip -= 1
+    return arm
+
+
+def draw_from(probabilities: Any, u: float) -> int:
+    """The first position whose cumulative probability exceeds u, a uniform number; the last one if rounding leaves
+    none."""
+    total = 0.0
+    last = len(probabilities) - 1
+    for i in range(last):
+        total += probabilities[i]
+        if u < total:
+            return i
+    return last
+
+
+@compilable
+def shuffle(items: Any, count: int, rng: Any) -> None:
+    """Put the first `count` items in random order, in place."""
+    for j in range(count - 1, 0, -1):
+        k = int(rng.uniform(SHUFFLE + j) * (j + 1))
+        held = items[j]
+        items[j] = items[k]
+        items[k] = held

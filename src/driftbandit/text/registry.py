@@ -1,0 +1,110 @@
+"""What there is: policies, worlds, reward laws and experiments, by name.
+
+A class is found because it exists: put a policy with a `short` name into `driftbandit/policies` and every command knows
+it. Modules are imported when somebody first asks, so that a program which names its policy itself loads no other."""
+
+import difflib
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+
+class SpecError(ValueError):
+    """A text that names nothing we know, or is not written as a policy or world is; the message says what would be
+    right."""
+
+
+def policies() -> dict[str, type]:
+    """Every policy class by its name: the classes in `driftbandit.policies` that have a `short` name."""
+    return _classes("driftbandit.policies", "choose")
+
+
+def environments() -> dict[str, type]:
+    """Every world by its name: the classes in `driftbandit.environments` that have a `short` name."""
+    return _classes("driftbandit.environments", "realise")
+
+
+def laws() -> dict[str, type]:
+    """Every reward law by its name."""
+    module = importlib.import_module("driftbandit.environments.rewards")
+    found = (value for value in vars(module).values() if isinstance(value, type) and hasattr(value, "draw"))
+    return {cls.__name__: cls for cls in found}
+
+
+@cache
+def experiments() -> dict[str, Any]:
+    """Every experiment by its id: the `EXPERIMENT`, or all `EXPERIMENTS`, of the modules in `driftbandit.lab.paper`."""
+    found: dict[str, Any] = {}
+    for module in _modules("driftbandit.lab.paper.items"):
+        several = [module.EXPERIMENT] if hasattr(module, "EXPERIMENT") else []
+        for experiment in [*several, *getattr(module, "EXPERIMENTS", ())]:
+            found[experiment.id] = experiment
+    return found
+
+
+def _modules(package: str) -> Iterable[Any]:
+    """The modules of a package, imported, in alphabetical order; none if there is no such package."""
+    if importlib.util.find_spec(package) is None:
+        return
+    paths = importlib.import_module(package).__path__
+    for info in sorted(pkgutil.iter_modules(paths), key=lambda info: info.name):
+        if not info.name.startswith("_"):
+            yield importlib.import_module(f"{package}.{info.name}")
+
+
+@cache
+def _classes(package: str, verb: str) -> dict[str, type]:
+    found = {}
+    for module in _modules(package):
+        for name, value in vars(module).items():
+            if (
+                isinstance(value, type)
+                and value.__module__ == module.__name__
+                and "short" in vars(value)
+                and hasattr(value, verb)
+            ):
+                found[name] = value
+    return found
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """ "; did you mean X?" for the known name that looks most like this one, or nothing if none does."""
+    folded: dict[str, str] = {}
+    for other in known:
+        folded.setdefault(other.casefold(), other)
+    match = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    return f"; did you mean {folded[match[0]]}?" if match else ""
+
+
+def find(name: str, extra: Mapping[str, Any] | None = None) -> Any:
+    """The class behind a name: its own name in any case, its short name, or one of its `aliases`; `extra` holds the
+    user's own."""
+    if extra and name in extra:
+        return extra[name]
+    names = _names()
+    folded = name.casefold()
+    if folded in names:
+        return names[folded]
+    known = [getattr(cls, "short", cls.__name__) for cls in names.values() if isinstance(cls, type)]
+    full = [cls.__name__ for cls in names.values() if isinstance(cls, type)]
+    hint = nearest(name, [*known, *full, *(extra or ())])
+    raise SpecError(
+        f"There is no policy, environment or reward law named {name!r:.60}{hint or '.'} `driftbandit list` shows all."
+    )
+
+
+@cache
+def _names() -> dict[str, Any]:
+    """All names in lower case. An alias maps to (class, parameters): `aliases = {"dots": {"optimistic": True}}` in the
+    class."""
+    names: dict[str, Any] = {}
+    for cls in [*policies().values(), *environments().values(), *laws().values()]:
+        names[cls.__name__.casefold()] = cls
+        if hasattr(cls, "short"):
+            names[cls.short.casefold()] = cls
+        for alias, values in getattr(cls, "aliases", {}).items():
+            names[alias.casefold()] = (cls, values)
+    return names
