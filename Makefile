@@ -16,7 +16,7 @@ READY := .venv/.ready
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help test reproduce quick bench format lock clean rebuild
+.PHONY: help test reproduce quick bench coverage demo format lock clean rebuild
 .DELETE_ON_ERROR:
 
 help:
@@ -26,7 +26,9 @@ help:
 	@echo '  make reproduce   the experiments of the paper, with figures, into build/paper'
 	@echo '  make quick       the same in short: fewer runs, to see that everything works'
 	@echo '  make bench       speed on this machine, beside plain NumPy, C and other libraries'
-	@echo '  make format      put the code into the house format, and mend what lint can mend'
+	@echo '  make demo        a service fed by worlds that drift, with a page to watch it'
+	@echo '  make coverage    which lines of interpreted code the tests reach, into build/coverage/index.html'
+	@echo '  make format      put the code into the house format, mend what lint can, list the policies'
 	@echo '  make lock        choose new versions for $(LOCK)'
 	@echo '  make clean       remove .venv, build and every cache'
 	@echo
@@ -40,7 +42,7 @@ test: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	$(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
+	$(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
 
 reproduce: $(READY)
 	$(RUN) -m driftbandit reproduce --out build/paper $(ARGS)
@@ -49,9 +51,19 @@ quick: $(READY)
 	$(RUN) -m driftbandit reproduce --quick --out build/quick $(ARGS)
 
 bench: $(READY)
-	$(RUN) -m driftbandit bench $(ARGS)
+	$(RUN) -m benchmarks.speed $(ARGS)
+
+# Compiled code is invisible to coverage, so this plays everything interpreted that can be.
+coverage: $(READY)
+	$(RUN) -m coverage run --source src/driftbandit -m pytest -q -p no:xdist -m 'not slow' $(ARGS)
+	$(RUN) -m coverage html -d build/coverage
+	$(RUN) -m coverage report --skip-covered | tail -40
+
+demo: $(READY)
+	$(RUN) -m driftbandit demo $(ARGS)
 
 format: $(READY)
+	$(RUN) tools/exports.py
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 

@@ -18,8 +18,9 @@ import numpy as np
 
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt
-from driftbandit.lab.jobs.batch import Batch, Cell, compute
-from driftbandit.lab.jobs.store import Outcome
+from driftbandit.lab.engine.simulate import Simulation
+from driftbandit.lab.jobs.batch import Batch, compute
+from driftbandit.lab.jobs.work import Cell
 
 
 def megabytes():
@@ -37,7 +38,7 @@ def planning():
         batch = Batch(cells, folder)
         todo = len(batch.missing())
         print(f"planned {len(cells)} cells ({todo} chunks) in {time.perf_counter() - started:.2f} s")
-        done = Outcome(np.arange(50, 1001, 50), np.ones((20, 20)), 0.0)
+        done = Simulation(np.arange(50, 1001, 50), np.ones((20, 20)), 0.0)
         for name in batch.plan:
             batch.store.put(name, done)
         before = megabytes()

@@ -4,8 +4,8 @@
 
 or `driftbandit compare examples/how_fast_to_forget.py`, which also draws it."""
 
+from driftbandit.lab import compare
 from driftbandit.lab.experiments import sweep
-from driftbandit.lab.experiments.comparison import run
 from driftbandit.lab.experiments.study import Study, Variants
 
 STUDY = Study(
@@ -18,7 +18,7 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":  # executors with processes load this file again: without this line they would start over
-    done = run(STUDY, "how_fast_to_forget-results")
+    done = compare(STUDY, "how_fast_to_forget-results")
     for grid in sweep.grids(done):
         for best in sweep.best_by_world(done, grid):
             print(

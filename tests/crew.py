@@ -10,7 +10,8 @@ from pathlib import Path
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt, Smooth
 from driftbandit.lab.jobs import batch as module
-from driftbandit.lab.jobs.batch import Batch, Cell
+from driftbandit.lab.jobs.batch import Batch
+from driftbandit.lab.jobs.work import Cell
 
 
 def cells(count=24, horizon=2000):
@@ -38,9 +39,9 @@ def slowed(pause):
     """Make every chunk take a while, so that at any moment some are finished and some under way."""
     compute = module.compute
 
-    def slow(chunk, stop=None):
+    def slow(*given):
         time.sleep(pause)
-        return compute(chunk, stop)
+        return compute(*given)
 
     module.compute = slow
 

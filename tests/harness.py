@@ -8,6 +8,7 @@ import numpy as np
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
+from driftbandit.primitives import teach
 from driftbandit.state import to_lists
 from naive import TWINS
 
@@ -56,7 +57,7 @@ def play(policy: Any, n_arms: int, rounds: int, reward: Reward, seed: int) -> li
     state, stream, arms = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY)), []
     for t in range(rounds):
         arm = policy.choose(state, t, stream.at(t))
-        policy.learn(state, t, arm, reward(t, arm))
+        teach(policy, state, t, arm, reward(t, arm), stream.at(t))
         arms.append(arm)
     return arms
 
@@ -92,9 +93,9 @@ def assert_odd_parameters_follow_the_twin(policy: Any, rounds: int, kind: str) -
 
 def taught(policy: Any, steps: Any, n_arms: int = 4) -> Any:
     """The state of a policy after these (arm, reward) pairs."""
-    state = to_lists(policy.init(n_arms))
+    state, stream = to_lists(policy.init(n_arms)), Stream(1)
     for t, (arm, reward) in enumerate(steps):
-        policy.learn(state, t, arm, reward)
+        teach(policy, state, t, arm, reward, stream.at(t))
     return state
 
 
@@ -103,3 +104,9 @@ def assert_compiled_as_interpreted(policy: Any) -> None:
     world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
     compiled, plain = (simulate(policy, world, runs=1, trajectories=True, compiled=flag) for flag in (True, False))
     assert (compiled.arms == plain.arms).all()
+
+
+def new_debts(policy: Any, state: Any, rng: Any) -> set[int]:
+    """The bad arms that ADSWITCH begins to sample in a round with these draws."""
+    rate = policy.sampling_rate(state)
+    return {i for i, good in enumerate(state.good) if not good and policy.new_debt(state, i, rate, rng) > 0}

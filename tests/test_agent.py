@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftbandit import Agent, DiscountedTS
+from driftbandit.agent.snapshots import FORMAT
 from driftbandit.beliefs import BetaBelief, NormalBelief, beta_cdf, chance_of_largest
 from driftbandit.environments import Abrupt, from_means
 from driftbandit.lab.engine.simulate import simulate
@@ -88,6 +89,7 @@ class Stubborn(NamedTuple):
         state.wins[arm] += reward
 
 
+ALONE: dict[str, Any] = {"first": False, "floor": 0.0}  # the policy and nothing else
 OWN = {"Coins": Coins, "Lottery": Lottery}
 POLICIES = [DiscountedTS(gamma=0.9, tau_max=0.3), Coins(), Lottery()]
 
@@ -111,7 +113,7 @@ def memory(agent: Agent) -> tuple:
 
 
 def test_arms_may_be_any_hashable_names_or_a_number():
-    names = ["red", 3, ("a", 1), None, 2.5, frozenset([1]), b"x"]
+    names = ["red", 3, ("a", 1), None, 2.5, "x" * 1000]
     agent = Agent(DiscountedTS(), arms=names, seed=0)
     assert agent.arms == names
     assert set(played(agent, 200)) <= set(names)
@@ -159,7 +161,7 @@ def test_drawn_arms_are_renormalised_among_the_available():
 
 
 def test_a_policy_that_insists_on_an_arm_that_is_not_available_is_overruled_evenly():
-    agent = Agent(Stubborn(), arms=3, seed=3)
+    agent = Agent(Stubborn(), arms=3, seed=3, **ALONE)
     assert agent.choose() == 0
     n = 900
     ones = sum(agent.choose(available=[1, 2]) == 1 for _ in range(n))
@@ -167,7 +169,7 @@ def test_a_policy_that_insists_on_an_arm_that_is_not_available_is_overruled_even
 
 
 def test_a_removed_arm_is_never_chosen_and_knows_no_rewards():
-    agent = Agent(DiscountedTS(), arms=["a", "b", "c"], seed=4)
+    agent = Agent(DiscountedTS(), arms=["a", "b", "c"], seed=4, late="refuse")
     played(agent, 30)
     agent.remove_arm("b")
     assert agent.arms == ["a", "c"]
@@ -177,8 +179,6 @@ def test_a_removed_arm_is_never_chosen_and_knows_no_rewards():
         with pytest.raises(ValueError, match=r"^Arm 'b' was removed; the arms are \['a', 'c'\]\.$"):
             act()
         assert memory(agent) == before
-    with pytest.raises(ValueError, match="was removed and its name stays taken"):
-        agent.add_arm("b")
 
 
 def test_the_last_arm_cannot_be_removed():
@@ -285,7 +285,7 @@ def test_asking_for_chances_changes_nothing(policy):
 
 
 def test_a_sampled_chance_of_zero_is_not_called_exact():
-    agent = Agent(Coins(), arms=2, seed=9)
+    agent = Agent(Coins(), arms=2, seed=9, **ALONE)
     for _ in range(40):
         agent.choose()
         agent.learn(0, 1.0)
@@ -331,7 +331,7 @@ def test_evidence_halves_each_round_when_gamma_is_one_half():
 def test_an_agent_fed_the_simulators_rewards_chooses_the_simulators_arms(policy):
     world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
     result = simulate(policy, world, runs=1, seed=11, pulls=True, trajectories=True)
-    agent = Agent(policy, arms=4, seed=11)
+    agent = Agent(policy, arms=4, seed=11, **ALONE)
     for arm, reward in zip(result.arms[0], result.rewards[0], strict=True):
         assert agent.choose() == arm
         agent.learn(int(arm), reward)
@@ -462,18 +462,11 @@ def test_a_restored_agent_continues_exactly_as_the_original(policy, after):
 def test_a_snapshot_is_plain_json_with_a_version_and_stays_as_it_is_read_by_others():
     agent = Agent(DiscountedTS(gamma=0.9), arms=["a", "b"], seed=1)
     data = json.loads(agent.snapshot(), parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
-    assert data["format"] == 2
+    assert data["format"] == 3
     assert data["policy"] == repr(DiscountedTS(gamma=0.9))
     assert data["state"]["pulls"] == [0.0, 0.0]
     assert json.loads(json.dumps(data)) == data
     assert Agent.restore(json.dumps(data, indent=2)).choose() == agent.choose()
-
-
-def test_arms_that_json_cannot_hold_are_refused_when_the_snapshot_is_taken():
-    agent = Agent(DiscountedTS(), arms=["a", frozenset([1])], seed=1)
-    with pytest.raises(ValueError, match="cannot be written as JSON"):
-        agent.snapshot()
-    assert agent.choose() in agent.arms
 
 
 def test_every_truncated_snapshot_is_refused():
@@ -490,6 +483,7 @@ def damaged(change) -> str:
     agent = Agent(DiscountedTS(), arms=["a", "b"], seed=1)
     played(agent, 5)
     data = json.loads(agent.snapshot())
+    del data["check"]  # or it would notice first
     change(data)
     return json.dumps(data)
 
@@ -500,9 +494,9 @@ def damaged(change) -> str:
         *(
             lambda data, name=name: data.pop(name)
             for name in json.loads(damaged(lambda data: None))
-            if name not in ("driftbandit", "check")  # told for the record; a snapshot mended by hand has no checksum
+            if name != "driftbandit"  # told for the record
         ),
-        lambda data: data.update(format=3),
+        lambda data: data.update(format=4),
         lambda data: data.update(format="1"),
         lambda data: data.update(format=True),
         lambda data: data.update(policy="Nonsense()"),
@@ -553,16 +547,16 @@ def test_a_damaged_snapshot_is_refused_in_one_sentence(change):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "3", "null", '"format"', '{"format": 2}', "[" * 100_000, "\x00", None, b"\xff"]
+    "text", ["", "{", "[]", "3", "null", '"format"', f'{{"format": {FORMAT}}}', "[" * 100_000, "\x00", None, b"\xff"]
 )
 def test_what_is_no_snapshot_is_refused(text):
     with pytest.raises(ValueError, match=r"^This (snapshot|is no snapshot)"):
         Agent.restore(text)
 
 
-@pytest.mark.parametrize(("other", "advice"), [(3, "Update driftbandit"), (1, "Read it with the version that made it")])
+@pytest.mark.parametrize(("other", "advice"), [(4, "Update driftbandit"), (1, "Read it with the version that made it")])
 def test_a_snapshot_of_another_format_is_refused_with_what_to_do(other, advice):
-    with pytest.raises(ValueError, match=f"has format {other}; this version reads format 2\\. {advice}"):
+    with pytest.raises(ValueError, match=f"has format {other}; this version reads formats 2 and 3\\. {advice}"):
         Agent.restore(damaged(lambda data: data.update(format=other)))
 
 

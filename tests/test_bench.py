@@ -9,16 +9,28 @@ import shutil
 import numpy as np
 import pytest
 
-from driftbandit import cli
+from benchmarks.speed import (
+    clock,
+    figure,
+    goals,
+    machine,
+    numpy_loops,
+    peers,
+    process,
+    reference,
+    report,
+    scaling,
+    workload,
+)
+from benchmarks.speed.__main__ import main as bench
 from driftbandit.draws import POLICY, WORLD, Stream, stream_key
-from driftbandit.lab.bench import clock, figure, goals, machine, peers, process, reference, report, scaling, workload
 from driftbandit.lab.engine.simulate import simulate
+from driftbandit.primitives import teach
 from driftbandit.state import to_lists
 from driftbandit.text.registry import policies
 
-LOOPS = reference.numpy_loops()
-needs_loops = pytest.mark.skipif(LOOPS is None, reason="an installed package brings no reference loops")
-STANDING = sorted(LOOPS.LOOPS) if LOOPS is not None else []
+LOOPS = numpy_loops
+STANDING = sorted(LOOPS.LOOPS)
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +64,11 @@ def lively(name, horizon, n_arms):
     return workload.tuned(name, horizon, n_arms)._replace(**LIVELY.get(name, {}))
 
 
-@needs_loops
 def test_every_plain_numpy_loop_stands_for_a_policy():
     # Not the other way round: a policy is one file and its test, and without a loop the table has a dash.
     assert set(STANDING) <= set(workload.names(workload.FULL))
 
 
-@needs_loops
 @pytest.mark.parametrize("name", STANDING)
 def test_a_plain_numpy_loop_has_the_regret_of_the_policy_it_stands_for(name):
     # The same worlds for both, 12 of them, or 16 for those that the next test leaves out. A difference of means beyond
@@ -73,7 +83,6 @@ def test_a_plain_numpy_loop_has_the_regret_of_the_policy_it_stands_for(name):
     assert abs(plain.mean() - ours.mean()) < 5 * error + 1e-6
 
 
-@needs_loops
 @pytest.mark.parametrize("name", sorted(set(STANDING) - set(PLANNING)))
 def test_a_plain_numpy_loop_that_looks_over_the_shoulder_of_its_policy_would_choose_by_the_same_law(name):
     # The loop is asked in every round, then told what the policy played and got. Both choose by the same law given the
@@ -95,14 +104,13 @@ def test_a_plain_numpy_loop_that_looks_over_the_shoulder_of_its_policy_would_cho
         arm, other, means = ours.choose(state, t, stream.at(t)), plain.choose(t), table[world.phase(t)]
         bets[t] = means[other] - means[arm], lately[other] - lately[arm]
         reward = float(luck[t] < means[arm])
-        ours.learn(state, t, arm, reward)
+        teach(ours, state, t, arm, reward, stream.at(t))
         plain.learn(t, arm, reward)
         lately *= 0.95
         lately[arm] += 1.0
     assert (np.abs(bets.sum(axis=0)) <= 5 * np.sqrt((bets**2).sum(axis=0))).all()
 
 
-@needs_loops
 def test_a_plain_numpy_loop_stops_at_the_limit_of_rounds_or_of_time():
     policy, table = workload.tuned("ts", 1000, 4), workload.tables(4, 1000, 1)[0]
     assert LOOPS.play("ts", policy, table, 1000, 0).rounds == 1000
@@ -110,7 +118,7 @@ def test_a_plain_numpy_loop_stops_at_the_limit_of_rounds_or_of_time():
     assert LOOPS.play("ts", policy, table, 1000, 0, seconds=-1.0) == (0.0, 0)  # the time was over before it began
 
 
-@pytest.mark.skipif(LOOPS is None or shutil.which("cc") is None, reason="needs the C source and a compiler")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_c_loops_have_the_regret_of_ds_ts():
     # 64 runs of lockstep and 8 single ones on worlds that ours plays too; within 5 standard errors of independent runs.
     rows = reference.c_rows(workload.TINY._replace(horizon=2000, arms=(4,)))
@@ -236,12 +244,9 @@ def test_a_library_that_cannot_be_installed_is_listed_with_the_reason(data, tmp_
     )
     rows = peers.rows(workload.TINY, peers.install(tmp_path, lambda text: None), lambda text: None)
     table = next(table for table in report.tables({**data, "peers": rows}) if table.title == "Other libraries")
-    if LOOPS is None:
-        assert "installed package" in table.rows[-1][-1]
-    else:
-        assert table.rows[-1][0] == "river"
-        assert table.rows[-1][-1] == "pip: No matching distribution"
-        assert [row[1] for row in table.rows[:-1]] == ["ds-ts", "dts", "ts"]
+    assert table.rows[-1][0] == "river"
+    assert table.rows[-1][-1] == "pip: No matching distribution"
+    assert [row[1] for row in table.rows[:-1]] == ["ds-ts", "dts", "ts"]
 
 
 def test_a_library_that_cannot_be_had_does_not_keep_out_the_others(tmp_path, monkeypatch):
@@ -294,8 +299,8 @@ def test_the_machine_is_described_in_one_line():
 
 def test_the_command_writes_json_table_and_figure(capsys, monkeypatch, tmp_path, data):
     places = []
-    monkeypatch.setattr("driftbandit.lab.bench.report.measure", lambda scale, place, say: places.append(place) or data)
-    assert cli.main(["bench", "--quick", "--out", str(tmp_path / "speed")]) == 0
+    monkeypatch.setattr("benchmarks.speed.report.measure", lambda scale, place, say: places.append(place) or data)
+    bench(["--quick", "--out", str(tmp_path / "speed")])
     assert {path.name for path in (tmp_path / "speed").iterdir()} == {
         "speed.json",
         "table.md",
@@ -303,6 +308,6 @@ def test_the_command_writes_json_table_and_figure(capsys, monkeypatch, tmp_path,
         "speed.png",
     }
     assert "Every policy" in capsys.readouterr().out
-    assert cli.main(["bench", "--out", str(tmp_path / "speed")]) == 0
-    assert cli.main(["bench", "--no-peers", "--out", str(tmp_path / "speed")]) == 0
+    bench(["--out", str(tmp_path / "speed")])
+    bench(["--no-peers", "--out", str(tmp_path / "speed")])
     assert [place is None for place in places] == [True, False, True]  # other libraries by default, but not in haste

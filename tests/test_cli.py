@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from driftbandit import cli, commands
-from driftbandit.lab.experiments.experiment import Experiment
+from driftbandit.lab import Study, Variants
 from driftbandit.lab.experiments.result import Result
 from driftbandit.text import parse
 
@@ -67,7 +67,8 @@ def test_without_a_command_the_help_shows_all_of_them(capsys):
 def test_list_has_a_line_for_everything_discovered(capsys):
     assert cli.main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    for name in [*parse.policies(), *parse.environments(), *parse.laws()]:
+    shorts = [cls.short for cls in parse.policies().values()]
+    for name in [*shorts, *parse.environments(), *parse.laws()]:
         assert sum(line.startswith(f"{name} ") for line in lines) == 1
 
 
@@ -104,7 +105,9 @@ def test_run_gives_the_same_numbers_for_any_number_of_workers(tmp_path):
 
 
 def test_an_experiment_is_run_by_its_id(capsys, monkeypatch):
-    known = {"tiny": Experiment("tiny", "A tiny one", "that it runs", WORLD, {"mine": "ds-ts"}, runs=50)}
+    known = {
+        "tiny": Study([Variants("ds-ts", "mine")], [WORLD], 50, title="A tiny one", id="tiny", shows="that it runs")
+    }
     monkeypatch.setattr(parse, "experiments", lambda: known)
     assert cli.main(["run", "tiny", "--runs", "2"]) == 0
     assert "2 runs, seed 0" in capsys.readouterr().out
@@ -140,7 +143,7 @@ def test_what_a_formula_warns_of_is_a_note_of_one_line(capsys):
         (["run", "ds-ts(gamma=7)"], "(0, 1]"),
         (["run", "ds-ts", "ds-ts"], "given twice"),
         (["run", "smooth"], "A policy is wanted"),
-        (["run", "ds-ts", "--runs", "0"], "1 or more; got '0'"),
+        (["run", "ds-ts", "--runs", "0"], "from 1 to 1_000_000_000; got '0'"),
         (["run", "ds-ts", "--runs", "many"], "got 'many'"),
         (["run", "ds-ts", "--seed", "-1"], "0 or more"),
         (["run", "ds-ts", "--worker", "2"], "did you mean --workers"),
@@ -160,7 +163,7 @@ def test_wrong_words_get_one_sentence_with_what_is_right(capsys, tmp_path, monke
 def test_an_output_folder_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(
-        "driftbandit.lab.experiments.experiment.run", lambda *_, **__: pytest.fail("the work was begun")
+        "driftbandit.lab.experiments.comparison.compare", lambda *_, **__: pytest.fail("the work was begun")
     )
     for option, name in (("--out", "x.parquet"), ("--plot", "x.svg")):
         assert "Cannot write in the folder" in refused(capsys, *PLAY, option, str(tmp_path / "file" / name))
@@ -176,7 +179,7 @@ def test_a_missing_package_found_out_late_is_said_in_the_same_way(capsys, monkey
     def fail(*_, **__):
         raise ModuleNotFoundError("No module named 'numba'", name="numba.core")
 
-    monkeypatch.setattr("driftbandit.lab.experiments.experiment.run", fail)
+    monkeypatch.setattr("driftbandit.lab.experiments.comparison.compare", fail)
     assert "pip install 'driftbandit[lab]'" in refused(capsys, *PLAY)
 
 
@@ -184,7 +187,7 @@ def test_ctrl_c_ends_with_130_and_one_line(capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftbandit.lab.experiments.experiment.run", interrupted)
+    monkeypatch.setattr("driftbandit.lab.experiments.comparison.compare", interrupted)
     assert cli.main(PLAY) == 130
     assert capsys.readouterr().err == "driftbandit: interrupted.\n"
 

@@ -24,6 +24,7 @@ from driftbandit.environments import (
     from_means,
     phased,
 )
+from driftbandit.policies import DriftTS, Uniform
 
 
 def rows(world, stride: int = 1) -> np.ndarray:
@@ -375,3 +376,20 @@ def test_the_authors_finite_world_is_drawn_phase_by_phase_from_their_legacy_gene
     for phase in range(2):
         amounts, weights = legacy.uniform(0, 1, (3, 2, 5))[:, 0], legacy.uniform(1, 10, 5)
         np.testing.assert_allclose(world.means(20 * phase, 20 * phase + 1)[0], amounts @ weights / weights.sum())
+
+
+def test_laws_without_parameters_are_told_apart_whoever_asked_first():
+    """Empty tuples are equal to Python, and worlds are remembered by what they are made of."""
+    for law in (Bernoulli(), Constant(), Bernoulli()):
+        for world in (Abrupt(3, 100, 2, law=law), AbruptGap(3, 100, 2, law=law), AbruptLimited(3, 100, 2, law=law)):
+            assert type(world.realise(5).law) is type(law)
+    assert Bernoulli() != Constant()
+    assert len({Bernoulli(), Constant()}) == 2
+    assert Abrupt(3, 100, 2) != Abrupt(3, 100, 2, law=Constant())
+    assert Abrupt(3, 100, 2) == Abrupt(3, 100, 2, law=Bernoulli())
+
+
+def test_policies_without_parameters_are_told_apart():
+    assert DriftTS() != Uniform()
+    assert DriftTS() == DriftTS()
+    assert len({DriftTS(), Uniform()}) == 2

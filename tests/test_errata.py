@@ -25,6 +25,7 @@ from driftbandit.policies.kl_ucb import DiscountedKLUCB
 from driftbandit.policies.m_ucb import MonitoredUCB
 from driftbandit.policies.ucb import UCB1, DiscountedUCB, SlidingUCB
 from driftbandit.policies.unimodal import SlidingOSUB
+from driftbandit.primitives import teach
 from driftbandit.state import to_lists
 from driftbandit.text.registry import policies
 from naive.plays import PARAMETERS
@@ -42,7 +43,7 @@ def fed(policy: Any, steps: Any, n_arms: int = 2) -> Any:
     """The state after these (arm, reward) pairs."""
     state = to_lists(policy.init(n_arms))
     for t, (arm, reward) in enumerate(steps):
-        policy.learn(state, t, arm, reward)
+        teach(policy, state, t, arm, reward, Stream(1).at(t))
     return state
 
 
@@ -124,7 +125,7 @@ def test_exp3s_divides_by_the_probability_it_has_just_drawn_from():
     assert state.chances == pytest.approx([p, 1.0 - p])
     assert policy.choose(state, 1, Always(0.53)) == 0
     before = state.weights[0] / state.weights[1]
-    policy.learn(state, 1, 0, 1.0)
+    teach(policy, state, 1, 0, 1.0, Stream(1).at(1))
     assert state.weights[0] / state.weights[1] == pytest.approx(before * math.exp(0.5 / (2.0 * p)))
 
 
@@ -137,7 +138,7 @@ def test_a_million_rewards_at_the_theorys_value_overflow_nothing(policy):
     luck = np.random.default_rng(1).random(1_000_000).tolist()
     for t in range(999_999):
         arm = 0 if luck[t] < state.chances[0] else 1
-        policy.learn(state, t, arm, 1.0 - arm)
+        teach(policy, state, t, arm, 1.0 - arm, Stream(1).at(t))
         if t % 1000 == 0:
             assert math.fsum(state.chances) == pytest.approx(1.0, abs=1e-12)
             assert min(state.chances) >= policy.explore / 2 * (1 - 1e-12)
@@ -177,7 +178,7 @@ def test_sw_osub_goes_on_comparing_under_a_lasting_leader():
     state, late = to_lists(policy.init(3)), []
     for t in range(900):
         arm = policy.choose(state, t, stream.at(t))
-        policy.learn(state, t, arm, float(arm == 1))
+        teach(policy, state, t, arm, float(arm == 1), stream.at(t))
         late.append(arm)
     assert set(late[300:]) == {0, 1, 2}
     assert late[300:].count(1) > 540  # nine tenths of 600
@@ -262,8 +263,8 @@ def test_adswitch_owes_samples_for_every_size_down_to_a_sixteenth_of_the_gap():
     policy = AdSwitch(horizon=100)
     state = to_lists(policy.init(2))
     state.good[0], state.gap[0] = 0, 1.0
-    policy.choose(state, 0, Always(0.0))
-    assert state.planned == [int(2**9 * math.log(100)), 0]  # size 1/16 needs 2**(2 * 4 + 1) ln T pulls
+    policy.learn(state, 0, 1, 0.5, Always(0.0))
+    assert state.debt == [int(2**9 * math.log(100)), 0]  # size 1/16 needs 2**(2 * 4 + 1) ln T pulls
 
 
 def test_a_new_episode_of_adswitch_owes_nothing():
@@ -271,7 +272,7 @@ def test_a_new_episode_of_adswitch_owes_nothing():
     state = to_lists(policy.init(2))
     state.good[0], state.gap[0], state.debt[0] = 0, 1.0, 60
     for t in range(80):
-        policy.learn(state, t, 1, float(t >= 40))
+        teach(policy, state, t, 1, float(t >= 40), Always(1.0))
     assert (state.alarms, state.good, state.debt) == ([1], [1, 1], [0, 0])
 
 
@@ -295,4 +296,4 @@ def test_every_preset_of_every_policy_plays(preset):
             for t in range(30):
                 arm = policy.choose(state, t, stream.at(t))
                 assert 0 <= arm < 4
-                policy.learn(state, t, arm, float(t % 2))
+                teach(policy, state, t, arm, float(t % 2), stream.at(t))

@@ -10,8 +10,8 @@ from driftbandit.lab.experiments.study_file import load
 
 pytest.importorskip("pyarrow")
 EXAMPLES = Path(__file__).parents[1] / "examples"
-STUDIES = [path for path in sorted(EXAMPLES.iterdir()) if path.suffix == ".toml" or "STUDY" in path.read_text("utf-8")]
-STUDIES = [path for path in STUDIES if path.suffix in (".toml", ".py")]
+FILES = [path for path in sorted(EXAMPLES.iterdir()) if path.suffix in (".toml", ".py")]
+STUDIES = [path for path in FILES if path.suffix == ".toml" or "STUDY" in path.read_text("utf-8")]
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.name)

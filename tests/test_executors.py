@@ -85,13 +85,13 @@ def test_the_hash_is_the_same_from_a_local_ray(tmp_path, expected):
 @pytest.mark.slow
 def test_a_users_own_policy_reaches_workers_that_do_not_have_its_file(tmp_path, monkeypatch):
     """Spawned processes are sent the text of the file, which is gone before they start."""
-    from driftbandit.lab.jobs.batch import Cell
-    from driftbandit.text import parse
+    from driftbandit.lab.jobs.work import Cell
+    from driftbandit.text import load
     from test_own import GREEDY
 
     (tmp_path / "mine.py").write_text(GREEDY)
     monkeypatch.chdir(tmp_path)
-    cells = [Cell(parse.parse_policy("mine.py:Greedy"), crew.cells(1)[0].environment, 4, seed) for seed in range(3)]
+    cells = [Cell(load.load_policy("mine.py:Greedy"), crew.cells(1)[0].environment, 4, seed) for seed in range(3)]
     (tmp_path / "mine.py").unlink()
     batches = [Batch(cells, tmp_path / str(executor)) for executor in ("threads", 2)]
     for batch, executor in zip(batches, ("threads", 2), strict=True):

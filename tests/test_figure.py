@@ -8,7 +8,7 @@ import pytest
 from driftbandit.lab.experiments.result import Result
 
 pytest.importorskip("matplotlib")
-from driftbandit.lab.plots import regret
+from driftbandit.lab.plots import regret, style
 
 
 def result(labels, runs=5, name="hand"):
@@ -32,9 +32,9 @@ def test_an_svg_is_well_formed_and_carries_no_date(tmp_path):
 
 
 def test_no_two_of_a_hundred_policies_look_alike_even_without_colour():
-    looks = [regret.look(number) for number in range(45)]
+    looks = [style.look(number) for number in range(45)]
     assert len({(str(one["linestyle"]), one["marker"]) for one in looks}) == 45
-    assert len({tuple(map(str, regret.look(number).values())) for number in range(100)}) == 100
+    assert len({tuple(map(str, style.look(number).values())) for number in range(100)}) == 100
 
 
 def test_axes_are_labelled_and_begin_at_zero():
@@ -93,7 +93,7 @@ def test_curves_of_several_results_keep_apart():
 
 
 def test_thousands_are_set_apart_by_thin_spaces():
-    assert [regret._thousands(value) for value in (100_000, 2.5, -1000)] == ["100\u2009000", "2.5", "\u22121\u2009000"]
+    assert [style.thousands(value) for value in (100_000, 2.5, -1000)] == ["100\u2009000", "2.5", "\u22121\u2009000"]
 
 
 def test_an_ending_we_cannot_draw_is_refused(tmp_path):

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import driftbandit
@@ -55,20 +54,6 @@ print([name for name in {HEAVY!r} if name in sys.modules])
     assert done.stdout == "[]\n"
 
 
-def test_importing_takes_a_fraction_of_a_second():
-    # The promise is 0.3 s. Measured as the extra time over importing NumPy, the best of five, so that a busy machine
-    # does not fail it.
-    def seconds(code: str) -> float:
-        best = 9.0
-        for _ in range(5):
-            started = time.perf_counter()
-            assert python(code).returncode == 0
-            best = min(best, time.perf_counter() - started)
-        return best
-
-    assert seconds("import driftbandit") - seconds("import numpy") < 0.2
-
-
 def test_the_base_install_plays_simulates_interpreted_and_says_what_is_missing():
     code = (
         WITHOUT_EXTRAS
@@ -94,9 +79,3 @@ except ImportError as error:
     assert shape == "(2, 1)"
     assert "driftbandit[lab]" in message
     assert message.endswith(".")
-
-
-def test_the_version_is_the_packages():
-    done = python("import driftbandit; print(driftbandit.__version__)")
-    assert done.stdout.strip() == driftbandit.__version__
-    assert driftbandit.__version__[0].isdigit()

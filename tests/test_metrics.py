@@ -7,12 +7,14 @@ from driftbandit.environments import Abrupt, PhaseTable, Smooth
 from driftbandit.environments.frozen import Still
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.experiments import sweep
-from driftbandit.lab.experiments.comparison import run
+from driftbandit.lab.experiments.comparison import compare
 from driftbandit.lab.experiments.study import Study, Variants
+from driftbandit.lab.investigations.price import price_of_forgetting
 from driftbandit.lab.jobs import phases
-from driftbandit.lab.jobs.batch import Cell, compute
-from driftbandit.lab.jobs.store import Chunk
+from driftbandit.lab.jobs.batch import compute
+from driftbandit.lab.jobs.work import Cell, Chunk
 from driftbandit.lab.stats import drift_metrics
+from driftbandit.lab.stats.intervals import difference
 from driftbandit.text import parse
 
 # Two arms: 0.8 and 0.2, after 400 rounds 0.2 and 0.6; so arm 0 is the better fixed one (400 * 1.0 > 400 * 0.8).
@@ -99,12 +101,10 @@ def test_alarms_are_the_same_compiled_and_interpreted():
 def test_the_price_of_forgetting_is_paid_when_nothing_changes():
     """Gaps of 0.6 and 3000 rounds: forgetting all but the last twenty rounds costs far more than Thompson sampling
     loses in learning. 12 runs with a spread of about 20: a failure by chance is out of question."""
-    price = drift_metrics.price_of_forgetting(
-        parse.parse("ds-ts(gamma=0.95, tau_max=0.5)"), WORLD._replace(horizon=3000), runs=12
-    )
+    price = price_of_forgetting(parse.parse("ds-ts(gamma=0.95, tau_max=0.5)"), WORLD._replace(horizon=3000), runs=12)
     assert price.extra.low > 50
     assert price.false_alarms is None
-    loud = drift_metrics.price_of_forgetting(parse.parse("cusum-ucb(samples=10, threshold=2.0)"), WORLD, runs=3)
+    loud = price_of_forgetting(parse.parse("cusum-ucb(samples=10, threshold=2.0)"), WORLD, runs=3)
     assert loud.false_alarms is not None
     assert loud.false_alarms.mean > 0
 
@@ -112,7 +112,7 @@ def test_the_price_of_forgetting_is_paid_when_nothing_changes():
 def test_a_paired_difference_has_a_bootstrap_interval():
     rng = np.random.default_rng(0)
     common = rng.normal(0, 100, 50)
-    found = drift_metrics.difference(common + 3.0 + rng.normal(0, 1, 50), common)
+    found = difference(common + 3.0 + rng.normal(0, 1, 50), common)
     assert found.low < 3.0 < found.high
     assert found.high - found.low < 1.0  # the common luck, a hundred times larger, is gone
 
@@ -140,7 +140,7 @@ def test_the_best_cell_is_judged_by_runs_that_did_not_choose_it(tmp_path):
 
 def test_a_study_with_drift_writes_what_it_measured(tmp_path):
     study = Study(["ds-ts", "cusum-ucb(samples=10)"], ["abrupt(n_arms=3, horizon=600, phases=3)"], runs=4, drift=True)
-    done = run(study, tmp_path, progress=False)
+    done = compare(study, tmp_path, progress=False)
     lines = done.drift()
     assert [line.policy for line in lines] == ["ds-ts", "cusum-ucb(samples=10)"]
     assert lines[0].still_alarms is None
@@ -154,14 +154,12 @@ def test_a_study_with_drift_writes_what_it_measured(tmp_path):
 
 def test_a_sweep_over_a_policy_and_a_world_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
-    from driftbandit.lab.plots import sweep_plot
-
     study = Study(
         ["ds-ts(gamma=0.95)", Variants("ds-ts", "DS-TS", gamma=[0.9, 0.99], tau_max=[0.1, 0.2])],
         [Variants("abrupt(n_arms=3, horizon=200)", "abrupt", phases=[2, 4])],
         runs=4,
     )
-    paths = sweep_plot.save_all(run(study, tmp_path, progress=False), tmp_path)
+    paths = sweep.save_figures(compare(study, tmp_path, progress=False), tmp_path)
     assert sorted(path.name for path in paths) == ["sweep-DS-TS.svg", "sweep-abrupt-phases.svg"]
 
 
@@ -169,6 +167,6 @@ def test_cells_of_one_sweep_meet_the_same_luck(tmp_path):
     """The same policy under two names, and in two worlds that differ in a parameter without effect on the luck."""
     world = "abrupt(n_arms=3, horizon=200, phases=2)"
     twice = Study([Variants("ds-ts", "a", gamma=[0.9, 0.99]), Variants("ds-ts", "b", gamma=[0.99])], [world], runs=4)
-    done = run(twice, tmp_path, progress=False)
+    done = compare(twice, tmp_path, progress=False)
     assert np.array_equal(done.final[1], done.final[2])
     assert Cell(parse.parse("ds-ts"), parse.parse(world)).chunks()[0].seed == 0

@@ -1,6 +1,7 @@
 """A user's own policies and worlds: named by file or module, compiled, kept, and their errors shown at their lines."""
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -10,8 +11,9 @@ import pytest
 
 from driftbandit import cli
 from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.experiments.study_file import loads
-from driftbandit.text import parse, user_code
+from driftbandit.text import load, parse, user_code
 
 HEAD = """\
 from typing import Any, NamedTuple
@@ -80,31 +82,31 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_policy_is_named_by_its_file_and_takes_parameters(here):
-    policy = parse.parse_policy("mine.py:Greedy(gamma=0.5)")
+    policy = load.load_policy("mine.py:Greedy(gamma=0.5)")
     assert policy.gamma == 0.5
-    assert parse.parse_policy(user_code.text_of(policy)) == policy  # the text of a result finds it again
-    assert parse.parse_policy(str(here / "mine.py") + ":Greedy").gamma == 0.9
+    assert load.load_policy(user_code.text_of(policy)) == policy  # the text of a result finds it again
+    assert load.load_policy(str(here / "mine.py") + ":Greedy").gamma == 0.9
     os.makedirs("a folder")
     os.rename("mine.py", "a folder/mine.py")
-    assert parse.parse_policy("a folder/mine.py:Greedy").gamma == 0.9
+    assert load.load_policy("a folder/mine.py:Greedy").gamma == 0.9
 
 
 def test_a_policy_within_a_wrapper_and_one_of_an_importable_module(here, monkeypatch):
-    wrapped = parse.parse_policy("PeriodicRestart(base=mine.py:Greedy(gamma=0.7), period=50)")
+    wrapped = load.load_policy("PeriodicRestart(base=mine.py:Greedy(gamma=0.7), period=50)")
     assert wrapped.base.gamma == 0.7
     (here / "package").mkdir()
     (here / "package" / "inner.py").write_text(GREEDY)
     monkeypatch.syspath_prepend(str(here))
-    assert parse.parse_policy("package.inner:Greedy(gamma=0.8)").gamma == 0.8
+    assert load.load_policy("package.inner:Greedy(gamma=0.8)").gamma == 0.8
 
 
 def test_compiled_and_interpreted_agree_and_the_edited_file_is_another_policy(here):
-    policy, world = parse.parse_policy("mine.py:Greedy"), parse.parse_environment("tide.py:Tide")
+    policy, world = load.load_policy("mine.py:Greedy"), load.load_environment("tide.py:Tide")
     quick = simulate(policy, world, runs=3, trajectories=True)
     slow = simulate(policy, world, runs=3, trajectories=True, compiled=False)
     assert np.array_equal(quick.arms, slow.arms)
     (here / "mine.py").write_text(GREEDY.replace("np.ones", "np.zeros"))
-    edited = simulate(parse.parse_policy("mine.py:Greedy"), world, runs=3, compiled=False, trajectories=True)
+    edited = simulate(load.load_policy("mine.py:Greedy"), world, runs=3, compiled=False, trajectories=True)
     assert not np.array_equal(quick.arms, edited.arms)
 
 
@@ -119,21 +121,21 @@ def test_compiled_and_interpreted_agree_and_the_edited_file_is_another_policy(he
 def test_a_file_that_does_not_load_is_named_with_its_line(here, text, line, words):
     (here / "wrong.py").write_text(text)
     with pytest.raises(ValueError, match=f"wrong.py, line {line}: .*{words}"):
-        parse.parse("wrong.py:X")
+        load.load_policy("wrong.py:X")
 
 
 def test_what_does_not_compile_is_shown_at_the_users_line(here):
     (here / "wrong.py").write_text(GREEDY.replace("state.pulls[arm] += 1.0", "state.pulls[arm] += undefined_name"))
     line = GREEDY.splitlines().index("        state.pulls[arm] += 1.0") + 1
-    with pytest.raises(TypeError, match=rf"wrong.py, line {line}: .*undefined_name"):
-        simulate(parse.parse_policy("wrong.py:Greedy"), parse.parse_environment("abrupt(horizon=50, phases=2)"), runs=1)
+    with pytest.raises(TypeError, match=rf"wrong.py, line {line}, in learn: .*undefined_name"):
+        simulate(load.load_policy("wrong.py:Greedy"), load.load_environment("abrupt(horizon=50, phases=2)"), runs=1)
 
 
 def test_a_name_that_is_not_there_gets_the_nearest_one(here):
     with pytest.raises(ValueError, match=r"mine.py has no 'Gredy'; did you mean Greedy\?"):
-        parse.parse("mine.py:Gredy")
+        load.load_policy("mine.py:Gredy")
     with pytest.raises(ValueError, match=r"Greedy has no parameter 'gama'; did you mean gamma\?"):
-        parse.parse("mine.py:Greedy(gama=0.5)")
+        load.load_policy("mine.py:Greedy(gama=0.5)")
 
 
 def test_paths_in_a_study_begin_beside_the_study(here, monkeypatch):
@@ -141,12 +143,13 @@ def test_paths_in_a_study_begin_beside_the_study(here, monkeypatch):
     monkeypatch.chdir("/")
     cell = study.cells()[0]
     assert (cell.label, cell.world) == ("mine.py:Greedy", "tide.py:Tide")
-    assert type(cell.cell.policy).__name__ == "Greedy"
+    assert type(cell.policy).__name__ == "Greedy"
 
 
 def test_the_command_plays_own_classes_and_keeps_what_it_compiled(here):
     """Two processes: the second finds the compiled loop on disk, which Numba reports."""
     words = ["compare", "mine.py:Greedy(gamma=0.8)", "ts", "--env", "tide.py:Tide", "--runs", "4", "--drift"]
+    words += ["--out", "results"]
     environment = {**os.environ, "NUMBA_DEBUG_CACHE": "1", "DRIFTBANDIT_CACHE": str(here / "cache")}
     code = f"from driftbandit import cli; raise SystemExit(cli.main({words!r}))"
     outs = []
@@ -156,6 +159,7 @@ def test_the_command_plays_own_classes_and_keeps_what_it_compiled(here):
         )
         assert done.returncode == 0, done.stderr
         outs.append(done.stdout)
+        shutil.rmtree("results")  # so that the second plays again
     assert "data saved to" in outs[0]
     assert "data saved to" not in outs[1]
     assert "data loaded from" in outs[1]
@@ -176,7 +180,30 @@ def test_the_command_line_says_which_line_of_the_users_file_is_wrong(here, capsy
 
 
 def test_only_what_a_policy_needs_travels_with_it(here):
-    mine, tide = parse.parse_policy("mine.py:Greedy"), parse.parse_environment("tide.py:Tide")
+    mine, tide = load.load_policy("mine.py:Greedy"), load.load_environment("tide.py:Tide")
     assert [os.path.basename(path) for path, _ in user_code.luggage((mine, tide)).files] == ["mine.py", "tide.py"]
     assert [os.path.basename(path) for path, _ in user_code.luggage(mine).files] == ["mine.py"]
     assert user_code.luggage(parse.parse("ds-ts")) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["mine.py:Greedy(gamma=0.8)", "ts"],
+        ["PeriodicRestart(base=mine.py:Greedy(gamma=0.8), period=50)", "ds-ts"],
+        ["neighbour_module:Greedy(gamma=0.7)"],
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_what_was_saved_names_own_classes_so_that_they_are_found_again(here, command, texts, monkeypatch):
+    (here / "neighbour_module.py").write_text(GREEDY)
+    world = "tide.py:Tide(period=150.0)"
+    out = "result.parquet" if command == "run" else "results"
+    words = [command, *texts, "--env", world, "--runs", "2", "--out", out, "--interpreted"]
+    assert cli.main(words) == 0
+    path = here / out if command == "run" else next((here / out).glob("curves-*.parquet"))
+    note = Result.load(path).provenance
+    policies = [load.load_policy(text) for text in texts]
+    monkeypatch.chdir("/")
+    assert [load.load_policy(text) for text in note["policies"].values()] == policies
+    assert load.load_environment(note["environment"]) == load.load_environment(str(here / world))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Abrupt
-from driftbandit.lab.experiments.experiment import Experiment, run
+from driftbandit.lab import run
 from driftbandit.lab.experiments.result import Result, ResultError
 from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.lab.support.files import replacing, writable
@@ -17,20 +17,14 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 
-def small(**changes):
-    policies = {"slow": DiscountedTS(gamma=0.99), "quick": "ds-ts(gamma=0.5)"}
-    return Experiment(
-        "small",
-        "A small one",
-        "nothing",
-        Abrupt(n_arms=3, horizon=60, phases=2),
-        policies,
-        **{"runs": 4, "seed": 3, **changes},
-    )
+WORLD = Abrupt(n_arms=3, horizon=60, phases=2)
+POLICIES = {"slow": DiscountedTS(gamma=0.99), "quick": "ds-ts(gamma=0.5)"}
 
 
-def play(experiment, **options):
-    return run(experiment, progress=False, compiled=False, **options)
+def play(folder, **changes):
+    """Each call with a folder of its own, so that nothing is taken from an earlier one."""
+    given = {"policies": POLICIES, "environment": WORLD, "runs": 4, "seed": 3, "progress": False, "compiled": False}
+    return run(**{**given, "folder": folder, **changes})
 
 
 @pytest.fixture
@@ -58,13 +52,13 @@ def test_one_run_has_no_interval():
     assert np.isnan(high).all()
 
 
-def test_an_unknown_label_gets_the_nearest_one():
+def test_an_unknown_label_gets_the_nearest_one(tmp_path):
     with pytest.raises(ValueError, match="did you mean quick"):
-        play(small()).final("quik")
+        play(tmp_path).final("quik")
 
 
-def test_run_gives_one_curve_a_policy_and_run_and_says_where_it_comes_from():
-    result = play(small())
+def test_run_gives_one_curve_per_policy_and_run_and_says_where_it_comes_from(tmp_path):
+    result = play(tmp_path)
     assert result.labels == ["slow", "quick"]
     assert result.curve("slow").shape == (4, 60)  # no more checkpoints than rounds
     assert parse(result.provenance["policies"]["quick"]) == DiscountedTS(gamma=0.5)
@@ -75,52 +69,52 @@ def test_run_gives_one_curve_a_policy_and_run_and_says_where_it_comes_from():
     json.dumps(result.provenance)
 
 
-def test_other_policies_change_no_curve_and_runs_can_be_made_in_parts():
-    together = play(small())
-    alone = play(
-        Experiment("alone", "", "", Abrupt(n_arms=3, horizon=60, phases=2), {"x": "ds-ts(gamma=0.5)"}, 2, 3),
-        first_run=2,
-    )
+def test_other_policies_change_no_curve_and_runs_can_be_made_in_parts(tmp_path):
+    together = play(tmp_path / "together")
+    alone = play(tmp_path / "alone", policies={"x": "ds-ts(gamma=0.5)"}, runs=2, first_run=2)
     assert alone.runs.tolist() == [2, 3]
     assert (alone.curve("x") == together.curve("quick")[2:]).all()
 
 
-def test_compiled_and_interpreted_runs_agree_to_the_last_bit():
+def test_compiled_and_interpreted_runs_agree_to_the_last_bit(tmp_path):
     pytest.importorskip("numba")
-    compiled, plain = run(small(), workers=2, progress=False), play(small())
+    compiled, plain = play(tmp_path / "compiled", workers=2, compiled=True), play(tmp_path / "plain")
     assert all((compiled.curve(label) == plain.curve(label)).all() for label in plain.labels)
 
 
-def test_progress_rises_to_one():
+def test_a_run_goes_on_where_it_was_stopped(tmp_path):
+    first = play(tmp_path, policies={"slow": POLICIES["slow"]})
+    chunks = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.chunk")}
+    both = play(tmp_path)
+    assert (both.curve("slow") == first.curve("slow")).all()
+    assert len(chunks) == 1
+    assert all(path.stat().st_mtime_ns == written for path, written in chunks.items())  # read, not computed again
+
+
+def test_progress_rises_to_one(tmp_path):
     shares: list[float] = []
-    run(small(runs=1), progress=shares.append, compiled=False)
+    play(tmp_path, runs=1, progress=shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)
-
-
-def test_a_scaled_experiment_keeps_all_the_rest():
-    other = small().scaled(runs=2, horizon=30)
-    assert (other.runs, other.seed, other.environment) == (2, 3, Abrupt(n_arms=3, horizon=30, phases=2))
-    assert other.policies == small().policies
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"runs": 0}, "runs >= 1"),
-        ({"seed": -1}, "seed >= 0"),
+        ({"runs": 0}, "runs needs a whole number, 1 or more"),
+        ({"seed": -1}, "seed needs a whole number, 0 or more"),
         ({"runs": 2.5}, "whole number"),
-        ({"policies": {}}, "no policies"),
-        ({"policies": {"x": DiscountedTS}}, "needs a policy"),
-        ({"environment": 3}, "needs an environment"),
-        ({"checkpoints": (5, 4)}, "increasing rounds"),
-        ({"checkpoints": (100,)}, "horizon 60"),
+        ({"first_run": -1}, "first_run needs a whole number"),
+        ({"policies": {}}, "policies needs a list with one text or more"),
+        ({"policies": {"x": DiscountedTS}}, "A policy has init, choose and learn"),
+        ({"environment": 3}, "An environment has n_arms, horizon and realise"),
+        ({"checkpoints": 0}, "checkpoints needs a whole number"),
     ],
 )
-def test_a_wrong_experiment_is_refused_when_it_is_made(changes, says):
-    fields = {"id": "x", "title": "", "shows": "", "environment": Abrupt(horizon=60), "policies": {"x": DiscountedTS()}}
+def test_what_cannot_be_run_is_refused_before_anything_is_written(tmp_path, changes, says):
     with pytest.raises((ValueError, TypeError), match=says):
-        Experiment(**{**fields, **changes})
+        play(tmp_path / "out", **changes)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_saved_result_is_loaded_as_it_was(tmp_path, result):

@@ -1,18 +1,22 @@
 """Results as data frames, in notebooks, and put together from their runs."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
-from driftbandit.lab.experiments.experiment import Experiment, run
-from driftbandit.lab.experiments.result import Result
+from driftbandit.environments import Smooth
+from driftbandit.lab import Result, run
+from driftbandit.policies.discounted_ts import DiscountedTS
 
 pytest.importorskip("pyarrow")
 
 
 def played(runs, first=0, seed=3):
     policies = {"a": "ds-ts(gamma=0.9)", "b": "ds-ts(gamma=0.5)"}
-    small = Experiment("small", "A small one", "", "abrupt(n_arms=3, horizon=60, phases=2)", policies, runs, seed, 4)
-    return run(small, progress=False, compiled=False, first_run=first)
+    world = "abrupt(n_arms=3, horizon=60, phases=2)"
+    made = {"checkpoints": 4, "title": "A small one", "first_run": first, "progress": False, "compiled": False}
+    return run(policies, world, runs, seed, **made)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -72,3 +76,31 @@ def test_a_notebook_shows_a_table_and_a_figure_and_no_label_is_taken_for_html():
     assert "<i>" not in page
     assert "data:image/png;base64," in page
     assert result.plot().axes[0].get_xlabel() == "round"
+
+
+def test_a_simulation_shows_itself_in_a_notebook_and_in_a_line():
+    from driftbandit.lab.engine.simulate import simulate
+
+    done = simulate(DiscountedTS(0.9), Smooth(n_arms=3, horizon=200), runs=3, compiled=False)
+    page = done._repr_html_()
+    assert f"{done.regret[:, -1].mean():.1f}" in page
+    assert ElementTree.fromstring(f"<x>{page}</x>").find(".//svg") is not None
+    assert repr(done) == f"<3 runs of 200 rounds: regret {done.regret[:, -1].mean():.1f} on average>"
+    one = simulate(DiscountedTS(0.9), Smooth(n_arms=3, horizon=1), runs=1, compiled=False)
+    assert "nan" not in one._repr_html_()
+
+
+def test_a_comparison_shows_every_world_in_a_notebook_and_no_label_is_taken_for_html(tmp_path):
+    pytest.importorskip("matplotlib")
+    from driftbandit.lab.experiments import comparison
+    from driftbandit.lab.experiments.study import Study, Variants
+
+    worlds = [Variants("smooth(n_arms=2, horizon=200)", "<b>one</b>"), "abrupt(n_arms=2, horizon=200, phases=2)"]
+    done = comparison.compare(Study(["ts", "uniform"], worlds, runs=2), tmp_path, progress=False)
+    page = done._repr_html_()
+    assert "&lt;b&gt;one" in page
+    assert "<b>" not in page
+    assert page.count("<table>") == 2
+    assert "data:image/png;base64," in page
+    for line in done.summary():
+        assert f"{line.regret.mean:.1f}" in page

@@ -15,9 +15,10 @@ import pytest
 import crew
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt
+from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.lab.jobs import store
-from driftbandit.lab.jobs.batch import Batch, Cell
-from driftbandit.lab.jobs.store import Outcome
+from driftbandit.lab.jobs.batch import Batch
+from driftbandit.lab.jobs.work import Cell
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="drivers are forked")
@@ -103,7 +104,7 @@ def test_ten_thousand_cells_are_planned_and_resumed_in_seconds_with_little_memor
     batch = Batch(cells, tmp_path)
     assert time.process_time() - started < 6.0
     assert len(batch.missing()) == 10_000
-    done = Outcome(np.arange(20, 101, 20), np.zeros((20, 5)), 0.0)
+    done = Simulation(np.arange(20, 101, 20), np.zeros((20, 5)), 0.0)
     for name in batch.plan:
         batch.store.put(name, done)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

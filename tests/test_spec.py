@@ -4,7 +4,7 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 
-from driftbandit.environments import Abrupt, Gaussian, PhaseTable, Smooth
+from driftbandit.environments import Abrupt, Gaussian, PhaseTable, Smooth, phased
 from driftbandit.parameters import checked, parameters, within
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.text import parse
@@ -83,6 +83,36 @@ def test_a_named_constructor_takes_what_is_not_said_from_the_world():
     world = Abrupt(horizon=40_000, phases=4)
     assert parse.parse("ds-ts.tuned", world=world) == DiscountedTS(gamma=0.99)  # 1 - sqrt(4 / 40000)
     assert parse.parse("ds-ts.tuned(phases=16)", world=world) == DiscountedTS(gamma=0.98)
+
+
+@pytest.mark.parametrize("verb", ["text", "code"])
+def test_a_named_constructor_reads_whether_the_world_drifts(verb):
+    drifting = Smooth(n_arms=5, horizon=10_000, sigma=0.001)
+    told = 0
+    for cls in parse.policies().values():
+        if verb in parse.constructors(cls):
+            made = parse.parse(f"{cls.short}.{verb}", world=drifting)
+            assert made == getattr(cls, verb)(10_000, 1, 5, smooth=True), cls
+            told += 1
+    assert told >= 8
+    assert parse.parse("sw-ts.text(smooth=True)", world=drifting) == parse.parse("sw-ts.text", world=drifting)
+    with pytest.raises(parse.SpecError, match="drifts and has none"):
+        parse.parse("sw-ts.text(smooth=False)", world=drifting)
+
+
+def test_a_named_constructor_counts_the_phases_of_a_world_that_only_has_breakpoints():
+    world = phased([[0.2, 0.8], [0.6, 0.4], [0.1, 0.2], [0.3, 0.9]], [0, 5, 20, 30], 40_000)
+    table = PhaseTable(((0.2, 0.8), (0.6, 0.4), (0.1, 0.2), (0.3, 0.9)), (0, 5, 20, 30), 40_000)
+    for one in (world, table):
+        assert parse.parse("ds-ts.tuned", world=one) == DiscountedTS(gamma=0.99)
+        assert parse.parse("ds-ts.text", world=one) == DiscountedTS(gamma=0.99)
+
+
+def test_what_a_drifting_world_cannot_say_is_asked_for_in_a_sentence():
+    with pytest.raises(parse.SpecError, match=r"drifts and has none.*ds-ts\.tuned\(phases=10\)"):
+        parse.parse("ds-ts.tuned", world=Smooth())
+    assert parse.parse("ds-ts.tuned(phases=4)", world=Smooth(horizon=40_000)) == DiscountedTS(gamma=0.99)
+    assert parse.parse("sw-osub.tuned_smooth", world=Smooth(sigma=0.001)).window > 0
 
 
 @checked

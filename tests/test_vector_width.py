@@ -20,8 +20,8 @@ numba = pytest.importorskip("numba")
 
 from llvmlite import binding  # noqa: E402
 
+from benchmarks.speed import workload  # noqa: E402
 from driftbandit.draws import WORLD, stream_key  # noqa: E402
-from driftbandit.lab.bench import workload  # noqa: E402
 from driftbandit.lab.engine.simulate import LANES, _Job, _tasks, simulate  # noqa: E402
 
 HOST = {name: bool(has) for name, has in binding.get_host_cpu_features().items()}

@@ -8,10 +8,12 @@ import csv
 import json
 import shutil
 import sys
-from collections import Counter
 from pathlib import Path
 
+from driftbandit.lab.paper.report.report import KINDS, verdict_counts
+
 HERE = Path(__file__).parent
+README_ON_A_PHONE = "fig3a-narrow.svg"
 PAGE = HERE.parent / "reproduce.md"
 BEGIN, END = "<!-- verdicts: written by docs/paper/update.py -->", "<!-- end of verdicts -->"
 
@@ -23,7 +25,8 @@ def main(source: Path) -> None:
     figures = HERE / "figures"
     figures.mkdir(exist_ok=True)
     for path in source.glob("figures/*.svg"):
-        shutil.copyfile(path, figures / path.name)
+        if not path.stem.endswith("-narrow") or path.name == README_ON_A_PHONE:
+            shutil.copyfile(path, figures / path.name)
     (HERE / "run.txt").write_text(made_by(source), encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
@@ -50,10 +53,8 @@ def verdicts(path: Path) -> str:
     """How many claims hold, and each with its verdicts, as Markdown."""
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    counts = {kind: Counter(row[kind] for row in rows) for kind in ("text", "code")}
-    heads = ["holds", "fails", "undecided", "not run"]
-    lines = ["| parameters | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
-    lines += [f"| {kind} | " + " | ".join(str(counts[kind][head]) for head in heads) + " |" for kind in counts]
+    lines = ["| parameters | " + " | ".join(KINDS) + " |", "|---|" + "---:|" * len(KINDS)]
+    lines += [f"| {name} | " + " | ".join(map(str, numbers)) + " |" for name, numbers in verdict_counts(rows).items()]
     lines += ["", "| the paper says | place | text | code |", "|---|---|---|---|"]
     lines += [f"| {row['says']} | {row['place']} | {row['text']} | {row['code']} |" for row in rows]
     return "\n".join(lines) + "\n"

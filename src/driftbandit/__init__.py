@@ -1,12 +1,42 @@
 """Bandits for rewards that change over time.
 
-`Agent` plays a policy live; `driftbandit.policies` and `driftbandit.environments` hold what to play and where;
-`driftbandit.lab` simulates, compares and reproduces (needs `pip install 'driftbandit[lab]'`)."""
+`Agent` plays a policy in memory, `Bandit` with a journal that survives crashes; `driftbandit.policies` and
+`driftbandit.environments` hold what to play and where; `driftbandit.lab` simulates, compares and reproduces (needs `pip
+install 'driftbandit[lab]'`).
+
+What is named here is imported when it is first used: the command line answers at once, and hears Ctrl-C from its first
+moment."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from driftbandit.agent import Agent
+    from driftbandit.forgetting import Forgetting
+    from driftbandit.live import Bandit
+    from driftbandit.policies.discounted_ts import DiscountedTS
+    from driftbandit.policies.drift_ts import DriftTS
 
 __version__ = "0.1.0"
+__all__ = ["Agent", "Bandit", "DiscountedTS", "DriftTS", "Forgetting", "__version__"]
+_HOMES = {
+    "Agent": "agent",
+    "Bandit": "live",
+    "DiscountedTS": "policies.discounted_ts",
+    "DriftTS": "policies.drift_ts",
+    "Forgetting": "forgetting",
+}
 
-from driftbandit.agent import Agent
-from driftbandit.forgetting import Forgetting
-from driftbandit.policies.discounted_ts import DiscountedTS
 
-__all__ = ["Agent", "DiscountedTS", "Forgetting", "__version__"]
+if not TYPE_CHECKING:  # a type checker knows the names above and no others, so that it finds a misspelt one
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,6 +3,7 @@
 Nothing heavy is imported here or by a command's description, so that `driftbandit --help` answers at once."""
 
 import argparse
+import contextlib
 import os
 import sys
 import warnings
@@ -11,15 +12,15 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 from driftbandit import commands
-from driftbandit.commands._shared import LAB, MissingLab
-from driftbandit.text.registry import nearest
+from driftbandit.checks import nearest
+from driftbandit.commands._shared import LAB, MissingLab, shortened
 
 _EPILOG = """\
 examples:
   driftbandit list policies                        what there is to play
   driftbandit run ds-ts ts --runs 20               who regrets less
   driftbandit run ds-ts ts --plot regret.svg       the same, drawn
-  driftbandit run --help                           more about one command
+  driftbandit help run                             more about one command
 """
 
 
@@ -54,44 +55,96 @@ def build_parser() -> argparse.ArgumentParser:
         module.add_parser(subparsers)
         for name in set(subparsers.choices) - before:
             subparsers.choices[name].set_defaults(run=module.run)
+    about = subparsers.add_parser("help", help="show this help, or that of one command")
+    about.add_argument("about", nargs="?", metavar="COMMAND", help="the command to explain")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, 2 after an error, 130 after Ctrl-C."""
+    """Run one command; the exit code is 0, 2 after an error, 130 after Ctrl-C, 141 if the reader of our output left."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _ready_streams()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _note  # type: ignore[assignment, unused-ignore]
-            return _run(words)
+            code = _run(words)
+            sys.stdout.flush()  # here, where a full disk is still a sentence
+            return code
     except KeyboardInterrupt:
-        print("driftbandit: interrupted.", file=sys.stderr)
-        return 130
-    except (
-        BrokenPipeError
-    ):  # the reader of our output, such as `head`, has gone; Python must not complain about it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return interrupted()
+    except BrokenPipeError:  # the reader of our output, such as `head`, has gone
         return 141
-    except (MissingLab, ImportError, ValueError, TypeError, OSError) as error:
+    except (MissingLab, ImportError, ValueError, TypeError, OSError, MemoryError) as error:
+        if _was_interrupted(error):
+            return interrupted()
         if "--traceback" in words:
             raise
         if isinstance(error, ImportError):
             if (error.name or "").split(".")[0] not in LAB:
                 raise
             error = MissingLab(str(error.name))
-        print(f"driftbandit: {error}", file=sys.stderr)
+        memory = "There is not enough memory for this: " if isinstance(error, MemoryError) else ""
+        say(f"driftbandit: {memory}{error}")
         return 2
+    finally:
+        _let_go()
+
+
+def interrupted() -> int:
+    """What Ctrl-C ends with, wherever it was heard."""
+    say("driftbandit: interrupted.")
+    return 130
+
+
+def say(text: str) -> None:
+    """A line for the person at the terminal; lost without complaint if nobody listens there."""
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def _ready_streams() -> None:
+    """Streams that can be written to: a closed one leads nowhere, and letters it has not are replaced."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None or getattr(stream, "closed", False):
+            nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open for the rest of the process
+            setattr(sys, name, nowhere)
+        elif getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _let_go() -> None:
+    """Flush both streams; one that fails is led nowhere, so that Python does not complain about it at the exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Did Ctrl-C cause this? Libraries in the middle of being imported turn it into errors of their own."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _run(words: list[str]) -> int:
     parser = build_parser()
+    _complete(parser)
     actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     known = list(actions[0].choices)
     command = next((word for word in words if not word.startswith("-")), None)
-    if command is not None and command not in known:
-        raise UsageError(
-            f"There is no command {command!r}{nearest(command, known) or '.'} The commands are: {', '.join(known)}."
-        )
+    asked = words[words.index("help") + 1 :][:1] if command == "help" else []
+    for word in [command, *asked]:
+        if word is not None and not word.startswith("-") and word not in known:
+            raise UsageError(
+                f"There is no command {shortened(word)!r}{nearest(word, known) or '.'} "
+                f"The commands are: {', '.join(known)}."
+            )
     try:
         args, unknown = parser.parse_known_args(words)
     except SystemExit as done:  # --help and --version have printed what was asked for
@@ -99,16 +152,26 @@ def _run(words: list[str]) -> int:
     if unknown:
         chosen = actions[0].choices[args.command] if args.command else parser
         hint = nearest(unknown[0], chosen._option_string_actions)
-        raise UsageError(f"{chosen.prog} knows no {unknown[0]!r}{hint or '.'} See: {chosen.prog} --help")
-    if args.command is None:
-        parser.print_help()
+        raise UsageError(f"{chosen.prog} knows no {shortened(unknown[0])!r}{hint or '.'} See: {chosen.prog} --help")
+    if args.command in (None, "help"):
+        about = getattr(args, "about", None)
+        (actions[0].choices[about] if about else parser).print_help()
         return 0
     return int(args.run(args) or 0)
 
 
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Answer the shell's Tab key, if it is the shell that asks and argcomplete is installed."""
+    if "_ARGCOMPLETE" in os.environ:
+        with contextlib.suppress(ImportError):
+            import argcomplete
+
+            argcomplete.autocomplete(parser)
+
+
 def _note(message: Warning | str, *rest: Any, **more: Any) -> None:
     """A warning as one line, without the place in the code it came from."""
-    print(f"driftbandit: note: {message}", file=sys.stderr)
+    say(f"driftbandit: note: {message}")
 
 
 def _version() -> str:

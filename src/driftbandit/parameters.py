@@ -21,12 +21,17 @@ from typing import (
 
 import numpy as np
 
+from driftbandit.checks import whole_from_float
+
 T = TypeVar("T")
+
+SMALLEST, LARGEST = 1e-100, 1e100  # the size of a float parameter that is neither 0 nor infinite
 
 
 def described(**facts: Any) -> Callable[[type[T]], type[T]]:
-    """Class decorator: what a table says of a policy or world (`short`, `forgets`, `knows`, `cost`, `reference`), and
-    whether its methods also work on rows of lanes (`lockstep`). Facts about the class, not parameters: a `NamedTuple`
+    """Class decorator: what a table says of a policy or world (`short`, `forgets`, `knows`, `cost`, `reference`), which
+    rewards it can bear or pays (`rewards`, `pays`: `driftbandit.rewards`), and whether its methods also work on rows of
+    lanes (`lockstep`). Facts about the class, not parameters: a `NamedTuple`
     has no other place for them."""
 
     def attach(cls: type[T]) -> type[T]:
@@ -113,7 +118,19 @@ def checked(cls: type[T]) -> type[T]:
     for name, value in list(vars(cls).items()):
         if isinstance(value, classmethod) and "horizon" in inspect.signature(value.__func__).parameters:
             setattr(cls, name, classmethod(_sized(value.__func__)))
-    cls.__new__ = __new__  # type: ignore[method-assign, assignment]
+
+    # Tuples are equal if their items are: Bernoulli() and Constant(), which have none, would be one key of a cache.
+    def __eq__(self: Any, other: object) -> bool:
+        return type(self) is type(other) and bool(tuple.__eq__(self, other))  # type: ignore[operator]
+
+    def __ne__(self: Any, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self: Any) -> int:
+        return hash((type(self), tuple.__hash__(self)))
+
+    for method in (__new__, __eq__, __ne__, __hash__):
+        setattr(cls, method.__name__, method)
     return cls
 
 
@@ -149,10 +166,10 @@ def _sized(maker: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _whole(name: str, size: str, value: Any, least: int) -> int:
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value != int(value) or value < least:
+    number = whole_from_float(value, least)
+    if number is None:
         raise ValueError(f"{name} needs {size} >= {least}, a whole number; got {value!r:.60}.")
-    return int(value)
+    return number
 
 
 def _coerced(cls: type, parameter: Parameter, value: Any) -> Any:
@@ -180,6 +197,11 @@ def _coerced(cls: type, parameter: Parameter, value: Any) -> Any:
     number = _as_number(kind, value)
     if number is None or not (domain.holds(number) if domain is not None else number == number):
         raise ValueError(f"{cls.__name__} needs {right}; got {value!r:.60}.{advice}")
+    if kind is float and math.isfinite(number) and number != 0.0 and not SMALLEST <= abs(number) <= LARGEST:
+        raise ValueError(
+            f"{cls.__name__} needs {name} of a size between {SMALLEST:g} and {LARGEST:g}, so that no square or sum "
+            f"leaves what a float can hold; got {value!r:.60}."
+        )
     return number
 
 

@@ -5,6 +5,7 @@ Numba compiles the very same source (`lab.engine.numba_methods`). A few primitiv
 how they are carried out on NumPy arrays, numbers and SIMD rows; those have a compiled counterpart there, held to this
 one by test."""
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 COMPILABLE: list[Callable[..., Any]] = []
 
 TIES = (1 << 39) + 1  # the slot of the number that breaks ties; policies' own slots are small numbers
+COIN = 2  # the slot of the number by which `learn` turns a reward into 0 or 1; no `choose` may use it
 SHUFFLE = 100  # the first slot used to shuffle a list
 
 
@@ -78,6 +80,36 @@ def exponent_and_rest(x: Any) -> Any:
     return (float(k), rest - 1.0) if rest >= _SQRT_HALF else (k - 1.0, 2.0 * rest - 1.0)
 
 
+def times_power_of_two(x: Any, k: Any) -> Any:
+    """x * 2**k for a whole number k given as a float, where neither x nor the result is tiny or huge; exact."""
+    if type(x) is not float:
+        return times_power_of_two_by_bits(x, k)
+    return math.ldexp(x, int(k))
+
+
+@compilable
+def times_power_of_two_by_bits(x: Any, k: Any) -> Any:
+    """`times_power_of_two` of arrays, rows of lanes and, compiled, of numbers: k is added to the exponent."""
+    return as_float(as_int(x) + (as_int(k + _MAGIC_FLOAT) << _S52))
+
+
+@compilable
+def nearest_whole(x: Any) -> Any:
+    """The whole number nearest to x, of two equally near ones the even one, for |x| < 2**51."""
+    return (x + _MAGIC_FLOAT) - _MAGIC_FLOAT
+
+
+def anywhere(condition: Any) -> Any:
+    """Does the condition hold, in any lane if there are many? What no lane needs may be left out; what is computed must
+    then be chosen lane by lane, by `where`."""
+    return condition
+
+
+def bit_length(n: int) -> int:
+    """How many binary digits a number of 1 or more has."""
+    return n.bit_length()
+
+
 def stride(n: int) -> Any:
     """n times the golden-ratio step of SplitMix64, modulo 2**64."""
     return np.uint64((n * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF)
@@ -98,6 +130,20 @@ def argmax(values: Any) -> int:
     return items.index(max(items))
 
 
+def argmax_of_pairs(values: Any, seconds: Any) -> int:
+    """The position of the largest value, among equal ones that of the largest `seconds`, then the first."""
+    best = values[0]
+    second = seconds[0]
+    arm = 0
+    for i in range(1, len(values)):
+        value = values[i]
+        if value > best or (value == best and seconds[i] > second):
+            best = value
+            second = seconds[i]
+            arm = i
+    return arm
+
+
 def copy_state(target: Any, source: Any) -> None:
     """Write every number of one state into another of the same shape; states within states too. How wrappers start a
     policy anew."""
@@ -107,6 +153,25 @@ def copy_state(target: Any, source: Any) -> None:
         else:
             for i in range(len(into)):
                 into[i] = from_[i]
+
+
+_by_chance: dict[type, bool] = {}
+
+
+def learns_by_chance(cls: type) -> bool:
+    """Does `learn` of this class ask for the round's random numbers as a fifth argument?"""
+    if cls not in _by_chance:
+        _by_chance[cls] = len(inspect.signature(cls.learn).parameters) > 5  # type: ignore[attr-defined]
+    return _by_chance[cls]
+
+
+def teach(policy: Any, state: Any, t: int, arm: Any, reward: Any, rng: Any) -> None:
+    """Let a policy learn, with the random numbers of round t if its class asks for them: whoever calls `learn` of a
+    policy it did not write, the simulator's loop and the wrappers above all, calls this."""
+    if learns_by_chance(type(policy)):
+        policy.learn(state, t, arm, reward, rng)
+    else:
+        policy.learn(state, t, arm, reward)
 
 
 # ---- shared by interpreter and compiler ------------------------------------------------------------------------------

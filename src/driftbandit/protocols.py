@@ -1,4 +1,4 @@
-"""What a policy and an environment are: the methods that everything else relies on."""
+"""What a policy, an environment and a world are: the methods that everything else relies on."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -9,7 +9,13 @@ class Policy(Protocol):
     (`driftbandit.draws`).
 
     `init` returns a `NamedTuple` of one-dimensional NumPy arrays. `choose` may write only scratch into it, so that
-    asking twice changes nothing; every lasting change is made by `learn`."""
+    asking twice changes nothing; every lasting change is made by `learn`.
+
+    A reward may come late, out of order or never, so `learn` reads nothing that `choose` left behind. A policy whose
+    learning needs chance declares one parameter more, `learn(self, state, t, arm, reward, rng)`, and is given the
+    numbers of round t, the clock of rewards learnt. Where every choice is followed by its reward they are the numbers
+    its `choose` had, so what both need (a leader drawn among equals) is worked out twice to the same end; a number that
+    learning alone uses comes from a slot that `choose` leaves alone."""
 
     def init(self, n_arms: int) -> Any:
         """The state before the first round."""
@@ -38,6 +44,40 @@ class Environment(Protocol):
         """The number of rounds."""
         ...
 
-    def realise(self, key: int) -> Any:
+    def realise(self, key: int) -> "World":
         """The world of one run, with every random choice made from the stream `key`; itself if nothing is random."""
+        ...
+
+
+@runtime_checkable
+class World(Protocol):
+    """One run's world, with nothing left to chance but the rewards: what `Environment.realise` gives.
+
+    `mean`, `best` and `pull` are compiled into the simulator's loop, where `arm` may be a row with one arm per run; the
+    drift metrics and the theory also ask for whole tables (`means`)."""
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms."""
+        ...
+
+    @property
+    def horizon(self) -> int:
+        """The number of rounds."""
+        ...
+
+    def mean(self, t: int, arm: Any) -> Any:
+        """The mean reward of an arm in round t."""
+        ...
+
+    def best(self, t: int) -> Any:
+        """The largest mean in round t."""
+        ...
+
+    def pull(self, t: int, arm: Any, rng: Any) -> Any:
+        """The reward of an arm in round t, drawn with the numbers of that round."""
+        ...
+
+    def means(self, start: int, stop: int) -> Any:
+        """Rows start .. stop - 1 of the table of means, one column per arm."""
         ...

@@ -1,7 +1,8 @@
 """States between their three forms: arrays (as `init` makes them), plain lists (for the interpreter), JSON (for
-snapshots)."""
+snapshots); and how they begin and grow."""
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -58,11 +59,47 @@ def _number(item: Any, kind: str) -> Any:
     return float(item) if kind == "f" else item if kind == "b" else int(item)
 
 
-def grown(state: Any, policy: Any, n_arms: int) -> Any:
-    """The state with room for one more arm, of which nothing is known.
+def started(policy: Any, n_arms: int) -> Any:
+    """The state before the first round, unless no memory holds it.
 
-    States are arm-major: a field whose length grows with the number of arms has the new arm's numbers at its end."""
-    return _grown(state, policy.init(n_arms), to_lists(policy.init(n_arms + 1)))
+    A policy whose state grows with a parameter says how many numbers it keeps by `room(n_arms)`: asked before anything
+    is allocated, since an operating system may promise memory that it does not have."""
+    room = getattr(policy, "room", None)
+    if room is not None:
+        fits_memory(room(n_arms), f"{policy!r:.80} with {n_arms} arms")
+    try:
+        return policy.init(n_arms)
+    except MemoryError:
+        raise ValueError(f"{policy!r:.80} with {n_arms} arms needs more memory than there is.") from None
+
+
+def fits_memory(numbers: int, what: str, each: int = 40) -> None:
+    """Refuse what takes more than all the memory of this machine; a number in a list takes some 40 bytes."""
+    if numbers * each > memory():
+        raise ValueError(
+            f"{what} needs room for {float(numbers):.2g} numbers, about {numbers * each / 2**30:.3g} GB; "
+            f"this machine has {memory() / 2**30:.3g} GB."
+        )
+
+
+def memory() -> int:
+    """The memory of this machine, in bytes; where it cannot be asked, 64 GB."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return 64 * 2**30
+
+
+def grown(state: Any, policy: Any, n_arms: int, t: int) -> Any:
+    """The state of lists with room for one more arm, of which nothing is known in round t.
+
+    States are arm-major: a field whose length grows with the number of arms has the new arm's numbers at its end.
+    Where that is not enough, because numbers of all arms lie by turns or something is counted over all arms, the policy
+    puts it right: `grow(state, after, t)` gets the old state, the one grown by rule, and the round."""
+    before, after = policy.init(n_arms), policy.init(n_arms + 1)
+    larger = to_arrays(_grown(state, before, to_lists(after)), after)
+    grow = getattr(policy, "grow", None)
+    return to_lists(larger if grow is None else grow(to_arrays(state, before), larger, t))
 
 
 def _grown(state: Any, before: Any, after: Any) -> Any:

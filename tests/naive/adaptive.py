@@ -47,6 +47,8 @@ class NaiveAdSwitch:
 
     Draws: uniform(1000 + 64 a + i)."""
 
+    tried = {"horizon": 400, "c1": 0.5, "every": 10}
+
     def __init__(self, n_arms: int, horizon: int, c1: float = 16.1, every: int = 50) -> None:
         self.n_arms, self.horizon, self.c1, self.every = n_arms, horizon, c1, every
         self.log = math.log(horizon)
@@ -175,6 +177,8 @@ class NaiveMeta:
     which an arm is beaten settles it for the whole stack: the arm leaves every procedure that has lived L rounds.
 
     Draws: uniform(1000 + j) for a replay of 2^j rounds, j = 1, ..., J; uniform(1) for the arm."""
+
+    tried = {"horizon": 400, "c0": 0.5}
 
     def __init__(self, n_arms: int, horizon: int, c0: float, replays: float = 1.0) -> None:
         self.n_arms, self.horizon, self.c0, self.replays = n_arms, horizon, c0, replays

@@ -14,6 +14,8 @@ class NaiveEXP3S:
 
     Draws: uniform(0) against the cumulative p (first arm whose cumulative sum exceeds it)."""
 
+    tried = {"explore": 0.3, "share": 0.001}
+
     def __init__(self, n_arms: int, explore: float, share: float) -> None:
         self.explore, self.share = explore, share
         self.weights = [1.0 / n_arms] * n_arms
@@ -42,6 +44,8 @@ class NaiveREXP3:
     weights themselves have no floor. p and g as in EXP3.S.
 
     Draws: uniform(0) against the cumulative p."""
+
+    tried = {"batch": 100, "explore": 0.3}
 
     def __init__(self, n_arms: int, batch: int, explore: float) -> None:
         self.n_arms, self.batch, self.explore = n_arms, batch, explore

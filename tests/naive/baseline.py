@@ -26,6 +26,8 @@ class NaiveOracle:
 
     Draws: none."""
 
+    tried = {"best_arm": lambda t: 2}
+
     def __init__(self, n_arms: int, best_arm: Callable[[int], int]) -> None:
         self.best_arm = best_arm
 
@@ -40,6 +42,8 @@ class NaiveFixedArm:
     """Always the same arm.
 
     Draws: none."""
+
+    tried = {"arm": 1}
 
     def __init__(self, n_arms: int, arm: int) -> None:
         self.arm = arm
@@ -57,6 +61,8 @@ class NaiveEpsilonGreedy:
     Explores if uniform(0) < explore, then plays arm int(uniform(1) * n_arms) among all arms. Otherwise `argmax_fair`.
 
     Draws: uniform(0) the coin, uniform(1) the arm explored, TIES."""
+
+    tried = {"explore": 0.1, "gamma": 0.97}
 
     def __init__(self, n_arms: int, explore: float, gamma: float) -> None:
         self.explore, self.gamma = explore, gamma

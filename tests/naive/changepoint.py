@@ -1,6 +1,7 @@
 """Thompson sampling that believes in changes: a distribution over "how long ago was the last change".
 
-Rewards are always binarised: y = 1 if coin < x else 0, coin = uniform(2) drawn by `choose` (0.5 before any).
+Rewards are always binarised: y = 1 if coin < x else 0, coin = uniform(2) of the reward's time step,
+kept from `choose`, which must come just before.
 A run is a hypothesis "the last change was then", with the wins and losses seen since; runs are listed from the oldest
 to the newest. h = hazard.
 """
@@ -33,6 +34,8 @@ class NaiveGlobalCTS:
     appended with weight h * (sum of likelihood * weight). Then `pruned`.
 
     Draws: uniform(0) against the cumulative weights, oldest run first; betas(a, b)[i] for arm i; coin uniform(2)."""
+
+    tried = {"hazard": 0.01, "max_runs": 50}
 
     def __init__(
         self,
@@ -86,6 +89,8 @@ class NaivePerArmCTS:
     d rounds holds (1 - h)^d of each old weight and the rest on the run without evidence.
 
     Draws: uniform(100 + i) against arm i's cumulative weights, oldest run first; betas(a, b)[i]; coin uniform(2)."""
+
+    tried = {"hazard": 0.01, "max_runs": 50}
 
     def __init__(
         self,

@@ -73,6 +73,8 @@ class NaiveCusumUCB(_PerArmAlarm):
     Draws: uniform(1) picks the arm of a warm-up (candidates in index order) and of an exploration; uniform(0) < explore
     is the coin; TIES."""
 
+    tried = {"samples": 10, "drift": 0.05, "threshold": 4.0, "explore": 0.1, "xi": 0.5, "warmup": True}
+
     def __init__(
         self,
         n_arms: int,
@@ -95,6 +97,8 @@ class NaivePHTUCB(_PerArmAlarm):
     `samples` matters only with `warmup`, as the length of the forced sampling.
 
     Draws: as CUSUM-UCB."""
+
+    tried = {"drift": 0.05, "threshold": 4.0, "explore": 0.1, "xi": 0.5}
 
     def __init__(
         self,
@@ -122,6 +126,8 @@ class NaiveMonitoredUCB:
     round t empties all arms and sets s = t + 1.
 
     Draws: TIES."""
+
+    tried = {"window": 20, "threshold": 5.0, "explore": 0.2}
 
     def __init__(self, n_arms: int, window: int, threshold: float, explore: float) -> None:
         self.n_arms, self.window, self.threshold, self.explore = n_arms, window, threshold, explore

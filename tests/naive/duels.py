@@ -11,7 +11,8 @@ A round r plays either the leader or all arms that beat it, one play a time step
     With a prefix-sum implementation and real rewards only exact ties can differ.
   * `forced_power`: f(r) = (ln r)^forced_power.
   * A reward for another arm than the planned one counts for the arm it came from; the plan goes on.
-    A reward that comes before any plan is stored, but makes no round.
+    A reward that comes when no round is under way begins one: the policies then plan it with the draws of the reward's
+    own time step, the twins must have been asked first.
 """
 
 import math
@@ -94,6 +95,8 @@ class NaiveLBSDALM(NaiveLBSDA):
 
     Draws: as LB-SDA."""
 
+    tried = {"forced_power": 0.5, "memory_floor": 10.0}
+
     def __init__(self, n_arms: int, forced_power: float = 0.5, memory_floor: float = 10.0) -> None:
         super().__init__(n_arms, forced_power)
         self.memory_floor = memory_floor
@@ -119,6 +122,8 @@ class NaiveSlidingLBSDA:
     4. Winners, sorted by index and shuffled, are played; without winners the leader. last_drawn = r for all of them.
 
     Draws: TIES for the leader; uniform(100 + j) for the order of the winners."""
+
+    tried = {"window": 50}
 
     def __init__(self, n_arms: int, window: int, forced_power: float = 0.5) -> None:
         self.n_arms, self.window, self.forced_power = n_arms, window, forced_power

@@ -35,6 +35,8 @@ class NaiveSlidingGaussianTS:
 
     Draws: normals(n_arms)[i] belongs to arm i."""
 
+    tried = {"window": 50, "noise_sd": 0.5}
+
     def __init__(
         self, n_arms: int, window: int, prior_mean: float = 0.0, prior_sd: float = 1.0, noise_sd: float = 1.0
     ) -> None:
@@ -59,6 +61,8 @@ class NaiveDiscountedGaussianTS:
     """As `NaiveSlidingGaussianTS`, with N_i discounted and S_i = N_i * mean_i, both in the mean form of DS-TS.
 
     Draws: normals(n_arms)[i] belongs to arm i."""
+
+    tried = {"gamma": 0.97, "noise_sd": 0.5}
 
     def __init__(
         self, n_arms: int, gamma: float, prior_mean: float = 0.0, prior_sd: float = 1.0, noise_sd: float = 1.0
@@ -86,6 +90,8 @@ class NaiveSlidingPrecisionTS:
     arm absent from the window (at the start: never played). `argmax_fair`: several absent arms are drawn among fairly.
 
     Draws: normals(n_arms)[i] belongs to arm i; TIES."""
+
+    tried = {"window": 50, "precision": 4.0}
 
     def __init__(self, n_arms: int, window: int, precision: float) -> None:
         self.n_arms, self.window, self.precision = n_arms, window, precision

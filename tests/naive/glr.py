@@ -77,6 +77,8 @@ class NaiveGLRKLUCB:
 
     Draws: TIES."""
 
+    tried = {"horizon": 400, "delta": 0.05}
+
     def __init__(
         self,
         n_arms: int,

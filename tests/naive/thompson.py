@@ -19,6 +19,8 @@ class NaiveDiscountedTS:
 
     Draws: normals(n_arms)[i] belongs to arm i."""
 
+    tried = {"gamma": 0.97, "tau_max": 0.2}
+
     def __init__(
         self, n_arms: int, gamma: float, tau_max: float, forget_below: float = 0.0, weight: float = 1.0
     ) -> None:
@@ -50,7 +52,8 @@ class NaiveBetaTS:
     """TS: Beta(prior_wins + S_i, prior_losses + F_i), S_i the sum of arm i's rewards y, F_i the sum of 1 - y, in order
     of arrival. y = x, or with `binarize` y = 1 if coin < x else 0. First maximum.
 
-    Draws: betas(a, b)[i] for arm i; coin = uniform(2), drawn by `choose` and kept for `learn` (0.5 before any)."""
+    Draws: betas(a, b)[i] for arm i; coin = uniform(2), of the reward's time step, kept from
+    `choose`, which must come just before."""
 
     def __init__(self, n_arms: int, prior_wins: float = 1.0, prior_losses: float = 1.0, binarize: bool = False) -> None:
         self.n_arms, self.prior_wins, self.prior_losses, self.binarize = n_arms, prior_wins, prior_losses, binarize
@@ -82,6 +85,8 @@ class NaiveSlidingTS(NaiveBetaTS):
 
     Draws: as TS. With `binarize` the window holds the y of the round in which it was observed."""
 
+    tried = {"window": 50}
+
     def __init__(
         self,
         n_arms: int,
@@ -105,6 +110,8 @@ class NaiveDiscountedBetaTS:
     then tie with positive probability, so the choice is by `argmax_fair`.
 
     Draws: betas(a, b)[i] for arm i; coin = uniform(2) as in TS; TIES when optimistic."""
+
+    tried = {"gamma": 0.97, "optimistic": True}
 
     def __init__(
         self,

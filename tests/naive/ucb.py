@@ -115,6 +115,8 @@ class NaiveSlidingUCB(_FromHistory):
 
     Draws: TIES."""
 
+    tried = {"window": 50, "xi": 0.6}
+
     def __init__(self, n_arms: int, window: int, xi: float, reward_max: float = 1.0) -> None:
         super().__init__(n_arms)
         self.window, self.xi, self.reward_max = window, xi, reward_max
@@ -135,6 +137,8 @@ class NaiveSlidingKLUCB(_FromHistory):
     """SW-klUCB: klUCB(S_i / N_i, (ln n + c ln ln n) / N_i), n = min(t, window), N and S over the last `window` rounds.
 
     Draws: TIES."""
+
+    tried = {"window": 50}
 
     def __init__(self, n_arms: int, window: int, c: float = 0.0) -> None:
         super().__init__(n_arms)
@@ -175,6 +179,8 @@ class NaiveDiscountedUCB(_Discounted):
 
     Draws: TIES."""
 
+    tried = {"gamma": 0.97}
+
     def __init__(self, n_arms: int, gamma: float, xi: float = 2.0 / 3.0, reward_max: float = 1.0) -> None:
         super().__init__(n_arms, gamma)
         self.xi, self.reward_max = xi, reward_max
@@ -187,6 +193,8 @@ class NaiveDiscountedKLUCB(_Discounted):
     """D-klUCB: klUCB(mean_i, ln n / N_i).
 
     Draws: TIES."""
+
+    tried = {"gamma": 0.97}
 
     def index(self, arm: int) -> float:
         return kl_ucb(self.means[arm], log(self.n) / self.pulls[arm])

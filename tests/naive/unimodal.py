@@ -68,6 +68,8 @@ class NaiveSlidingOSUB(NaiveOSUB):
 
     Draws: as OSUB."""
 
+    tried = {"window": 60}
+
     def __init__(self, n_arms: int, window: int, c: float = 0.0) -> None:
         super().__init__(n_arms, c)
         self.window = window

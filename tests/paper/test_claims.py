@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.lab.jobs.store import Outcome
+from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.lab.paper import choose, items
 from driftbandit.lab.paper.claims.claim import Claim, claim_cells, claims, unsettled, verdicts
 from driftbandit.lab.paper.claims.evidence import (
@@ -28,7 +28,8 @@ from driftbandit.lab.paper.claims.evidence import (
     regret_at,
     some,
 )
-from driftbandit.lab.paper.job import Options, PaperRun
+from driftbandit.lab.paper.job import PaperRun
+from driftbandit.lab.paper.options import Options
 
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
 YES, NO, OPEN = Fact("", "", True), Fact("", "", False), Measured("", "", np.array([1.0, -1.0]))
@@ -51,7 +52,7 @@ class MadeUp:
         rounds = np.linspace(0, self.items[item].world.horizon, 101)[1:].astype(int)
         luck = 1.0 + self.noise * np.sin(np.arange(5) + len(label))  # the same for a label everywhere
         final = self.level(item, label, parameters, gap) * luck
-        return Outcome(rounds, final[:, None] * rounds / rounds[-1], 1.0)
+        return Simulation(rounds, final[:, None] * rounds / rounds[-1], 1.0)
 
     def final(self, item, label, parameters, gap=None):
         return self.outcome(item, label, parameters, gap).regret[:, -1]
@@ -122,7 +123,7 @@ def test_the_jackknife_of_a_mean_gives_the_numbers_themselves():
 
 
 def test_regret_between_checkpoints_lies_on_a_straight_line():
-    outcome = Outcome(np.array([10, 20]), np.array([[5.0, 6.0]]), 0.0)
+    outcome = Simulation(np.array([10, 20]), np.array([[5.0, 6.0]]), 0.0)
     assert regret_at(outcome, [0, 5, 15, 20]).tolist() == [[0.0, 2.5, 5.5, 6.0]]
 
 

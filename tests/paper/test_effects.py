@@ -6,11 +6,10 @@ import pytest
 from driftbandit.draws import Stream
 from driftbandit.environments import Abrupt, Constant, PhaseTable, Smooth
 from driftbandit.environments.lagged import Lagged
-from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.jobs.store import Outcome
+from driftbandit.lab.engine.simulate import Simulation, simulate
 from driftbandit.lab.paper import choose, items
 from driftbandit.lab.paper.disagreements import EFFECTS, effect_cells, measured
-from driftbandit.lab.paper.job import Options
+from driftbandit.lab.paper.options import Options
 from driftbandit.policies.baseline import FixedArm
 from driftbandit.policies.discounted_ts import DiscountedTS
 
@@ -26,7 +25,7 @@ class MadeUp:
         self.final_of = final
 
     def extra(self, name):
-        return Outcome(np.array([10]), self.final_of(name)[:, None], 1.0)
+        return Simulation(np.array([10]), self.final_of(name)[:, None], 1.0)
 
 
 def test_a_lagged_reward_is_that_of_the_round_before():

@@ -10,10 +10,11 @@ from driftbandit.environments import Abrupt, Smooth
 from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.jobs import store
 from driftbandit.lab.paper import choose, items
-from driftbandit.lab.paper.items.item import EIGHT, PARAMETERS, policy_for
-from driftbandit.lab.paper.job import Options, PaperRun
+from driftbandit.lab.paper.items.item import EIGHT, policy_for
+from driftbandit.lab.paper.job import PaperRun
+from driftbandit.lab.paper.options import PARAMETERS, Options
 from driftbandit.lab.paper.summary import COLUMNS
-from driftbandit.lab.paper.table import note_in
+from driftbandit.lab.support.tables import note_in
 
 # Short horizons push the code's gamma below the theory's domain, which it says each time.
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
@@ -183,7 +184,7 @@ def test_the_same_call_again_reuses_everything_and_a_changed_parameter_or_source
     for changed in (replace(options, seed=1), replace(options, runs=3)):
         assert len(PaperRun(changed, items=small("fig6a")).batch.missing()) == cells
     assert len(PaperRun(options, items=small("fig6a", horizon=900)).batch.missing()) == cells
-    monkeypatch.setattr(store, "code_digest", lambda: "another source")
+    monkeypatch.setattr(store.fingerprints, "number_digest", lambda *values, drift: "another source")
     assert len(PaperRun(options, items=small("fig6a")).batch.missing()) == cells
 
 

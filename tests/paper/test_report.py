@@ -1,19 +1,24 @@
 """The page: complete, self-contained, escaped, and readable by those who see no colour or no picture."""
 
+import csv
 import re
+import urllib.parse
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import jinja2
 import pytest
 
 from driftbandit.lab.paper import choose
 from driftbandit.lab.paper.claims.claim import claims
-from driftbandit.lab.paper.job import Options, PaperRun
+from driftbandit.lab.paper.job import PaperRun
+from driftbandit.lab.paper.options import Options
 from driftbandit.lab.paper.report import citation, report
-from driftbandit.lab.paper.report.page import Table, escaped, picture, smaller, table, tag, typeset
+from driftbandit.lab.paper.report.page import render, typeset
+from driftbandit.lab.paper.report.pictures import picture, smaller, steps
 
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
 ROOT = Path(__file__).parents[2]
@@ -67,7 +72,9 @@ def text(run):
 def test_the_page_loads_nothing_from_anywhere(text):
     outline = Outline(text)
     assert all(source.startswith("data:") for source in outline.loads)
+    assert "default-src 'none'; img-src data:; style-src 'unsafe-inline'" in text
     assert "@import" not in text
+    assert "<script" not in text
     assert "url(http" not in text
     assert all(not link.startswith("http") or link == citation.URL for link in outline.links)
 
@@ -89,11 +96,51 @@ def test_headings_go_down_by_one_step_at_a_time(text):
 
 def test_every_picture_says_in_words_what_it_shows(text, run):
     images = Outline(text).images
-    assert len(images) == 3
+    assert [image["class"] for image in images] == ["wide", "narrow"] * 3
     assert all(len(image["alt"]) > 40 and image["width"] and image["height"] for image in images)
+    assert all(int(image["width"]) < 640 for image in images[1::2])
     ends = sorted((run.final("fig6b", label, "code").mean(), label) for label in ("d-ucb", "ds-ts"))
     names = {"d-ucb": "D-UCB", "ds-ts": "DS-TS"}
-    assert f"lowest first: {names[ends[0][1]]} {ends[0][0]:.0f}, {names[ends[1][1]]}" in images[2]["alt"]
+    assert f"lowest first: {names[ends[0][1]]} {ends[0][0]:.0f}, {names[ends[1][1]]}" in images[4]["alt"]
+
+
+def test_the_page_follows_the_systems_dark_mode_and_prints_on_white(text):
+    style = text[text.index("<style>") : text.index("</style>")]
+    assert "color-scheme: light dark" in style
+    dark = style[style.index("prefers-color-scheme: dark") :]
+    assert "--paper: #141414" in dark
+    assert "invert" in dark
+    printed = style[style.index("@media print") :]
+    assert "--paper: #fff" in printed
+    assert "filter: none" in printed
+    # No colour is written down outside the variables, the focus ring apart.
+    rules = re.sub(r":root \{.*?\}", "", style, flags=re.DOTALL)
+    assert set(re.findall(r"#[0-9a-f]{3,6}\b(?! *,)", rules)) - {"#claims", "#figures", "#evidence"} <= {
+        "#d55e00",
+        "#f",
+        "#fi",
+    }
+
+
+def test_in_short_says_what_came_out_in_sentences_before_it_counts(text, run):
+    part = text[text.index('id="summary"') : text.index('id="setup"')]
+    own, other = (run.final("fig6b", label, "text").mean() for label in ("ds-ts", "d-ucb"))
+    assert f"is {own / other:.2f} times that of the best other policy, D-UCB," in part
+    assert part.index("the regret of DS-TS is") < part.index("claims were made")
+
+
+def test_the_page_and_the_docs_count_the_verdicts_alike(text, run):
+    rows = report.verdict_rows(report.verdicts(run), run.options.parameters)
+    counts = report.verdict_counts(rows)
+    assert all(sum(numbers) == len(claims()) for numbers in counts.values())
+    cells = "".join(f'<td class="number">{number}</td>' for number in counts["text"])
+    assert f'<th scope="row">text\'s parameters</th>{cells}' in text
+    if (ROOT / "docs").exists():
+        with open(ROOT / "docs/paper/claims.csv", encoding="utf-8") as file:
+            kept = report.verdict_counts(list(csv.DictReader(file)))
+        page = (ROOT / "docs/reproduce.md").read_text(encoding="utf-8")
+        for name, numbers in kept.items():
+            assert f"| {name} | {' | '.join(map(str, numbers))} |" in page
 
 
 def test_tables_have_captions_and_headed_rows_and_columns(text):
@@ -105,7 +152,7 @@ def test_tables_have_captions_and_headed_rows_and_columns(text):
 
 def test_text_from_outside_is_escaped(text):
     assert "<script>alert" not in text
-    assert "1 &lt; 2 &amp; &lt;script&gt;" in text
+    assert text.count("1 &lt; 2 &amp; &lt;script&gt;") == 1
 
 
 def test_a_verdict_is_a_word_and_a_sign_not_a_colour(text):
@@ -143,7 +190,7 @@ def test_a_failed_item_is_reported_and_the_others_stay(run, tmp_path):
     finally:
         del run.failures["fig4a"]
     assert "Failed: ValueError: broken" in text
-    assert len(Outline(text).images) == 2
+    assert len(Outline(text).images) == 4
 
 
 def test_the_reference_is_that_of_the_citation_file():
@@ -156,21 +203,86 @@ def test_the_reference_is_that_of_the_citation_file():
     assert citation.bibtex().startswith("@article{qi2023discounted,\n  author = {Qi, Han and Wang, Yue and Zhu, Li},")
 
 
+def places(path):
+    """The corners of a path of straight lines, absolute or relative."""
+    found, here = [], (0.0, 0.0)
+    for letter, numbers in re.findall(r"([MLl])([^MLlz]*)", path):
+        ways = [float(number) for number in re.findall(r"-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?", numbers)]
+        for x, y in zip(ways[::2], ways[1::2], strict=True):
+            here = (here[0] + x, here[1] + y) if letter == "l" else (x, y)
+            found.append(here)
+    return found
+
+
+def away(point, start, end):
+    """How far a point is from the line between two others."""
+    way, length = complex(*end) - complex(*start), abs(complex(*end) - complex(*start))
+    from_start = complex(*point) - complex(*start)
+    along = max(0.0, min(1.0, (from_start / way).real)) if length else 0.0
+    return abs(from_start - along * way)
+
+
+def drawn(node, style=""):
+    """Every path with the style it has, its own or that of the groups around it, and what draws it again."""
+    style = node.get("style", style).replace(" ", "")
+    if node.tag.rpartition("}")[2] in ("path", "use"):
+        yield node, style
+    for child in node:
+        yield from drawn(child, style)
+
+
 def test_a_smaller_picture_is_the_same_picture(run):
-    path = run.options.out / "figures" / "fig6b.svg"
-    svg = path.read_text(encoding="utf-8")
-    small = smaller(svg)
-    assert len(small) < 0.75 * len(svg)
-    before, after = (ElementTree.fromstring(text) for text in (svg[svg.index("<svg") :], small))
-    count = [sum(1 for node in tree.iter() if node.tag.endswith("}path")) for tree in (before, after)]
-    assert count[0] == count[1]
-    assert "alt=&quot;" not in picture(path, 'a "b"')
+    for path in sorted((run.options.out / "figures").glob("*.svg")):
+        svg = path.read_text(encoding="utf-8")
+        before, small = ElementTree.fromstring(svg), smaller(ElementTree.fromstring(svg))
+        after = ElementTree.fromstring(small)
+        assert len(small) < 0.6 * len(svg)
+        for (old, style), (new, new_style) in zip(drawn(before), drawn(after), strict=True):
+            assert style == new_style
+            corners = old.get("d", "")
+            if corners and not set("QC") & set(corners) and "transform" not in old.attrib:
+                kept = list(pairwise(places(new.attrib["d"])))
+                assert all(min(away(point, *ends) for ends in kept) < 0.2 for point in places(corners))
+        values = " ".join(value for node in after.iter() for value in node.attrib.values())
+        referred = set(re.findall(r"(?<=#)a\d+", values))
+        names = [node.attrib["id"] for node in after.iter() if "id" in node.attrib]
+        assert referred == set(names)
+        assert len(names) == len(set(names))
 
 
-def test_pieces_of_the_page_escape_what_they_are_given():
-    assert tag("p", "a < b", title='"') == '<p title="&quot;">a &lt; b</p>'
-    assert escaped(tag("b", "x")) == "<b>x</b>"
+def test_a_smaller_picture_keeps_what_is_referred_to_from_within_a_style():
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg"><g id="patch_1"><path d="M 0 0 L 9 9 z" style="fill: url(#h1); '
+        'stroke: #000000"/></g><defs><pattern id="h1"><path d="M 0 0 L 1 1"/></pattern></defs></svg>'
+    )
+    assert smaller(ElementTree.fromstring(svg)) == (
+        '<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0l9 9z" style="fill:url(#a0);stroke:#000000"/>'
+        '<defs><pattern id="a0"><path d="M0 0l1 1"/></pattern></defs></svg>'
+    )
+
+
+def test_a_picture_is_a_whole_drawing_in_an_address_that_needs_no_escaping(run):
+    made = picture(run.options.out / "figures" / "fig6b.svg")
+    head, _, drawing = made.source.partition(",")
+    assert head == "data:image/svg+xml"
+    assert not set("<>&\"'#") & set(made.source)
+    assert ElementTree.fromstring(urllib.parse.unquote(drawing)).tag == "{http://www.w3.org/2000/svg}svg"
+    assert made.width > 640
+
+
+def test_steps_of_a_path_do_not_add_up_their_rounding():
+    corners = [(0.26 * place, (-1) ** place * 3.14159) for place in range(1000)]
+    path = "M 0 0 " + " ".join(f"L {x} {y}" for x, y in corners)
+    made = places(steps(path))[1:]
+    assert (
+        max(abs(a - b) for old, new in zip(corners, made, strict=True) for a, b in zip(old, new, strict=True)) < 0.051
+    )
+
+
+def test_what_templates_are_given_is_escaped_and_a_name_they_lack_is_an_error():
     assert typeset("$\\Delta_T$ & B_T") == "Δ<sub>T</sub> &amp; B<sub>T</sub>"
-    made = table(Table("<c>", ["h"], [["<r>"]]))
-    assert "<caption>&lt;c&gt;</caption>" in made
-    assert '<th scope="row">&lt;r&gt;</th>' in made
+    assert typeset("<b>_i") == "&lt;b&gt;_i"
+    failed = {"failures": {"<a>": "1 < 2"}, "absent": [], "without_runs": [], "items": {}}
+    assert "<li>&lt;a&gt; failed: 1 &lt; 2</li>" in render("missing.html.j2", **failed)
+    with pytest.raises(jinja2.UndefinedError, match="failures"):
+        render("missing.html.j2")

@@ -6,19 +6,20 @@ from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.adswitch import AdSwitch
+from driftbandit.primitives import teach
 from driftbandit.state import to_lists
-from harness import abrupt_means, assert_same_as_twin, play_twin, rewards
+from harness import abrupt_means, assert_same_as_twin, new_debts, play_twin, rewards
 from naive import TWINS
 
 POLICIES = [AdSwitch(horizon=600, c1=0.5, every=10), AdSwitch(horizon=300, c1=0.3, every=7), AdSwitch(horizon=600)]
 
 
-def played(policy, n_arms, rounds, reward, seed, look=lambda state, t, arm: None):
+def played(policy, n_arms, rounds, reward, seed, look=lambda state, t, arm, rng: None):
     state, stream = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY))
     for t in range(rounds):
         arm = policy.choose(state, t, stream.at(t))
-        look(state, t, arm)
-        policy.learn(state, t, arm, reward(t, arm))
+        look(state, t, arm, stream.at(t))
+        teach(policy, state, t, arm, reward(t, arm), stream.at(t))
     return state
 
 
@@ -76,7 +77,7 @@ def test_forty_ones_after_forty_zeros_begin_an_episode():
     state = to_lists(policy.init(1))
     for t in range(80):
         assert state.alarms == [0]
-        policy.learn(state, t, 0, float(t >= 40))
+        teach(policy, state, t, 0, float(t >= 40), Stream(1).at(t))
     # 1 > 2 sqrt(2 ln 100 / 40) = 0.96; a suffix of 20 ones is too short: 0.48 + 0.68 > 1.
     assert (state.alarms, state.start, state.plays) == ([1], [80], [0])
 
@@ -84,12 +85,12 @@ def test_forty_ones_after_forty_zeros_begin_an_episode():
 def test_some_arm_is_always_good_and_good_arms_take_turns():
     policy = AdSwitch(horizon=2000, c1=0.5, every=10)
 
-    def look(state, t, arm):
+    def look(state, t, arm, rng):
         assert sum(state.good) >= 1
         plays = [state.plays[i] for i in range(5)]
         if all(state.good):  # nobody was evicted yet, so there are no debts
             assert max(plays) - min(plays) <= 1
-        assert state.good[arm] or state.planned[arm] > 0 or state.plays[arm] < state.debt[arm]
+        assert state.good[arm] or state.plays[arm] < state.debt[arm] or arm in new_debts(policy, state, rng)
 
     played(policy, 5, 2000, rewards(abrupt_means(5, 2000, 2), "binary", 2), 2, look)
 

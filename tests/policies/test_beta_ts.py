@@ -3,6 +3,8 @@ by hand.
 
 All seeds are fixed: a test that passes keeps passing."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from driftbandit import Agent
 from driftbandit.draws import Stream
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
+from driftbandit.primitives import teach
 from driftbandit.state import to_lists
 from harness import (
     abrupt_means,
@@ -98,9 +101,9 @@ def test_an_idle_arm_returns_to_the_prior_at_the_rate_gamma(steps, idle):
 def test_evidence_that_underflowed_leaves_the_prior_behind():
     policy = DiscountedBetaTS(gamma=0.5)
     state = to_lists(policy.init(2))
-    policy.learn(state, 0, 1, 1.0)
+    teach(policy, state, 0, 1, 1.0, Stream(1).at(0))
     for t in range(1, 3000):
-        policy.learn(state, t, 0, 0.5)
+        teach(policy, state, t, 0, 0.5, Stream(1).at(t))
     assert (state.a[1], state.b[1]) == (1.0, 1.0)
 
 
@@ -136,11 +139,11 @@ def test_a_window_of_one_round_leaves_all_other_arms_at_the_prior(steps):
 
 def test_window_sums_do_not_drift_in_a_hundred_thousand_real_rewards():
     policy = SlidingTS(window=300)
-    state = to_lists(policy.init(3))
+    state, stream = to_lists(policy.init(3)), Stream(1)
     luck = np.random.default_rng(1)
     steps = list(zip(luck.integers(0, 3, 100_000).tolist(), luck.random(100_000).tolist(), strict=True))
     for t, (arm, reward) in enumerate(steps):
-        policy.learn(state, t, arm, reward)
+        teach(policy, state, t, arm, reward, stream.at(t))
     for arm in range(3):
         assert state.sums[arm] == pytest.approx(sum(x for i, x in steps[-300:] if i == arm), abs=1e-12)
 
@@ -173,15 +176,14 @@ def test_a_binarised_reward_is_one_with_its_own_probability():
     policy = BetaTS(binarize=True)
     state = to_lists(policy.init(1))
     for coin, reward, wins in ((0.69, 0.7, 1.0), (0.7, 0.7, 1.0), (0.0, 0.0, 1.0), (0.99, 1.0, 2.0)):
-        state.coin[0] = coin
-        policy.learn(state, 0, 0, reward)
+        policy.learn(state, 0, 0, reward, SimpleNamespace(uniform={2: coin}.__getitem__))
         assert state.wins[0] == wins
 
 
 def test_an_agent_integrates_the_belief_a_policy_states():
     # One arm at Beta(2, 1), one at Beta(1, 1): P(first larger) is the mean of the first, 2/3.
     for policy in (BetaTS(), SlidingTS(window=9), DiscountedBetaTS(gamma=1.0)):
-        agent = Agent(policy, arms=2, seed=0)
+        agent = Agent(policy, arms=2, seed=0, first=False, floor=0.0)
         agent.learn(0, reward=1.0)
         assert agent.probabilities()[0] == pytest.approx(2 / 3, abs=1e-4)  # the grid's own error is some 1e-6
     assert DiscountedBetaTS(gamma=0.9, optimistic=True).belief is None
@@ -204,7 +206,7 @@ def test_presets_have_the_values_of_the_paper_and_its_code():
         (lambda: SlidingTS(window=0), "SlidingTS needs window >= 1, a whole number; got 0"),
         (lambda: SlidingTS(window=2.5), "whole number"),
         (lambda: DiscountedBetaTS(gamma=1.5), r"gamma in \(0, 1\]; got 1.5"),
-        (lambda: BetaTS(prior_wins=0.0), "prior_wins > 0; got 0.0"),
+        (lambda: BetaTS(prior_wins=0.0), r"prior_wins in \(0, 1e15\]; got 0.0"),
         (lambda: SlidingTS.tuned_smooth(100, 2.0), "beta needs to be"),
         (lambda: SlidingTS.tuned(0, 1), "SlidingTS.tuned needs horizon >= 1"),
     ],

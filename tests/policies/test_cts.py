@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftbandit.draws import Stream
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.beta_ts import BetaTS
 from driftbandit.policies.cts import GlobalCTS, add_up, smallest_from, total_of
 from driftbandit.policies.per_arm_cts import PerArmCTS
+from driftbandit.primitives import teach
 from driftbandit.state import to_lists
 from harness import abrupt_means, assert_same_as_twin, play, rewards
 from naive import TWINS
@@ -80,7 +82,7 @@ def test_the_first_of_equal_weights_is_the_smallest():
 def test_the_first_win_gives_the_belief_computed_by_hand():
     policy = GlobalCTS(hazard=0.1)
     state = to_lists(policy.init(2))
-    policy.learn(state, 0, 0, 1.0)
+    teach(policy, state, 0, 0, 1.0, Stream(1).at(0))
     assert state.weights[:2] == pytest.approx([0.9, 0.1], abs=1e-15)
     room = policy.max_runs + 1
     since_birth = [
@@ -93,8 +95,8 @@ def test_a_surprise_makes_a_change_likelier():
     # After a win the old run gives a loss 1/3, the prior 1/2: 0.9/3 against 0.1/2, each times 0.9; 0.1 for a new run.
     for policy in (GlobalCTS(hazard=0.1), PerArmCTS(hazard=0.1)):
         state = to_lists(policy.init(1))
-        policy.learn(state, 0, 0, 1.0)
-        policy.learn(state, 1, 0, 0.0)
+        teach(policy, state, 0, 0, 1.0, Stream(1).at(0))
+        teach(policy, state, 1, 0, 0.0, Stream(1).at(1))
         assert state.weights[:2] == pytest.approx([0.9 * 0.3 / 0.35, 0.9 * 0.05 / 0.35], abs=1e-15)
         newest = state.weights[2] if isinstance(policy, GlobalCTS) else state.fresh[0]
         assert newest == pytest.approx(0.1, abs=1e-15)
@@ -105,7 +107,7 @@ def test_the_belief_adds_up_and_a_new_run_has_the_hazard(history, hazard, max_ru
     policy = GlobalCTS(hazard, max_runs)
     state = to_lists(policy.init(3))
     for t, (arm, reward) in enumerate(history):
-        policy.learn(state, t, arm, reward)
+        teach(policy, state, t, arm, reward, Stream(1).at(t))
         size = state.size[0]
         kept = state.weights[:size]
         assert 1 <= size <= max_runs
@@ -121,7 +123,7 @@ def test_resting_arms_hold_the_belief_of_the_full_recursion(history, hazard, max
     state = to_lists(policy.init(3))
     room = max_runs + 2
     for t, (arm, reward) in enumerate(history):
-        policy.learn(state, t, arm, reward)
+        teach(policy, state, t, arm, reward, Stream(1).at(t))
         twin.learn(t, arm, reward)
         for i in range(3):
             kept, size = state.kept[i], state.size[i]
@@ -152,12 +154,12 @@ def test_with_a_change_every_round_rewards_teach_nothing(policy):
 def test_an_arm_idle_for_very_long_is_back_at_the_prior():
     policy = PerArmCTS(hazard=0.5)
     state = to_lists(policy.init(2))
-    policy.learn(state, 0, 0, 1.0)
+    teach(policy, state, 0, 0, 1.0, Stream(1).at(0))
     for t in range(1, 1200):  # 0.5**1199 is below the smallest float
-        policy.learn(state, t, 1, 1.0)
+        teach(policy, state, t, 1, 1.0, Stream(1).at(t))
     assert state.kept[0] == 0.0
     assert policy.draw_run(state, 0, 0.0) == -1
-    policy.learn(state, 1200, 0, 1.0)
+    teach(policy, state, 1200, 0, 1.0, Stream(1).at(1200))
     assert (state.size[0], state.wins[0], state.weights[0]) == (1, 1, 0.5)
 
 

@@ -16,37 +16,39 @@ from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.many_arms_ts import ManyArmsTS
 from driftbandit.policies.meta import Meta
 from driftbandit.policies.restart import PeriodicRestart
-from driftbandit.policies.unimodal import OSUB, SlidingOSUB
+from driftbandit.policies.unimodal import OSUB, SlidingOSUB, leader_of
+from driftbandit.primitives import teach
 from driftbandit.state import to_lists
-from harness import abrupt_means, rewards
+from harness import abrupt_means, new_debts, rewards
 
 SEEDS, ARMS = st.integers(0, 10**6), st.integers(2, 7)
 ROUNDS = 250
 
 
 def rounds(policy: Any, n_arms: int, seed: int, length: int = ROUNDS) -> Any:
-    """Play, and hand out (t, state, arm) between choosing and learning."""
+    """Play, and hand out (t, state, arm, draws) between choosing and learning."""
     reward = rewards(abrupt_means(n_arms, length, seed), "binary", seed)
     state, stream = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY))
     for t in range(length):
         arm = policy.choose(state, t, stream.at(t))
-        yield t, state, arm
-        policy.learn(state, t, arm, reward(t, arm))
+        yield t, state, arm, stream.at(t)
+        teach(policy, state, t, arm, reward(t, arm), stream.at(t))
 
 
 @settings(max_examples=25)
 @given(SEEDS, ARMS, st.sampled_from([0.3, 1.0, 16.1]), st.sampled_from([5, 20]))
 def test_adswitch_always_has_a_good_arm_and_plays_good_or_indebted_ones(seed, n_arms, c1, every):
-    for _, state, arm in rounds(AdSwitch(horizon=ROUNDS, c1=c1, every=every), n_arms, seed):
+    policy = AdSwitch(horizon=ROUNDS, c1=c1, every=every)
+    for _, state, arm, rng in rounds(policy, n_arms, seed):
         assert sum(state.good) >= 1
         assert set(state.good) <= {0, 1}
-        assert state.good[arm] or state.planned[arm] > 0 or state.plays[arm] < state.debt[arm]
+        assert state.good[arm] or state.plays[arm] < state.debt[arm] or arm in new_debts(policy, state, rng)
 
 
 @settings(max_examples=25)
 @given(SEEDS, ARMS, st.sampled_from([0.15, 0.4, 1.0]), st.sampled_from([0.0, 1.0, 2.0]))
 def test_meta_active_sets_grow_up_the_stack_and_the_master_set_is_never_empty(seed, n_arms, c0, replays):
-    for _, state, arm in rounds(Meta(horizon=ROUNDS, c0=c0, replays=replays), n_arms, seed):
+    for _, state, arm, _ in rounds(Meta(horizon=ROUNDS, c0=c0, replays=replays), n_arms, seed):
         sets = [{i for i, place in enumerate(state.active_from) if place <= p} for p in range(state.top[0] + 1)]
         assert sets[0]
         assert all(below <= above for below, above in pairwise(sets))  # a replay only enlarges the active set
@@ -57,15 +59,15 @@ def test_meta_active_sets_grow_up_the_stack_and_the_master_set_is_never_empty(se
 @settings(max_examples=25)
 @given(SEEDS, ARMS, st.sampled_from([OSUB(), OSUB(c=3.0), SlidingOSUB(window=40), SlidingOSUB(window=5)]))
 def test_unimodal_policies_play_the_leader_or_its_neighbour(seed, n_arms, policy):
-    for _, state, arm in rounds(policy, n_arms, seed):
-        leader = state.leader[0]
+    for _, state, arm, rng in rounds(policy, n_arms, seed):
+        leader = leader_of(state.mean, state.seen if hasattr(state, "seen") else state.pulls, rng)
         assert leader == -1 or abs(arm - leader) <= 1
 
 
 @settings(max_examples=25)
 @given(SEEDS, ARMS, st.integers(1, 60), st.sampled_from([0.5, 0.97, 1.0]))
 def test_a_periodic_restart_is_as_new_at_every_period_and_only_then(seed, n_arms, period, gamma):
-    for t, state, _ in rounds(PeriodicRestart(DiscountedTS(gamma=gamma), period=period), n_arms, seed):
+    for t, state, _, _ in rounds(PeriodicRestart(DiscountedTS(gamma=gamma), period=period), n_arms, seed):
         assert state.start == [t - t % period]
         held = sum(state.base.pulls)
         assert (held == 0.0) == (t % period == 0)
@@ -74,7 +76,7 @@ def test_a_periodic_restart_is_as_new_at_every_period_and_only_then(seed, n_arms
 @settings(max_examples=25)
 @given(SEEDS, ARMS, st.sampled_from([0.8, 0.97, 0.999, 1.0]), st.sampled_from([0.1, 0.3, 2.0]))
 def test_skipping_ds_ts_keeps_every_arm_in_one_group_and_the_line_in_order(seed, n_arms, gamma, tau_max):
-    for _, state, arm in rounds(ManyArmsTS(gamma=gamma, tau_max=tau_max), n_arms, seed):
+    for _, state, arm, _ in rounds(ManyArmsTS(gamma=gamma, tau_max=tau_max), n_arms, seed):
         sharp, line = state.sharp[: state.n_sharp[0]], state.order[: n_arms - state.n_sharp[0]]
         assert sorted(sharp + line) == list(range(n_arms))
         assert 0 <= arm < n_arms
@@ -85,7 +87,7 @@ def test_skipping_ds_ts_keeps_every_arm_in_one_group_and_the_line_in_order(seed,
 @settings(max_examples=25)
 @given(SEEDS, ARMS, st.floats(0.001, 1.0))
 def test_change_point_weights_are_a_law_whose_youngest_run_has_the_hazard(seed, n_arms, hazard):
-    for t, state, _ in rounds(GlobalCTS(hazard=hazard, max_runs=60), n_arms, seed, 150):
+    for t, state, _, _ in rounds(GlobalCTS(hazard=hazard, max_runs=60), n_arms, seed, 150):
         size = state.size[0]
         weights = np.array(state.weights[:size])
         assert weights.sum() == pytest.approx(1.0)

@@ -8,6 +8,7 @@ from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.meta import Meta
+from driftbandit.primitives import teach
 from driftbandit.state import to_lists
 from harness import abrupt_means, assert_same_as_twin, play, rewards
 from naive import TWINS
@@ -60,7 +61,7 @@ def test_episodes_stack_and_active_sets_are_those_of_the_twin(policy):
     for t in range(800):
         arm = policy.choose(state, t, mine.at(t))
         assert arm == twin.choose(t, its.at(t))
-        policy.learn(state, t, arm, reward(t, arm))
+        teach(policy, state, t, arm, reward(t, arm), mine.at(t))
         twin.learn(t, arm, reward(t, arm))
         assert (state.alarms, state.start) == ([twin.episode - 1], [twin.start])
         kept = {(p.start, p.end): p.arms for p in twin.stack[1:]}
@@ -80,7 +81,7 @@ def test_the_master_set_is_never_empty_and_part_of_every_active_set():
         arm = policy.choose(state, t, stream.at(t))
         assert sum(state.chances) == pytest.approx(1.0)
         assert state.chances[arm] > 0.0
-        policy.learn(state, t, arm, reward(t, arm))
+        teach(policy, state, t, arm, reward(t, arm), stream.at(t))
         sets = active_sets(state)
         assert sets[0]
         for below, above in pairwise(sets):
@@ -93,11 +94,11 @@ def test_the_worse_of_two_arms_is_evicted_when_sixteen_rounds_show_it():
     state = to_lists(policy.init(2))
     for t in range(16):
         assert active_sets(state) == [[0, 1]]
-        policy.learn(state, t, t % 2, float(t % 2))
+        teach(policy, state, t, t % 2, float(t % 2), Stream(1).at(t))
     # The last 16 rounds pay 2 * 8 = 16 > 0.5 ln 100 sqrt(2 * 15) = 12.6; the last 8 pay 8 < 0.5 ln 100 sqrt(14) = 8.6.
     assert active_sets(state) == [[1]]
     for t in range(16, 60):
-        policy.learn(state, t, 0, 1.0)
+        teach(policy, state, t, 0, 1.0, Stream(1).at(t))
         if state.alarms == [1]:
             break
     assert (state.alarms, state.start, state.active_from) == ([1], [t + 1], [0, 0])
@@ -116,7 +117,7 @@ def test_windows_hold_the_sums_of_their_rounds():
     reward = rewards(abrupt_means(n_arms, 256, 1), "real", 1)
     for t in range(256):
         arm = policy.choose(state, t, stream.at(t))
-        policy.learn(state, t, arm, reward(t, arm))
+        teach(policy, state, t, arm, reward(t, arm), stream.at(t))
         entries.append((arm, n_arms * reward(t, arm)))  # nobody is ever evicted
         for level in range(8):
             if 2 ** (level + 1) <= t + 1:
@@ -143,5 +144,5 @@ def test_more_arms_than_two_bytes_can_name_are_refused_in_one_sentence():
 def test_asking_twice_gives_the_same_arm():
     policy = Meta(horizon=100, c0=0.3)
     state = to_lists(policy.init(4))
-    policy.learn(state, 0, policy.choose(state, 0, Stream(5).at(0)), 1.0)
+    teach(policy, state, 0, policy.choose(state, 0, Stream(5).at(0)), 1.0, Stream(1).at(0))
     assert len({policy.choose(state, 1, Stream(5).at(1)) for _ in range(3)}) == 1

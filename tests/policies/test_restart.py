@@ -12,6 +12,7 @@ from driftbandit.policies import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
 from driftbandit.policies.restart import OracleRestart, PeriodicRestart
 from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
+from driftbandit.primitives import teach
 from driftbandit.state import to_lists
 from harness import abrupt_means, play, play_twin, rewards
 from naive import TWINS
@@ -65,7 +66,7 @@ def test_the_state_is_as_new_after_the_last_round_of_a_period_and_not_before():
     state = to_lists(policy.init(2))
     for t in range(7):
         assert (state.base == state.fresh) == (t in (0, 3, 6))
-        policy.learn(state, t, 0, 1.0)
+        teach(policy, state, t, 0, 1.0, Stream(1).at(t))
     assert state.start == [6]
 
 
@@ -82,11 +83,11 @@ class Watched(NamedTuple):
 def test_a_world_is_not_asked_beyond_its_horizon_and_a_change_in_its_last_round_counts():
     policy = OracleRestart(DiscountedTS(gamma=0.9)).bound(Watched(horizon=3))
     state = to_lists(policy.init(2))
-    policy.learn(state, 0, 0, 1.0)
+    teach(policy, state, 0, 0, 1.0, Stream(1).at(0))
     assert state.base.pulls == [1.0, 0.0]
-    policy.learn(state, 1, 0, 1.0)
+    teach(policy, state, 1, 0, 1.0, Stream(1).at(1))
     assert state.base.pulls == [0.0, 0.0]
-    policy.learn(state, 2, 1, 1.0)
+    teach(policy, state, 2, 1, 1.0, Stream(1).at(2))
     assert state.base.pulls == [0.0, 1.0]
 
 
@@ -96,8 +97,8 @@ def test_asking_twice_gives_the_same_arm_and_changes_nothing_that_matters():
     for t in range(200):
         arm = policy.choose(once, t, stream.at(t))
         assert policy.choose(twice, t, stream.at(t)) == policy.choose(twice, t, stream.at(t)) == arm
-        policy.learn(once, t, arm, float(arm == t % 5))
-        policy.learn(twice, t, arm, float(arm == t % 5))
+        teach(policy, once, t, arm, float(arm == t % 5), stream.at(t))
+        teach(policy, twice, t, arm, float(arm == t % 5), stream.at(t))
 
 
 def test_restarts_may_be_nested_each_with_its_own_clock():
@@ -108,7 +109,7 @@ def test_restarts_may_be_nested_each_with_its_own_clock():
     for t in range(30):
         if state.base.base.pulls == [0.0, 0.0]:
             new.append(t)
-        policy.learn(state, t, 0, 1.0)
+        teach(policy, state, t, 0, 1.0, Stream(1).at(t))
     assert new == [0, 7, 10, 17, 20, 27]
 
 

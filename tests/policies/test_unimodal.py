@@ -5,7 +5,8 @@ import pytest
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.environments.smooth import Smooth
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.policies.unimodal import OSUB, SlidingOSUB
+from driftbandit.policies.unimodal import OSUB, SlidingOSUB, leader_of
+from driftbandit.primitives import teach
 from driftbandit.state import to_lists
 from harness import (
     abrupt_means,
@@ -47,6 +48,11 @@ def test_compiled_and_interpreted_unimodal_policies_choose_the_same_arms(policy)
     assert_compiled_as_interpreted(policy)
 
 
+def seen(state):
+    """Which arms were ever played, 0 for those that were not."""
+    return state.seen if hasattr(state, "seen") else state.pulls
+
+
 @pytest.mark.parametrize("policy", [*POLICIES, *ODD], ids=repr)
 def test_only_the_leader_and_its_neighbours_are_played_and_the_leader_in_a_third_of_its_rounds(policy):
     n_arms, rounds, seed = 6, 1500, 8
@@ -55,7 +61,7 @@ def test_only_the_leader_and_its_neighbours_are_played_and_the_leader_in_a_third
     led, led_and_played = [0] * n_arms, [0] * n_arms
     for t in range(rounds):
         arm = policy.choose(state, t, stream.at(t))
-        leader = state.leader[0]
+        leader = leader_of(state.mean, seen(state), stream.at(t))
         if t < n_arms:
             assert (leader, arm) == (-1, t)
         else:
@@ -64,7 +70,7 @@ def test_only_the_leader_and_its_neighbours_are_played_and_the_leader_in_a_third
             led[leader] += 1
             led_and_played[leader] += arm == leader
             assert 3 * led_and_played[leader] >= led[leader]
-        policy.learn(state, t, arm, reward(t, arm))
+        teach(policy, state, t, arm, reward(t, arm), stream.at(t))
         assert list(state.led) == led
     assert sum(led) == rounds - n_arms
 
@@ -75,8 +81,8 @@ def test_rounds_led_within_the_window_are_those_of_the_last_rounds():
     state, stream, leaders = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY)), []
     for t in range(rounds):
         arm = policy.choose(state, t, stream.at(t))
-        leaders.append(state.leader[0])
-        policy.learn(state, t, arm, reward(t, arm))
+        leaders.append(leader_of(state.mean, state.seen, stream.at(t)))
+        teach(policy, state, t, arm, reward(t, arm), stream.at(t))
         assert state.lately == [leaders[-50:].count(i) for i in range(n_arms)]
         assert sum(state.pulls) == min(t + 1, 50)
 
@@ -87,12 +93,12 @@ def test_an_endless_window_makes_sliding_osub_osub(kind):
     assert play(SlidingOSUB(window=1500), 5, 1500, reward, seed=9) == play(OSUB(), 5, 1500, reward, seed=9)
 
 
-def test_learning_without_choosing_names_no_leader():
+def test_a_round_counts_for_its_leader_whether_or_not_anybody_chose():
     policy = SlidingOSUB(window=3)
     state = to_lists(policy.init(2))
     for t in range(10):
-        policy.learn(state, t, t % 2, 1.0)
-    assert (state.led, state.lately, state.seen) == ([0, 0], [0, 0], [1, 1])
+        policy.learn(state, t, t % 2, float(t % 2), Stream(1).at(t))
+    assert (state.led, state.lately, state.seen) == ([0, 8], [0, 3], [1, 1])  # nobody leads before both were played
 
 
 def test_following_a_wandering_peak_beats_never_forgetting():

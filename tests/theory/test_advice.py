@@ -8,9 +8,10 @@ import pytest
 
 from driftbandit.environments import Smooth, phased
 from driftbandit.environments.scaled import scaled
+from driftbandit.lab.investigations import search
 from driftbandit.lab.investigations.advice import advise, off_by, times
 from driftbandit.lab.stats import selection
-from driftbandit.lab.stats.selection import Cell
+from driftbandit.lab.stats.selection import Candidate
 from driftbandit.policies.discounted_ts import DiscountedTS
 
 
@@ -67,14 +68,44 @@ def test_the_text_has_the_table_and_says_how_far_off_theory_is(abrupt):
     assert "Corollary 1 and the paper's text takes gamma = 0.968377" in " ".join(text.split())
 
 
+def test_the_line_to_paste_is_the_recommended_policy_with_its_half_life(abrupt):
+    scope = {"DiscountedTS": DiscountedTS}
+    exec(abrupt.line(), scope)
+    row = abrupt.recommended
+    assert scope["policy"].gamma == pytest.approx(row.policy.gamma, rel=1e-5)
+    assert DiscountedTS.half_life(row.half_life).gamma == pytest.approx(row.policy.gamma, rel=1e-12)
+    assert f"half-life: {row.half_life:.3g} rounds" in abrupt.line()
+    assert abrupt.line() in str(abrupt)
+
+
+def test_an_end_of_the_grid_is_never_recommended_without_saying_so(abrupt):
+    low, high = abrupt.grid[0][0], abrupt.grid[-1][0]
+    for gamma, says in ((low, "shortest memory tried"), (high, "forgets nothing")):
+        best = abrupt.best._replace(policy=DiscountedTS(gamma, 0.2))
+        edge = abrupt._replace(rows=(*abrupt.rows[:-2], best, abrupt.rows[-1]))
+        assert edge.at_edge
+        if edge.recommended is best:
+            assert says in edge.line()
+        assert says in edge.paragraph()
+    # Better by far, but at the end of both grids: said in words, and not what is to be pasted.
+    gain = abrupt.best.regret._replace(mean=-50.0, low=-60.0, high=-40.0)
+    far = abrupt.rows[-1]._replace(policy=DiscountedTS(low, min(abrupt.tau_maxes)), excess=gain)
+    edge = abrupt._replace(rows=(*abrupt.rows[:-1], far))
+    assert edge.recommended is edge.best
+    assert "tau_max is the smallest tried: a better one may lie beyond" in edge.paragraph()
+    # The same within what was tried is recommended.
+    inside = far._replace(policy=DiscountedTS(abrupt.grid[2][0], abrupt.tau_maxes[1]))
+    assert abrupt._replace(rows=(*abrupt.rows[:-1], inside)).recommended is inside
+
+
 def test_the_same_seed_gives_the_same_advice(abrupt):
     again = advise(4_000, phases=4, n_arms=3, runs=40, a_decade=2, workers=1)
     assert str(again) == str(abrupt)
 
 
 def test_choosing_looks_at_the_first_half_of_the_runs_only():
-    lucky = Cell("lucky", np.array([0.0, 0.0, 9.0, 9.0]))
-    steady = Cell("steady", np.array([1.0, 1.0, 1.0, 1.0]))
+    lucky = Candidate("lucky", np.array([0.0, 0.0, 9.0, 9.0]))
+    steady = Candidate("steady", np.array([1.0, 1.0, 1.0, 1.0]))
     assert selection.best([steady, lucky]) is lucky
     assert lucky.estimate().mean == 9.0
     assert lucky.excess(steady).mean == 8.0
@@ -86,7 +117,7 @@ def test_the_best_of_equal_policies_is_not_made_better_by_being_picked():
     rng = np.random.default_rng(1)
     reported = []
     for _ in range(2000):
-        cells = [Cell(k, values) for k, values in enumerate(rng.normal(10.0, 1.0, (20, 10)))]
+        cells = [Candidate(k, values) for k, values in enumerate(rng.normal(10.0, 1.0, (20, 10)))]
         reported.append(selection.best(cells).held_out.mean())
     assert abs(np.mean(reported) - 10.0) < 0.05
 
@@ -105,7 +136,7 @@ def test_ratios_of_memories_are_said_both_ways():
 
 
 def test_the_grid_of_discounts_runs_from_a_memory_of_two_rounds_to_never_forgetting():
-    grid = selection.gammas(10_000)
+    grid = search.gammas(10_000)
     assert grid[0] == 0.5
     assert grid[-2] == pytest.approx(1 - 1e-4, rel=1e-12)
     assert grid[-1] == 1.0

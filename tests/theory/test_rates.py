@@ -8,7 +8,6 @@ import pytest
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.investigations import rates
 from driftbandit.lab.investigations.rates import Measured, Sweep
-from driftbandit.lab.plots import rates_plot
 
 BASE = AbruptGap(n_arms=3, horizon=10_000, phases=4, gap=0.4)
 HORIZON = Sweep("horizon T", "horizon", (1_000.0, 4_000.0, 16_000.0, 64_000.0), BASE)
@@ -92,12 +91,12 @@ def test_a_small_run_of_the_whole_writes_figure_and_tables(tmp_path):
     assert [(fit.sweep, fit.policy) for fit in fits] == [
         (sweep, policy) for sweep in ("horizon T", "arms K") for policy in ("ds-ts", "cusum-ucb")
     ]
-    paths = rates_plot.save(measured, fits, tmp_path)
+    paths = rates.save(measured, fits, tmp_path)
     assert [path.name for path in paths] == ["rates.svg", "rates.png", "rates.md", "rates.csv"]
     assert len(paths[3].read_text().splitlines()) == 1 + 12
     assert paths[2].read_text().count("\n") == 2 + 4
     before = paths[0].read_bytes()
-    assert rates_plot.save(measured, fits, tmp_path)[0].read_bytes() == before
+    assert rates.save(measured, fits, tmp_path)[0].read_bytes() == before
 
 
 def test_below_the_cap_ds_ts_explores_at_a_fixed_rate_so_its_regret_is_linear_in_the_horizon():

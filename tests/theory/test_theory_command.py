@@ -74,7 +74,7 @@ def test_bad_input_is_answered_with_the_condition_that_fails(capsys, words, part
     [
         (["theory", "--figure", "x.svg"], "--measure"),
         (["theory", "--policy", "ds-tss"], "did you mean"),
-        (["theory", "--measure", "2"], "4 or more"),
+        (["theory", "--measure", "2"], "from 4 to"),
         (["advise", "--horizon", "100"], "either phases"),
         (["advise", "--horizon", "100", "--phases", "200"], "phases <= horizon"),
         (["rates", "--scale", "0"], "--scale"),

@@ -1,10 +1,6 @@
 """One policy playing live: named arms, its own random stream and clock, snapshots."""
 
-import contextlib
-import copy
-import hashlib
 import importlib.util
-import json
 import math
 import os
 import threading
@@ -14,84 +10,110 @@ from typing import Any
 import numpy as np
 
 import driftbandit
+from driftbandit.agent import clocked, forks, page, snapshots
+from driftbandit.agent.choice import FAR, Chances, kept_to, policys_chances
+from driftbandit.agent.exploration import DEFAULT_FLOOR, explored, mixed
 from driftbandit.agent.inputs import (
+    arm_name,
     arm_names,
     as_float,
+    checked_choice,
     checked_count,
+    checked_draws,
+    checked_n,
     checked_range,
     checked_seed,
+    checked_share,
     from_json_arm,
     listed,
-    no_number,
+    shown,
     to_json_arm,
+    too_deep,
 )
 from driftbandit.agent.interpreted import PlainPolicy
-from driftbandit.beliefs import chance_of_largest
 from driftbandit.draws import POLICY, Stream, stream_key
-from driftbandit.primitives import TIES
+from driftbandit.half_life import checked_half_life
+from driftbandit.parameters import LARGEST
+from driftbandit.policies.drift_ts import DriftTS
 from driftbandit.protocols import Policy
-from driftbandit.state import from_plain, grown, to_arrays, to_lists, to_plain
-
-FORMAT = 2  # of snapshots; another one is refused
-_FAR = 1 << 50  # decisions of a live agent never get here: the rounds from here on serve `probabilities` and redraws
-_REDRAWS = 64
-
-
-class Chances(dict[Any, float]):
-    """Each arm's chance of being chosen now, with `error`: a bound for quadrature, two standard errors for sampling, 0
-    if exact."""
-
-    error: float = 0.0
+from driftbandit.rewards import bears, refused_rewards
+from driftbandit.state import from_plain, grown, started, to_arrays, to_lists, to_plain
+from driftbandit.validity import check_state
 
 
 class Agent:
     """A policy that decides for real.
 
-    >>> from driftbandit import Agent, DiscountedTS
-    >>> agent = Agent(DiscountedTS.half_life(100), arms=["red", "green"], seed=7)
+    >>> from driftbandit import Agent
+    >>> agent = Agent(arms=["red", "green"], seed=7)
     >>> arm = agent.choose()
     >>> agent.learn(arm, reward=1.0)
     >>> text = agent.snapshot()
     >>> Agent.restore(text).choose() == agent.choose()
     True
 
-    `arms` are any distinct hashable names, or a number of arms. Rewards lie in `reward_range`, which is mapped to the
-    policies' [0, 1]; one outside is refused, or clipped with outside="clip", or taken as it is with outside="allow"
-    (for policies that can bear it). The clock counts the rewards learnt; an answer may come late or never, and asking
-    again changes nothing but the draw. Threads may share an agent.
+    Without a policy it plays `DriftTS`, which has nothing to tune. `arms` are distinct names (texts, numbers, tuples
+    of them), or a number of arms. Rewards lie in `reward_range`, which is mapped to the policies' [0, 1]; one outside
+    is refused, or clipped with outside="clip", or taken as it is with outside="allow" (for policies that can bear
+    it). The clock counts the rewards learnt; an answer may come late or never, and asking again changes nothing but
+    the draw. Threads may share an agent.
 
-    A seed makes every choice repeatable; without one the stream comes from the operating system. With `compiled=True`
-    (needs the `lab` extra) the policy runs as machine code: the same choices, in about a microsecond once it is
-    compiled."""
+    A policy as published may never try an arm that looks bad at first, or that became good while nobody looked. So an
+    agent plays each available arm once before it asks the policy (`first`), and with probability `floor` an arm drawn
+    evenly from the available ones. `first=False, floor=0.0` is the policy alone; docs/safety.md has the price.
+
+    A seed makes every choice repeatable: the same calls give the same arms, in every copy, in every process that
+    restores the snapshot, in every worker forked from this one. Several workers with one seed therefore explore in
+    unison. Without a seed the stream comes from the operating system, and every copy and every forked worker takes a
+    stream of its own; so does `restore(text, fresh=True)`.
+
+    With `half_life` ("6 h", a timedelta, seconds) evidence fades by the clock, not by the number of rewards: a policy
+    that discounts loses half the weight of what it knows in that time, and `learn(arm, reward, at=...)` weighs a late
+    reward by the age of its decision. `now` gives the time in simulations; otherwise it is the system's.
+
+    Rewards that come after `remove_arm` are ignored, and counted in `ignored`, or refused with late="refuse". With
+    `compiled=True` (needs the `lab` extra) the policy runs as machine code: the same choices, in about a microsecond
+    once it is compiled."""
 
     def __init__(
         self,
-        policy: Any,
-        arms: int | Iterable[Hashable],
+        policy: Any = None,
+        arms: int | Iterable[Hashable] = (),
         seed: int | None = None,
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
         outside: str = "refuse",
+        first: bool = True,
+        floor: float = DEFAULT_FLOOR,
+        late: str = "ignore",
+        half_life: Any = None,
         compiled: bool = False,
     ) -> None:
+        if policy is None:
+            policy = DriftTS()
         if isinstance(policy, type) or not isinstance(policy, Policy):
-            raise TypeError(f"Agent needs a policy such as DiscountedTS(gamma=0.99); got {policy!r:.60}.")
+            raise TypeError(f"Agent needs a policy such as DriftTS(), and arms=...; got {shown(policy)}.")
         names = arm_names(arms)
-        low, high = checked_range(reward_range)
-        if outside not in ("refuse", "clip", "allow"):
-            raise ValueError(f'outside is "refuse", "clip" or "allow"; got {outside!r}.')
-        self.policy, self.outside, self.reward_range = policy, outside, (low, high)
-        self.rewards_learnt = 0
-        self.decisions = 0
-        self.clipped = 0
+        self.policy, self.reward_range = policy, checked_range(reward_range)
+        self.outside: str = checked_choice("outside", outside, ("refuse", "clip", "allow"))
+        if outside == "allow" and bears(policy) == "[0, 1]":
+            raise ValueError(refused_rewards(policy, 'outside="allow"', 'outside="clip" keeps them inside'))
+        self.first: bool = checked_choice("first", first, (True, False))
+        self.floor = checked_share("floor", floor)
+        self.late: str = checked_choice("late", late, ("ignore", "refuse"))
+        self.rewards_learnt = self.decisions = self.clipped = self.ignored = 0
         self._arms: list[Hashable] = names
         self._slot = {name: slot for slot, name in enumerate(names)}
         self._removed: set[int] = set()
+        self._untried = set(range(len(names))) if first else set()
         self._compiled = compiled
-        key = int.from_bytes(os.urandom(8), "little") if seed is None else stream_key(checked_seed(seed), 0, POLICY)
-        self._stream = Stream(key)  # for what the agent itself decides by chance: ties between available arms
-        self._play(policy.init(len(names)))
+        self.half_life = None if half_life is None else checked_half_life(half_life, policy)
+        self._seeded = seed is not None
+        # For what the agent itself decides by chance: exploration, and ties between available arms.
+        self._stream = Stream(_own_key() if seed is None else stream_key(checked_seed(seed), 0, POLICY))
+        self._player: Any = self._playing(started(policy, len(names)), len(names))
         self._lock = threading.RLock()
+        forks.watch(self)
 
     @property
     def arms(self) -> list[Hashable]:
@@ -100,44 +122,55 @@ class Agent:
 
     @property
     def state(self) -> Any:
-        """A copy of what the policy knows, as arrays; removed arms keep their place."""
+        """A copy of what the policy knows now, as arrays; removed arms keep their place."""
         with self._lock:
-            return to_arrays(self._state, self.policy.init(len(self._arms)))
+            clocked.look(self.half_life, self._player, None)
+            return to_arrays(self._player.state, self.policy.init(len(self._arms)))
 
-    def choose(self, n: int | None = None, *, available: Iterable[Hashable] | None = None) -> Any:
+    def choose(self, n: int | None = None, *, available: Iterable[Hashable] | None = None, now: Any = None) -> Any:
         """The arm to play now, among all or among the `available` ones; with `n`, a list of arms for n decisions that
         are taken before any of their rewards is known."""
         with self._lock:
+            allowed = self._allowed(available) if available is not None or self._removed else None
+            clocked.look(self.half_life, self._player, now)
             if n is not None:
-                return self._choose_batch(n, available)
-            if available is None and not self._removed:
-                arm = self._player.choose(self.rewards_learnt, self.decisions)
-            else:
-                arm = self._choose_slot(self._allowed(available), self.decisions)
+                return self._choose_batch(checked_n(n), allowed)
+            # The policy is asked in every case: what it notes for `learn` is then about the latest decision.
+            asked = self._policys_choice(allowed, self.decisions)
+            slot = self._explored(allowed, self.decisions)
             self.decisions += 1
-            return self._arms[arm]
+            return self._arms[asked if slot is None else slot]
 
-    def learn(self, arm: Hashable, reward: float) -> None:
-        """Take in the reward of an arm that was played."""
+    def learn(self, arm: Hashable, reward: float, *, at: Any = None, now: Any = None) -> None:
+        """Take in the reward of an arm that was played; with a half-life, `at` is when it was chosen (now)."""
         with self._lock:
-            slot = self._slot_of(arm)
+            decided = clocked.decided_at(self.half_life, at, now)
+            slot = self._slot_of(arm, removed_too=self.late == "ignore")
             value, clipped = self._scaled(reward)
-            self._player.learn(self.rewards_learnt, slot, value)
+            if slot in self._removed:
+                self.ignored += 1
+                return
+            if decided is None:
+                self._player.learn(self.rewards_learnt, slot, value)
+            else:
+                self._player.learn_at(slot, value, decided)
+            self._untried.discard(slot)
             self.rewards_learnt += 1
             self.clipped += clipped
 
     def add_arm(self, arm: Hashable) -> None:
-        """One more arm, of which nothing is known yet."""
+        """One more arm, of which nothing is known yet. The name of an arm that was removed may come back: it is a new
+        arm, and rewards under that name are the new arm's from now on."""
         with self._lock:
-            with contextlib.suppress(TypeError):  # what cannot be hashed is refused below
-                if self._slot.get(arm) in self._removed:
-                    raise ValueError(
-                        f"Arm {arm!r:.60} was removed and its name stays taken; add it under another name."
-                    )
-            names = arm_names([*self._arms, arm])
-            self._play(grown(to_lists(self._state), self.policy, len(self._arms)), len(names))
-            self._arms = names
-            self._slot[arm] = len(names) - 1
+            name = arm_name(arm)
+            arm_names([*self.arms, name])
+            n_arms = len(self._arms)
+            state = grown(to_lists(self._player.kept), self.policy, n_arms, self.rewards_learnt)
+            self._player = self._playing(state, n_arms + 1)
+            self._arms.append(name)
+            self._slot[name] = n_arms
+            if self.first:
+                self._untried.add(n_arms)
 
     def remove_arm(self, arm: Hashable) -> None:
         """Never choose this arm again. What was learnt from it stays in the policy's sums until it is forgotten the
@@ -145,184 +178,196 @@ class Agent:
         with self._lock:
             slot = self._slot_of(arm)
             if len(self._arms) - len(self._removed) == 1:
-                raise ValueError(f"Arm {arm!r} is the last one; add another before removing it.")
+                raise ValueError(f"Arm {shown(arm)} is the last one; add another before removing it.")
             self._removed.add(slot)
+            self._untried.discard(slot)
 
-    def probabilities(self, draws: int = 2000) -> Chances:
-        """Each arm's chance of being chosen now; `error` says how exact it is.
+    def probabilities(self, draws: int = 2000, *, now: Any = None) -> Chances:
+        """Each arm's chance of being chosen now, exploration included; `error` says how exact it is.
 
         By quadrature where the policy has a belief to integrate (the Thompson samplers), read off where it draws from
         probabilities (EXP3), otherwise by `draws` choices that the agent does not count."""
+        draws = checked_draws(draws)
         with self._lock:
-            allowed = self._allowed(None)
-            out = Chances()
-            belief = getattr(self.policy, "belief", None)
-            if belief is not None and len(allowed) > 1:
-                whole = belief(to_arrays(self._state, self.policy.init(len(self._arms))))
-                values, out.error = chance_of_largest(type(whole)(*(np.asarray(field)[allowed] for field in whole)))
+            clocked.look(self.half_life, self._player, now)
+            allowed, out = self._allowed(None), Chances()
+            untried = np.array([slot in self._untried for slot in allowed])
+            if untried.any():
+                values = untried / untried.sum()
             else:
-                values, out.error = self._sampled_chances(allowed, draws)
+                n_arms, t = len(self._arms), self.rewards_learnt
+                values, error = policys_chances(
+                    self.policy, self._player, self._stream, t, allowed, n_arms, draws, self._playing
+                )
+                values, out.error = mixed(values, self.floor), (1.0 - self.floor) * error
             out.update({self._arms[slot]: float(value) for slot, value in zip(allowed, values, strict=True)})
             return out
 
-    def snapshot(self) -> str:
-        """Everything the agent is, as JSON text: policy, arms, state, stream, clock."""
+    def explain(self) -> Any:
+        """What the policy believes of the world and of every arm, printable, if it can say it; `DriftTS` can."""
+        if not hasattr(self.policy, "explain"):
+            raise ValueError(f"{type(self.policy).__name__} cannot explain itself; DriftTS can.")
         with self._lock:
-            data = {
-                "format": FORMAT,
-                "driftbandit": driftbandit.__version__,
-                "policy": repr(self.policy),
-                "arms": [to_json_arm(arm) for arm in self._arms],
-                "removed": sorted(self._removed),
-                "reward_range": list(self.reward_range),
-                "outside": self.outside,
-                "clipped": self.clipped,
-                "rewards_learnt": self.rewards_learnt,
-                "decisions": self.decisions,
-                "key": str(self._stream.key),
-                "state": to_plain(to_lists(self._state)),
-            }
-            return json.dumps({**data, "check": checksum(data)}, allow_nan=False)
+            return self.policy.explain(to_arrays(self._player.state, self.policy.init(len(self._arms))), self._arms)
+
+    def snapshot(self) -> str:
+        """Everything the agent is, as JSON text: policy, arms, state, stream, clock. Its checksum notices accidents,
+        not people."""
+        with self._lock:
+            return snapshots.written(
+                {
+                    "format": snapshots.FORMAT,
+                    "driftbandit": driftbandit.__version__,
+                    "policy": repr(self.policy),
+                    "arms": [to_json_arm(arm) for arm in self._arms],
+                    "removed": sorted(self._removed),
+                    "untried": sorted(self._untried),
+                    "reward_range": list(self.reward_range),
+                    "outside": self.outside,
+                    "first": self.first,
+                    "floor": self.floor,
+                    "late": self.late,
+                    "clipped": self.clipped,
+                    "ignored": self.ignored,
+                    "rewards_learnt": self.rewards_learnt,
+                    "decisions": self.decisions,
+                    "seeded": self._seeded,
+                    "key": str(self._stream.key),
+                    "state": to_plain(to_lists(self._player.kept)),
+                    **clocked.written(self.half_life, self._player),
+                }
+            )
 
     @classmethod
-    def restore(cls, text: str, policies: Mapping[str, type] | None = None, compiled: bool = False) -> "Agent":
-        """An agent that continues exactly where the snapshot was taken. `policies` names classes of your own,
-        {"MyPolicy": MyPolicy}."""
-        from driftbandit.text.parse import parse
+    def restore(
+        cls,
+        text: str,
+        policies: Mapping[str, type] | None = None,
+        compiled: bool = False,
+        *,
+        fresh: bool = False,
+    ) -> "Agent":
+        """An agent that continues exactly where the snapshot was taken; with `fresh` it knows the same and draws from
+        a stream of its own, as each of several workers should. `policies` names classes of your own, {"MyPolicy":
+        MyPolicy}; nothing else is ever loaded, imported or called. A snapshot that no play can lead to is refused."""
+        from driftbandit.text.parse import parse_snapshot
 
-        try:
-            data = json.loads(text, parse_constant=no_number)
-            version = data["format"]
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise ValueError(
-                "This is no snapshot of an agent: it is not complete JSON with a format number. Was the file cut short?"
-            ) from None
-        if isinstance(version, bool) or version != FORMAT:
-            raise ValueError(
-                f"This snapshot has format {version!r:.40}; this version reads format {FORMAT}. "
-                + ("Read it with the version that made it." if version == 1 else "Update driftbandit to read it.")
-            )
-        try:
-            policy = parse(data["policy"], extra=dict(policies or {}))
+        data = snapshots.read(text)
+        with snapshots.damage_told():
+            policy = parse_snapshot(data["policy"], extra=dict(policies or {}))
+        return cls._restored(policy, data, compiled, fresh)
+
+    @classmethod
+    def _restored(cls, policy: Any, data: dict[str, Any], compiled: bool, fresh: bool) -> "Agent":
+        with snapshots.damage_told():
+            names = [arm_name(from_json_arm(arm)) for arm in data["arms"]]
+            n_arms = len(names)
+            removed = {checked_count(slot, n_arms) for slot in data["removed"]}
+            live = [slot for slot in range(n_arms) if slot not in removed]
             agent = cls(
                 policy,
-                [from_json_arm(arm) for arm in data["arms"]],
+                [names[slot] for slot in live],
                 seed=0,
                 reward_range=tuple(data["reward_range"]),
                 outside=data["outside"],
+                first=data["first"],
+                floor=data["floor"],
+                late=data["late"],
+                half_life=clocked.restored_half_life(data),
             )
-            agent._stream = Stream(checked_count(int(data["key"]), 1 << 64))
+            agent._arms, agent._removed = names, removed
+            agent._slot = {names[slot]: slot for slot in [*sorted(removed), *live]}
+            agent._untried = {checked_count(slot, n_arms) for slot in data["untried"]}
+            if agent._untried & removed or (agent._untried and not agent.first):
+                raise ValueError("an arm that is to come first cannot.")
+            agent.clipped, agent.ignored, agent.rewards_learnt, agent.decisions = (
+                checked_count(data[name], FAR) for name in ("clipped", "ignored", "rewards_learnt", "decisions")
+            )
+            agent._seeded = checked_choice("seeded", data["seeded"], (True, False)) and not fresh
+            agent._stream = Stream(_own_key() if fresh else checked_count(int(data["key"]), 1 << 64))
+            like = started(policy, n_arms)
+            state = to_arrays(from_plain(data["state"], like), like)
+            check_state(policy, state, agent.rewards_learnt, like)
             agent._compiled = compiled
-            agent._play(from_plain(data["state"], policy.init(len(agent._arms))))
-            agent._removed = {checked_count(slot, len(agent._arms)) for slot in data["removed"]}
-            if len(agent._removed) == len(agent._arms):
-                raise ValueError("every arm is removed.")
-            agent.clipped, agent.rewards_learnt, agent.decisions = (
-                checked_count(data[name], _FAR) for name in ("clipped", "rewards_learnt", "decisions")
-            )
-            if data.get("check", checksum(data)) != checksum(data):
-                raise ValueError("its checksum does not match what it holds.")
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
-            detail = f"{error.args[0]!r} is missing." if isinstance(error, KeyError) else f"{error!s:.200}"
-            raise ValueError(f"This snapshot is damaged and was not restored: {detail}") from None
+        agent._player = agent._playing(state, n_arms)
+        if agent.half_life is not None:
+            agent._player.time = data["time"]
         return agent
+
+    def __reduce__(self) -> Any:
+        """Copies, deep copies and pickles are agents of their own: a seeded one continues as this one does, one without
+        a seed takes a stream of its own."""
+        with self._lock:
+            return _copied, (type(self), self.policy, self.snapshot(), self._compiled, not self._seeded)
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
-    @property
-    def _state(self) -> Any:
-        return self._player.state
+    def _playing(self, state: Any, n_arms: int | None = None) -> Any:
+        """The policy with a state to go on from, in the interpreter or as machine code."""
+        if self.half_life is not None:
+            time = getattr(getattr(self, "_player", None), "time", 0)  # nothing is known yet, at any time
+            return clocked.playing(self.policy, state, self._stream.key, self.half_life, time, self._compiled)
+        if not self._compiled:
+            return PlainPolicy(self.policy, state, self._stream.key)
+        if importlib.util.find_spec("numba") is None:
+            raise ValueError("compiled=True needs Numba: pip install 'driftbandit[lab]' brings it.")
+        from driftbandit.lab.engine.compiled_player import LivePolicy
 
-    def _play(self, state: Any, n_arms: int | None = None) -> None:
-        """Give the policy a state to go on from, in the interpreter or as machine code."""
-        if self._compiled:
-            if importlib.util.find_spec("numba") is None:
-                raise ValueError("compiled=True needs Numba: pip install 'driftbandit[lab]' brings it.")
-            from driftbandit.lab.engine.compiled_player import LivePolicy
+        n_arms = n_arms or len(self._arms)
+        arrays = to_arrays(to_lists(state), self.policy.init(n_arms))
+        return LivePolicy(self.policy, arrays, self._stream.key, n_arms)
 
-            n_arms = n_arms or len(self._arms)
-            arrays = to_arrays(to_lists(state), self.policy.init(n_arms))
-            self._player: Any = LivePolicy(self.policy, arrays, self._stream.key, n_arms)
+    def _own_stream_unless_seeded(self) -> None:
+        """After a fork: what a process draws without a seed is its own."""
+        if not self._seeded:
+            self._stream = Stream(_own_key())
+            self._player.rekey(self._stream.key)
+
+    def _explored(self, allowed: list[int] | None, decision: int) -> int | None:
+        """The slot that exploration plays in this decision, if it does; then it is no longer untried."""
+        untried = [slot for slot in allowed or range(len(self._arms)) if slot in self._untried] if self._untried else ()
+        if not untried and self.floor == 0.0:
+            return None
+        every = range(len(self._arms)) if allowed is None else allowed
+        slot = explored(self._stream.at(decision), self.floor, untried, every)
+        if slot is not None:
+            self._untried.discard(slot)
+        return slot
+
+    def _policys_choice(self, allowed: list[int] | None, decision: int) -> int:
+        if allowed is None:
+            return int(self._player.choose(self.rewards_learnt, decision))
+        return kept_to(allowed, self._player, self._stream, self.rewards_learnt, decision)
+
+    def _choose_batch(self, n: int, allowed: list[int] | None) -> list[Any]:
+        decisions = range(self.decisions, self.decisions + n)
+        if allowed is None:
+            asked = self._player.choose_many(self.rewards_learnt, self.decisions, n)
         else:
-            self._player = PlainPolicy(self.policy, state, self._stream.key)
-
-    def _choose_batch(self, n: int, available: Iterable[Hashable] | None) -> list[Any]:
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise ValueError(f"choose(n) needs a whole number of 0 or more; got {n!r:.60}.")
-        if available is None and not self._removed:
-            slots = self._player.choose_many(self.rewards_learnt, self.decisions, int(n))
-        else:
-            allowed = self._allowed(available)
-            slots = [self._choose_slot(allowed, self.decisions + j) for j in range(n)]
-        self.decisions += int(n)
+            asked = [self._policys_choice(allowed, decision) for decision in decisions]
+        taken = [self._explored(allowed, decision) for decision in decisions]
+        slots = [one if other is None else other for one, other in zip(asked, taken, strict=True)]
+        self.decisions += n
         return [self._arms[slot] for slot in slots]
-
-    def _choose_slot(self, allowed: list[int], decision: int) -> int:
-        """The policy's choice, kept to the allowed arms.
-
-        Where the choice is the arm of largest score, the largest among the allowed is taken: the same sample, fewer
-        candidates. Where the policy drew the arm from probabilities, they are renormalised. Otherwise it is asked again
-        with other draws, and if it insists (a scheduled pull), an allowed arm is drawn evenly."""
-        arm = self._player.choose(self.rewards_learnt, decision)
-        if len(allowed) == len(self._arms) or arm in allowed:
-            return int(arm)
-        scores = getattr(self._state, "scores", None)
-        if scores is not None and scores[arm] >= max(scores):
-            top = max(scores[slot] for slot in allowed)
-            ties = [slot for slot in allowed if scores[slot] == top]
-            return ties[int(self._stream.at(decision).uniform(TIES) * len(ties))]
-        chances = getattr(self._state, "chances", None)
-        if chances is not None:
-            left = self._stream.at(decision).uniform(TIES) * sum(chances[slot] for slot in allowed)
-            for slot in allowed:
-                left -= chances[slot]
-                if left < 0.0:
-                    return slot
-        for n in range(_REDRAWS):
-            arm = self._player.choose(self.rewards_learnt, _FAR + _FAR * (n + 1) + decision)
-            if arm in allowed:
-                return int(arm)
-        return allowed[int(self._stream.at(decision).uniform(TIES) * len(allowed))]
-
-    def _sampled_chances(self, allowed: list[int], draws: int) -> tuple[np.ndarray, float]:
-        """How often each allowed arm is chosen, and two standard errors of that."""
-        if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-            raise ValueError(f"probabilities needs draws of 1 or more; got {draws!r:.60}.")
-        if len(allowed) == 1:
-            return np.ones(1), 0.0
-        counts = np.zeros(len(self._arms))
-        held = self._player
-        self._play(copy.deepcopy(held.state))  # `choose` may write scratch that `learn` reads: asking changes nothing
-        try:
-            for n in range(draws):
-                counts[self._choose_slot(allowed, _FAR + n)] += 1
-                if hasattr(self._state, "chances"):  # drawn from probabilities, which the policy has just written down
-                    exact = np.array([self._state.chances[slot] for slot in allowed])
-                    return exact / exact.sum(), 0.0
-        finally:
-            self._player = held
-        values = counts[allowed] / draws
-        # An arm never seen in n draws may still have a chance of about 1/n: the last term keeps the error from being 0.
-        return values, float(2.0 * np.sqrt(values * (1.0 - values) / draws).max() + 2.0 / draws)
 
     def _allowed(self, available: Iterable[Hashable] | None) -> list[int]:
         if available is None:
             return [slot for slot in range(len(self._arms)) if slot not in self._removed]
         if isinstance(available, str | bytes) or not isinstance(available, Iterable):
-            raise ValueError(f"choose(available=...) needs a list of arms; got {available!r:.60}.")
+            raise ValueError(f"choose(available=...) needs a list of arms; got {shown(available)}.")
         slots = sorted({self._slot_of(arm) for arm in available})
         if not slots:
             raise ValueError("choose(available=...) needs at least one arm; got none.")
         return slots
 
-    def _slot_of(self, arm: Hashable) -> int:
+    def _slot_of(self, arm: Hashable, removed_too: bool = False) -> int:
         try:
-            slot = self._slot.get(arm)
+            slot = None if too_deep(arm) else self._slot.get(arm)
         except TypeError:
             slot = None
-        if slot is None or slot in self._removed:
+        if slot is None or (slot in self._removed and not removed_too):
             what = "was removed" if slot is not None else "is unknown"
-            raise ValueError(f"Arm {arm!r} {what}; the arms are {listed(self.arms)}.")
+            raise ValueError(f"Arm {shown(arm)} {what}; the arms are {listed(self.arms)}.")
         return slot
 
     def _scaled(self, reward: Any) -> tuple[float, int]:
@@ -339,13 +384,25 @@ class Agent:
                     'Widen the range, or give outside="clip".'
                 )
             value, clipped = min(max(value, low), high), 1
-        return (value - low) / (high - low), clipped
+        scaled = (value - low) / (high - low)
+        if not abs(scaled) <= LARGEST:
+            raise ValueError(
+                f"Reward {value:g} is more than {LARGEST:g} times the width of reward_range=({low:g}, {high:g}); "
+                "nothing was learnt. Widen the range."
+            )
+        return scaled, clipped
 
     def __repr__(self) -> str:
         return f"Agent({self.policy!r}, arms={listed(self.arms)}, rewards_learnt={self.rewards_learnt})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return page.table(self)
 
-def checksum(data: dict[str, Any]) -> str:
-    """A digest of everything in a snapshot but itself, however the JSON is laid out: altered numbers are noticed."""
-    rest = {name: value for name, value in data.items() if name != "check"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, allow_nan=False).encode()).hexdigest()[:16]
+
+def _own_key() -> int:
+    return int.from_bytes(os.urandom(8), "little")
+
+
+def _copied(cls: type[Agent], policy: Any, text: str, compiled: bool, fresh: bool) -> Agent:
+    return cls._restored(policy, snapshots.read(text), compiled, fresh)

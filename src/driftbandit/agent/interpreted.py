@@ -5,6 +5,7 @@
 from typing import Any
 
 from driftbandit.draws import Stream
+from driftbandit.primitives import learns_by_chance, teach
 from driftbandit.state import to_lists
 
 
@@ -14,14 +15,25 @@ class PlainPolicy:
 
     def __init__(self, policy: Any, state: Any, key: int) -> None:
         self.policy, self.state, self.stream = policy, to_lists(state), Stream(key)
+        # The same stream once more: rewards may be far behind decisions, and a stream computes rounds in blocks.
+        self.behind = Stream(key) if learns_by_chance(type(policy)) else None
+
+    @property
+    def kept(self) -> Any:
+        """What was learnt: the state itself."""
+        return self.state
+
+    def rekey(self, key: int) -> None:
+        """Draw from another stream from now on."""
+        self.stream = Stream(key)
 
     def choose(self, t: int, decision: int) -> int:
         """The arm for one decision."""
         return int(self.policy.choose(self.state, t, self.stream.at(decision)))
 
     def learn(self, t: int, arm: int, reward: float) -> None:
-        """Take in one reward."""
-        self.policy.learn(self.state, t, arm, reward)
+        """Take in one reward, the t-th."""
+        teach(self.policy, self.state, t, arm, reward, self.behind and self.behind.at(t))
 
     def choose_many(self, t: int, decision: int, n: int) -> list[int]:
         """The arms of n decisions without a reward between them."""

@@ -1,14 +1,14 @@
-"""What several commands need: a table, a check that the laboratory is installed, whole numbers from the command
-line."""
+"""What several commands need: a check that the laboratory is installed, help with examples, whole numbers from the
+command line."""
 
 import argparse
 import importlib.util
-import math
-import sys
-from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
-LAB = ("numba", "scipy", "matplotlib", "pyarrow", "rich", "narwhals")
+LAB = ("numba", "scipy", "matplotlib", "pyarrow", "rich")
+MOST_RUNS = 10**9  # what is more, nobody waits for
+MOST_WORKERS = 4096
 
 
 class MissingLab(Exception):
@@ -25,11 +25,20 @@ def need_lab(*names: str) -> None:
             raise MissingLab(name)
 
 
+def need_extra(extra: str, *names: str) -> None:
+    """Refuse before any work if one of these packages, which an extra brings, is missing."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(
+            f"This needs {missing[0]}, which is not installed: pip install 'driftbandit[{extra}]' brings it."
+        )
+
+
 def add_example(subparsers: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
     """A subparser whose help says what the command does and shows it at work."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name,
-        help=summary,
+        help=summary.replace("%", "%%"),  # argparse formats the one and not the other
         description=summary[0].upper() + summary[1:] + ".",
         epilog="examples:\n" + examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -37,49 +46,73 @@ def add_example(subparsers: Any, name: str, summary: str, examples: str) -> argp
     return parser
 
 
-def whole(least: int) -> Any:
-    """An argparse type: a whole number, 100000 or 100_000 or 1e5, of at least `least`."""
+def add_interpreted(parser: argparse.ArgumentParser) -> None:
+    """The option that plays without compiling."""
+    parser.add_argument(
+        "--interpreted",
+        action="store_true",
+        help="play without compiling: the same numbers, some hundred times slower; for a policy of your own that does "
+        "not compile",
+    )
+
+
+def completes(action: argparse.Action, kind: str) -> None:
+    """Let the Tab key offer the names of this kind ("policies", "environments"), with argcomplete installed."""
+
+    def names(prefix: str, **_: Any) -> list[str]:
+        from driftbandit.text import parse
+
+        found = []
+        for cls in getattr(parse, kind)().values():
+            short = str(getattr(cls, "short", cls.__name__))
+            makers = [f"{short}.{maker}" for maker in parse.constructors(cls)] if prefix.startswith(short) else []
+            found += [short, *makers]
+        return found
+
+    action.completer = names  # type: ignore[attr-defined]
+
+
+def whole(least: int, most: int | None = None) -> Any:
+    """An argparse type: a whole number, 100000 or 100_000 or 1e5, exactly as written, of at least `least`.
+
+    >>> whole(0)("9007199254740993"), whole(0)("1e5")
+    (9007199254740993, 100000)
+    """
 
     def convert(text: str) -> int:
         try:
-            number = float(text.replace("_", ""))
-            if not math.isfinite(number) or number != int(number) or number < least:
-                raise ValueError
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"needs a whole number, {least} or more; got {text!r}") from None
-        return int(number)
+            number = _exact(text.strip().replace("_", ""))
+        except (ValueError, InvalidOperation):
+            number = None
+        if number is None or number < least or (most is not None and number > most):
+            upto = f"{least} or more" if most is None else f"from {least} to {most:_}"
+            raise argparse.ArgumentTypeError(f"needs a whole number, {upto}; got {shortened(text)!r}")
+        return number
 
     return convert
 
 
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Rows under a head: drawn by rich on a terminal, else one plain line a row, complete and easy to search.
-
-    The last columns of plain lines may be long; cutting them would lose what a pipe was meant to keep."""
-    if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None:
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD)
-        for column, name in enumerate(head):
-            table.add_column(name, justify="right" if _numbers(rows, column) else "left", no_wrap=column < 2)
-        for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
-        Console().print(table)
-        return
-    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-    right = [_numbers(rows, column) for column in range(len(head))]
-    if title:
-        print(title)
-    for row in [head, *rows]:
-        cells = (
-            cell.rjust(width) if flush else cell.ljust(width)
-            for cell, width, flush in zip(row, widths, right, strict=True)
-        )
-        print("  ".join(cells).rstrip())
+def _exact(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        number = Decimal(text)
+    if not number.is_finite() or number.adjusted() > 30 or number != number.to_integral_value():
+        return None  # 1e999999999 would take all memory to write out
+    return int(number)
 
 
-def _numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
-    return bool(rows) and all(row[column][:1] in "0123456789-" for row in rows)
+def shortened(text: str, length: int = 60) -> str:
+    """The text, or its beginning if it is long: a message is one line that can be read."""
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def add_seed(parser: Any, default: int | None = 0, more: str = "") -> None:
+    """The option --seed."""
+    text = f"the same seed gives the same numbers{more}"
+    parser.add_argument("--seed", type=whole(0), default=default, metavar="S", help=text)
+
+
+def add_workers(parser: Any, text: str = "threads (default: one per core); changes no number") -> None:
+    """The option --workers."""
+    parser.add_argument("--workers", type=whole(1, MOST_WORKERS), metavar="N", help=text)

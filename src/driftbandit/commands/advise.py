@@ -4,7 +4,8 @@ import argparse
 import textwrap
 from typing import Any
 
-from driftbandit.commands._shared import add_example, need_lab, print_table, whole
+from driftbandit.commands._output import add_json, print_json, print_table
+from driftbandit.commands._shared import MOST_RUNS, add_example, add_seed, add_workers, need_lab, whole
 
 _EXAMPLES = """\
   driftbandit advise --horizon 100000 --phases 10
@@ -24,12 +25,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--arms", type=whole(2), default=5, metavar="K", help="number of arms (default: 5)")
     parser.add_argument("--mu-max", type=float, default=1.0, metavar="M", help="largest mean reward (default: 1)")
     parser.add_argument(
-        "--runs", type=whole(4), default=200, metavar="N", help="runs, half to choose by (default: 200)"
+        "--runs", type=whole(4, MOST_RUNS), default=200, metavar="N", help="runs, half to choose by (default: 200)"
     )
-    parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
-    parser.add_argument(
-        "--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number"
-    )
+    add_seed(parser)
+    add_workers(parser)
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -48,5 +48,16 @@ def run(args: argparse.Namespace) -> None:
         workers=args.workers,
         progress=True,
     )
+    if args.json:
+        rows = [{**row._asdict(), "policy": row.policy and repr(row.policy), "half_life": row.half_life}
+                for row in advice.rows]  # fmt: skip
+        best = {"line": advice.line(), "half_life": advice.recommended.half_life,
+                "edges": advice.edges(advice.recommended)}  # fmt: skip
+        print_json({
+            "environment": repr(advice.environment), "runs": advice.runs, "seed": advice.seed, "rows": rows,
+            "best": best, "as_good": advice.as_good, "grid": advice.grid, "paragraph": advice.paragraph(),
+        })  # fmt: skip
+        return
     print_table(*advice.table())
     print("\n" + textwrap.fill(advice.paragraph(), 110))
+    print("\n" + advice.line())

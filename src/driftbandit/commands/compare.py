@@ -2,11 +2,21 @@
 
 import argparse
 import math
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from driftbandit.commands._shared import add_example, need_lab, print_table, whole
+from driftbandit.commands._output import add_json, print_json, print_table
+from driftbandit.commands._shared import (
+    MOST_RUNS,
+    add_example,
+    add_interpreted,
+    add_seed,
+    add_workers,
+    completes,
+    need_lab,
+    shortened,
+    whole,
+)
 
 _EXAMPLES = """\
   driftbandit compare study.toml
@@ -36,11 +46,14 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "what", nargs="+", metavar="FILE|POLICY", help="a study (.toml or .py), or policies by their text"
     )
-    parser.add_argument(
+    world = parser.add_argument(
         "--env", action="append", metavar="TEXT", help='a world by its text; may be repeated (default: "Abrupt()")'
     )
-    parser.add_argument("--runs", type=whole(1), metavar="N", help="runs of each cell (default: the file's, or 100)")
-    parser.add_argument("--seed", type=whole(0), metavar="S", help="the same seed gives the same numbers (default: 0)")
+    completes(world, "environments")
+    parser.add_argument(
+        "--runs", type=whole(1, MOST_RUNS), metavar="N", help="runs of each cell (default: the file's, or 100)"
+    )
+    add_seed(parser, None, " (default: 0)")
     parser.add_argument("--horizon", type=whole(1), metavar="T", help="rounds, for every world")
     parser.add_argument("--drift", action="store_true", help="measure recovery, detection and the rest beside regret")
     parser.add_argument("--out", metavar="FOLDER", help="where results are kept (default: FILE-results, or nowhere)")
@@ -49,15 +62,15 @@ def add_parser(subparsers: Any) -> None:
         metavar="WHO",
         help="threads (default), a number of processes, processes:N, dask, dask:ADDRESS, ray or ray:ADDRESS",
     )
-    parser.add_argument(
-        "--workers", type=whole(1), metavar="N", help="how many, where WHO does not say (default: one a core)"
-    )
+    add_workers(parser, "how many, where WHO does not say (default: one per core)")
+    add_interpreted(parser)
     parser.add_argument("--dry-run", action="store_true", help="say how much work it is, and stop")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Plan, play, print, save."""
-    need_lab("numba", "scipy", "pyarrow", "matplotlib")
+    """Plan, play, save, print."""
+    need_lab(*([] if args.interpreted else ["numba"]), "scipy", "pyarrow", "matplotlib")
     from driftbandit.lab.experiments import comparison
     from driftbandit.lab.jobs import executors
 
@@ -65,16 +78,20 @@ def run(args: argparse.Namespace) -> None:
         executors.parse(args.executor)
     study, name = _study(args)
     out = args.out or (f"{name}-results" if name else None)
-    with tempfile.TemporaryDirectory() as spare:
-        if args.dry_run:
-            _say_plan(study, out or spare, args)
-            return
-        done = comparison.run(study, out or spare, args.executor, args.workers)
-        if done.tally.reused:
-            print(f"{done.tally.reused} of {sum(done.tally)} chunks were ready, {done.tally.computed} computed")
-        _print(done)
-        if out:
-            _save(done, out)
+    if args.dry_run:
+        _say_plan(study, out, args)
+        return
+    done = comparison.compare(study, out, args.executor, args.workers, compiled=not args.interpreted)
+    written = _save(done, out) if out else []
+    if args.json:
+        print_json(_as_json(done, written))
+        return
+    if done.tally.reused:
+        print(f"{done.tally.reused} of {sum(done.tally)} chunks were ready, {done.tally.computed} computed")
+    _print(done)
+    print("\n" if written else "", end="")
+    for path in written:
+        print(f"wrote {path}")
 
 
 def _study(args: argparse.Namespace) -> tuple[Any, str | None]:
@@ -98,14 +115,17 @@ def _study(args: argparse.Namespace) -> tuple[Any, str | None]:
     return Study(args.what, args.env or ["Abrupt()"], **changes), None
 
 
-def _say_plan(study: Any, folder: str, args: argparse.Namespace) -> None:
+def _say_plan(study: Any, folder: str | None, args: argparse.Namespace) -> None:
     import os
 
     from driftbandit.lab.experiments.comparison import plan
 
     found = plan(study, folder)
-    print(f"{found.cells} cells of {study.runs} runs in {found.chunks} chunks, {found.ready} of them ready")
     workers = args.workers or os.cpu_count() or 1
+    if args.json:
+        print_json({**found._asdict(), "runs": study.runs, "workers": workers})
+        return
+    print(f"{found.cells} cells of {study.runs} runs in {found.chunks} chunks, {found.ready} of them ready")
     seconds = found.seconds or 0.0
     print(
         f"{found.rounds:.3g} rounds to play: about {_duration(seconds)} with one worker, "
@@ -131,15 +151,15 @@ def _print(done: Any) -> None:
             for line in shown
             if line.environment == world
         ]
-        head = ["policy", "regret", "95 % interval", f"above {reference}"[:40], "95 % interval"]
+        head = ["policy", "regret", "95 % interval", f"above {shortened(reference, 40)}", "95 % interval"]
         print_table(head, rows, f"{world}, {done.study.runs} runs, seed {done.study.seed}")
     if not shown:
         print(f"{len(lines)} cells: see summary.csv")
     for grid in sweep.grids(done) if done.study.runs >= 4 else []:
         for best in sweep.best_by_world(done, grid):
             print(
-                f"\nbest in {best.cell.world}: {best.cell.label}: regret {best.regret} on {best.runs} runs that had no "
-                f"part in choosing it; {best.as_good} of the cells are as good within the noise"
+                f"\nbest of the swept in {best.cell.world}: {best.cell.label}: regret {best.regret} on {best.runs} "
+                f"runs that had no part in choosing it; {best.as_good} of the cells are as good within the noise"
             )
             for text in _distance(done, best):
                 print(f"  {text}")
@@ -155,8 +175,10 @@ def _distance(done: Any, best: Any) -> list[str]:
     for number, cell in enumerate(done.cells):
         if cell.world == best.cell.world and not cell.policy_values:
             far = sweep.excess(done, best, number)
+            better = "; better than the best of the swept" if far.percent.high < 0.0 else ""
             out.append(
-                f"{cell.label}: regret {far.percent.mean:+.1f} % ({far.percent.low:+.1f} to {far.percent.high:+.1f})"
+                f"{cell.label}: regret {far.percent.mean:+.1f} % "
+                f"({far.percent.low:+.1f} to {far.percent.high:+.1f}){better}"
             )
     return out
 
@@ -195,16 +217,36 @@ def _difference(difference: Any) -> list[str]:
     return ["-", "-"] if difference is None else [f"{difference.mean:+.1f}", _ends(difference)]
 
 
-def _save(done: Any, out: str) -> None:
-    from driftbandit.lab.plots import regret, sweep_plot
+def _save(done: Any, out: str) -> list[Path]:
+    from driftbandit.lab.experiments import sweep
+    from driftbandit.lab.plots import regret
 
-    paths = done.save(out)
+    paths: list[Path] = done.save(out)
     for world in done.worlds:
         here = [cell for cell in done.cells if cell.world == world]
         if 1 < len(here) <= 16 and len(done.worlds) <= 20:
             result = done.result(world)
             paths.append(regret.save(result, Path(out) / f"regret-{result.provenance['id']}.svg"))
-    paths += sweep_plot.save_all(done, out)
-    print()
-    for path in paths:
-        print(f"wrote {path}")
+    return [*paths, *sweep.save_figures(done, out)]
+
+
+def _as_json(done: Any, written: list[Path]) -> dict[str, Any]:
+    """Everything that would be printed, as data."""
+    from driftbandit.lab.experiments import sweep
+
+    grids = sweep.grids(done) if done.study.runs >= 4 else []
+    best = [(one.cell.world, one.cell.label, one) for grid in grids for one in sweep.best_by_world(done, grid)]
+    return {
+        "title": done.study.title,
+        "runs": done.study.runs,
+        "seed": done.study.seed,
+        "reference": done.study.reference or done.study.policies[0].name,
+        "summary": done.summary(),
+        "best_of_swept": [
+            {"environment": world, "policy": label, "regret": one.regret, "runs": one.runs, "as_good": one.as_good}
+            for world, label, one in best
+        ],
+        "drift": done.drift() if done.study.drift else None,
+        "chunks": done.tally,
+        "wrote": written,
+    }

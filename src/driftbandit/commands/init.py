@@ -74,9 +74,9 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    from driftbandit.lab.experiments.comparison import run
+    from driftbandit.lab import compare
 
-    done = run(STUDY, "study-results")
+    done = compare(STUDY, "study-results")
     for line in done.summary():
         print(line.policy, line.regret)
 '''

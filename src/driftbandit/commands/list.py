@@ -2,9 +2,11 @@
 
 import argparse
 import inspect
+import textwrap
 from typing import Any
 
-from driftbandit.commands._shared import add_example, print_table
+from driftbandit.commands._output import add_json, print_json, print_table, terminal_width
+from driftbandit.commands._shared import add_example, completes, shortened
 from driftbandit.parameters import parameters
 from driftbandit.text import parse
 
@@ -14,23 +16,37 @@ _EXAMPLES = """\
   driftbandit list ds-ts           one of them in full: parameters and named constructors
 """
 
+_FACTS = {
+    "forgets": "how it forgets",
+    "knows": "what it must know",
+    "cost": "cost per round",
+    "reference": "reference",
+}
+
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "list", "show the policies, environments and experiments there are", _EXAMPLES)
-    parser.add_argument(
+    asked = parser.add_argument(
         "what",
         nargs="?",
         default="all",
         metavar="WHAT",
         help="policies, environments, experiments, or the name of one of them",
     )
+    completes(asked, "policies")
+    parser.add_argument("--long", action="store_true", help="all about each policy, on lines as long as it takes")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Print the tables asked for, or one class in full."""
-    tables = {"policies": _policies, "environments": _environments, "experiments": _experiments}
-    if args.what in tables:
+    tables: dict[str, Any] = {"policies": _policies, "environments": _environments, "experiments": _experiments}
+    if args.long:
+        tables["policies"] = _policies_in_full
+    if args.json:
+        print_json(_as_json(args.what, list(tables)))
+    elif args.what in tables:
         tables[args.what]()
     elif args.what == "all":
         for number, table in enumerate(tables.values()):
@@ -41,13 +57,29 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _policies() -> None:
+    """One line a policy, within the terminal or 80 letters: its names and how it forgets, in brief."""
+    room = max(80, terminal_width() or 0)
+    listed = [(_names(cls), str(getattr(cls, "forgets", ""))) for cls in parse.policies().values()]
+    left = room - 2 - max(len(names) for names, _ in listed)
+    rows = [[names, _brief(forgets, left)] for names, forgets in listed]
+    print_table(["policy", "how it forgets"], rows, "policies (--long says more; `list NAME` says all about one)")
+
+
+def _brief(text: str, room: int) -> str:
+    """The first clause of a sentence, cut at a word if it is still too long."""
+    first = text.split(";")[0]
+    return first if len(first) <= room else textwrap.shorten(first, room, placeholder=" ...")
+
+
+def _policies_in_full() -> None:
     rows = []
     for name, cls in parse.policies().items():
-        facts = [str(getattr(cls, fact, "")) for fact in ("cost", "forgets", "knows", "reference")]
-        rows.append([name, " ".join([_short(cls), *getattr(cls, "aliases", ())]), *facts])
-    print_table(
-        ["policy", "short", "cost a round", "how it forgets", "what it must know", "reference"], rows, "policies"
-    )
+        rows.append([_names(cls), name, *(str(getattr(cls, fact, "")) for fact in _FACTS)])
+    print_table(["policy", "class", *_FACTS.values()], rows, "policies")
+
+
+def _names(cls: type) -> str:
+    return " ".join([_short(cls), *getattr(cls, "aliases", ())])
 
 
 def _environments() -> None:
@@ -60,34 +92,50 @@ def _environments() -> None:
 
 def _experiments() -> None:
     found = parse.experiments()
-    if not found:
-        print("experiments: none yet; put a module with EXPERIMENT = Experiment(...) into driftbandit/lab/paper")
-        return
     rows = [
-        [e.id, str(len(e.policies)), str(e.environment.horizon), str(e.runs), e.title, e.shows] for e in found.values()
+        [e.id, str(len(e.policies)), str(e.cells()[0].environment.horizon), str(e.runs), e.title, e.shows]
+        for e in found.values()
     ]
     print_table(["experiment", "policies", "rounds", "runs", "title", "what it shows"], rows, "experiments")
 
 
-def _one(name: str, kinds: list[str]) -> None:
-    """One class: what it says of itself, its parameters with their domains, its named constructors."""
-    if name in parse.experiments():
-        experiment = parse.experiments()[name]
-        print(f"{experiment.id}: {experiment.title}\n{experiment.shows}\n\nenvironment: {experiment.environment!r}")
-        print_table(["label", "policy"], [[label, repr(policy)] for label, policy in experiment.policies.items()])
-        return
+def _found(name: str, kinds: list[str]) -> type:
+    """The class of this name."""
     try:
         found = parse.find(name)
     except parse.SpecError:
         shorts = [_short(cls) for cls in [*parse.policies().values(), *parse.environments().values()]]
         known = [*kinds, *shorts, *parse.policies(), *parse.environments(), *parse.laws(), *parse.experiments()]
         raise ValueError(
-            f"There is nothing named {name!r}{parse.nearest(name, known) or '.'} `driftbandit list` shows all."
+            f"There is nothing named {shortened(name)!r}{parse.nearest(name, known) or '.'} "
+            "`driftbandit list` shows all."
         ) from None
-    cls = found[0] if isinstance(found, tuple) else found
+    cls: type = found[0] if isinstance(found, tuple) else found
+    return cls
+
+
+def _one(name: str, kinds: list[str]) -> None:
+    """One class: what it says of itself, its parameters with their domains, its named constructors."""
+    if name in parse.experiments():
+        study = parse.experiments()[name]
+        cells = study.cells()
+        print(f"{study.id}: {study.title}\n{study.shows}\n\nenvironment: {cells[0].environment!r}")
+        print_table(["label", "policy"], [[cell.label, repr(cell.policy)] for cell in cells])
+        return
+    cls = _found(name, kinds)
     print(f"{_call(cls)}\n\n{inspect.getdoc(cls)}\n")
+    rows = _parameters(cls)
+    if rows:
+        print_table(["parameter", "type", "domain", "default"], rows)
+    makers = _makers(cls)
+    if makers:
+        print()
+        print_table(["named constructor", "what it computes"], makers)
+
+
+def _parameters(cls: type) -> list[list[str]]:
     defaults = getattr(cls, "_field_defaults", {})
-    rows = [
+    return [
         [
             p.name,
             getattr(p.kind, "__name__", "any"),
@@ -96,15 +144,53 @@ def _one(name: str, kinds: list[str]) -> None:
         ]
         for p in parameters(cls)
     ]
-    if rows:
-        print_table(["parameter", "type", "domain", "default"], rows)
-    makers = [
+
+
+def _makers(cls: type) -> list[list[str]]:
+    return [
         [f"{_short(cls)}.{verb}{_arguments(cls, verb)}", _first_line(getattr(cls, verb))]
         for verb in parse.constructors(cls)
     ]
-    if makers:
-        print()
-        print_table(["named constructor", "what it computes"], makers)
+
+
+def _as_json(what: str, kinds: list[str]) -> Any:
+    """The same as data: a list for each kind, or one class."""
+    listed = {
+        "policies": parse.policies,
+        "environments": parse.environments,
+        "laws": parse.laws,
+    }
+    if what in ("all", *kinds):
+        wanted = [*listed, "experiments"] if what == "all" else [what]
+        wanted += ["laws"] if what == "environments" else []
+        out: dict[str, Any] = {
+            name: [_described(cls) for cls in listed[name]().values()] for name in wanted if name in listed
+        }
+        if "experiments" in wanted:
+            out["experiments"] = [_experiment(e) for e in parse.experiments().values()]
+        return out
+    return _experiment(parse.experiments()[what]) if what in parse.experiments() else _described(_found(what, kinds))
+
+
+def _described(cls: type) -> dict[str, Any]:
+    keys = ("parameter", "type", "domain", "default")
+    return {
+        "name": cls.__name__,
+        "short": _short(cls),
+        "aliases": list(getattr(cls, "aliases", ())),
+        **{fact: getattr(cls, fact) for fact in _FACTS if hasattr(cls, fact)},
+        "text": _call(cls),
+        "about": _first_line(cls),
+        "parameters": [dict(zip(keys, row, strict=True)) for row in _parameters(cls)],
+        "constructors": [dict(zip(("text", "about"), row, strict=True)) for row in _makers(cls)],
+    }
+
+
+def _experiment(study: Any) -> dict[str, Any]:
+    cells = study.cells()
+    facts = {key: getattr(study, key) for key in ("id", "title", "shows", "runs", "seed")}
+    policies = {cell.label: repr(cell.policy) for cell in cells}
+    return {**facts, "environment": repr(cells[0].environment), "policies": policies}
 
 
 def _short(cls: type) -> str:

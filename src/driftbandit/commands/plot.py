@@ -14,9 +14,12 @@ _EXAMPLES = """\
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
-    parser = add_example(subparsers, "plot", "draw the regret curves of saved results, with 95 %% intervals", _EXAMPLES)
+    parser = add_example(subparsers, "plot", "draw the regret curves of saved results, with 95 % intervals", _EXAMPLES)
     parser.add_argument("results", nargs="+", metavar="RESULT.parquet", help="what `driftbandit run --out` saved")
     parser.add_argument("--out", required=True, metavar="FILE.svg", help="where to draw: .svg, .png or .pdf")
+    parser.add_argument(
+        "--width", type=float, default=7.6, metavar="INCHES", help="a narrow figure has its legend below (default: 7.6)"
+    )
     parser.add_argument("--title", metavar="TEXT", help="a title in place of the experiment's own")
 
 
@@ -29,4 +32,4 @@ def run(args: argparse.Namespace) -> None:
 
     writable(args.out, regret.ENDINGS)
     results = [Result.load(path) for path in args.results]
-    print(f"drew {regret.save(results, args.out, args.title)}")
+    print(f"drew {regret.save(results, args.out, args.title, args.width)}")

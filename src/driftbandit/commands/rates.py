@@ -4,7 +4,8 @@ import argparse
 import time
 from typing import Any
 
-from driftbandit.commands._shared import add_example, need_lab, print_table, whole
+from driftbandit.commands._output import add_json, print_json, print_table
+from driftbandit.commands._shared import MOST_RUNS, add_example, add_seed, add_workers, need_lab, whole
 
 _EXAMPLES = """\
   driftbandit rates --out docs/theory
@@ -18,13 +19,14 @@ _EXAMPLES = """\
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "rates", "measure how regret grows with T, B_T, 1/gap and K", _EXAMPLES)
-    parser.add_argument("--runs", type=whole(2), default=40, metavar="N", help="runs at every point (default: 40)")
-    parser.add_argument("--scale", type=float, default=1.0, metavar="S", help="multiply all horizons (default: 1)")
-    parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
-    parser.add_argument("--out", metavar="FOLDER", help="write rates.svg, .png, .md and .csv there")
     parser.add_argument(
-        "--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number"
+        "--runs", type=whole(2, MOST_RUNS), default=40, metavar="N", help="runs at every point (default: 40)"
     )
+    parser.add_argument("--scale", type=float, default=1.0, metavar="S", help="multiply all horizons (default: 1)")
+    add_seed(parser)
+    parser.add_argument("--out", metavar="FOLDER", help="write rates.svg, .png, .md and .csv there")
+    add_workers(parser)
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -33,7 +35,6 @@ def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
     from driftbandit.lab.investigations import rates
-    from driftbandit.lab.plots import rates_plot
     from driftbandit.lab.support.files import writable
 
     if not 0.0 < args.scale <= 100.0:
@@ -45,11 +46,14 @@ def run(args: argparse.Namespace) -> None:
         rates.sweeps(args.scale), runs=args.runs, seed=args.seed, workers=args.workers, progress=True
     )
     fits = [rates.fit(line) for line in measured]
+    paths = rates.save(measured, fits, args.out) if args.out else []
+    if args.json:
+        print_json({"runs": args.runs, "seed": args.seed, "fits": fits, "wrote": paths})
+        return
     base = measured[0].sweep.base
     print(f"{base!r}, one quantity varied at a time")
-    print(f"{args.runs} runs a point, seed {args.seed}; every policy tuned by its theory at every point")
+    print(f"{args.runs} runs per point, seed {args.seed}; every policy tuned by its theory at every point")
     print_table(*rates.table(fits))
     print(f"{time.perf_counter() - started:.0f} seconds")
-    if args.out:
-        for path in rates_plot.save(measured, fits, args.out):
-            print(f"wrote {path}")
+    for path in paths:
+        print(f"wrote {path}")

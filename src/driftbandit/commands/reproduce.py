@@ -1,12 +1,15 @@
 """`driftbandit reproduce`: every figure, table and claim of the paper."""
 
 import argparse
+import contextlib
+import csv
 import importlib.util
-from functools import partial
+import sys
 from pathlib import Path
 from typing import Any
 
-from driftbandit.commands._shared import add_example, need_lab, whole
+from driftbandit.commands._output import add_json, print_json
+from driftbandit.commands._shared import MOST_RUNS, add_example, add_seed, add_workers, need_lab, whole
 
 _EXAMPLES = """\
   driftbandit reproduce
@@ -18,6 +21,9 @@ _EXAMPLES = """\
   driftbandit reproduce --quick
       the whole report with 10 runs
 
+  driftbandit reproduce fig3 --with drift-ts
+      four figures with a curve that the paper does not have; claims and summary stay the paper's
+
 What is finished is kept: the same call again goes on where it stopped, or says that nothing was left to do.
 """
 
@@ -26,7 +32,9 @@ def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "reproduce", "run the paper's experiments and write a report", _EXAMPLES)
     parser.add_argument("items", nargs="*", metavar="ITEM", help="fig1 .. fig7b, table1, abrupt-b5-k5 ..; default: all")
-    parser.add_argument("--runs", type=whole(1), metavar="N", help="how many runs (default: 100, as in the paper)")
+    parser.add_argument(
+        "--runs", type=whole(1, MOST_RUNS), metavar="N", help="how many runs (default: 100, as in the paper)"
+    )
     parser.add_argument(
         "--parameters",
         choices=("text", "code", "both"),
@@ -41,36 +49,64 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--out", type=Path, default=Path("build/paper"), metavar="DIR", help="default: build/paper")
     parser.add_argument(
-        "--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number"
+        "--with",
+        dest="additions",
+        action="append",
+        choices=("drift-ts",),
+        help="draw this policy, which is not the paper's, in the figures of regret curves; in no claim or summary",
     )
+    add_workers(parser)
     parser.add_argument("--quick", action="store_true", help="10 runs in place of 100, to see that everything works")
-    parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
+    add_seed(parser)
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Compute, write, and say what was reused; 2 if an item failed."""
     need_lab("numba", "scipy", "matplotlib", "pyarrow")
-    from driftbandit.lab.paper.items.item import PARAMETERS
-    from driftbandit.lab.paper.job import Options, PaperRun
+    from driftbandit.lab.paper.job import PaperRun
+    from driftbandit.lab.paper.options import PARAMETERS, Options
 
     parameters = PARAMETERS if args.parameters == "both" else (args.parameters,)
     runs = args.runs or (10 if args.quick else 100)
     options = Options(
-        args.out, tuple(args.items), runs, parameters, args.environment, args.seed, args.workers, args.quick
+        args.out,
+        tuple(args.items),
+        runs,
+        parameters,
+        args.environment,
+        args.seed,
+        args.workers,
+        args.quick,
+        tuple(dict.fromkeys(args.additions or ())),
     )
     report = _report()
     job = PaperRun(options, report.extra_cells(options) if hasattr(report, "extra_cells") else None)
     try:
-        job.compute(say=partial(print, flush=True))
+        job.compute(say=_say)
     except OSError as error:
         raise OSError(f"{error} The same call goes on from here once the folder can be written again.") from None
+    page = report.write(job, args.out) if report is not None else None
+    if args.json:
+        with open(args.out / "summary.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        print_json(
+            {"summary": rows, "chunks": job.tally, "seconds": job.seconds, "failures": job.failures, "page": page}
+        )
+        return 2 if job.failures else 0
     reused, chunks = job.tally.reused, sum(job.tally)
     print(f"reused {reused} of {chunks} chunks; {job.seconds:.0f} seconds; wrote {args.out / 'summary.csv'}")
-    if report is not None:
-        print(f"open {report.write(job, args.out)}")
+    if page is not None:
+        print(f"open {page}")
     for name, why in job.failures.items():
         print(f"failed: {name}: {why}")
     return 2 if job.failures else 0
+
+
+def _say(line: str) -> None:
+    """How far the work is: for whoever watches, never in the way of it."""
+    with contextlib.suppress(OSError, ValueError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def _report() -> Any:

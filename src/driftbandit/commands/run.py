@@ -1,10 +1,21 @@
 """`driftbandit run`: play policies against a world, or one of the experiments."""
 
 import argparse
+import dataclasses
 import math
 from typing import Any
 
-from driftbandit.commands._shared import add_example, need_lab, print_table, whole
+from driftbandit.commands._output import add_json, print_json, print_table
+from driftbandit.commands._shared import (
+    MOST_RUNS,
+    add_example,
+    add_interpreted,
+    add_seed,
+    add_workers,
+    completes,
+    need_lab,
+    whole,
+)
 from driftbandit.text import parse
 
 _EXAMPLES = """\
@@ -27,67 +38,68 @@ _EXAMPLES = """\
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "run", "play policies against a world and report their regret", _EXAMPLES)
-    parser.add_argument("policies", nargs="+", metavar="POLICY", help="a policy's text, or the id of an experiment")
-    parser.add_argument(
+    played = parser.add_argument(
+        "policies", nargs="+", metavar="POLICY", help="a policy's text, or the id of an experiment"
+    )
+    completes(played, "policies")
+    world = parser.add_argument(
         "--env", metavar="TEXT", help='the environment\'s text (default: "Abrupt()", 5 arms, 10 phases, 100 000 rounds)'
     )
+    completes(world, "environments")
     parser.add_argument(
-        "--runs", type=whole(1), metavar="N", help="how many independent runs (default: 100, or the experiment's)"
+        "--runs",
+        type=whole(1, MOST_RUNS),
+        metavar="N",
+        help="how many independent runs (default: 100, or the experiment's)",
     )
-    parser.add_argument(
-        "--seed",
-        type=whole(0),
-        metavar="S",
-        help="the same seed gives the same numbers (default: 0, or the experiment's)",
-    )
+    add_seed(parser, None, " (default: 0, or the experiment's)")
+    add_interpreted(parser)
     parser.add_argument("--out", metavar="FILE.parquet", help="save all curves with where they come from")
     parser.add_argument("--plot", metavar="FILE.svg", help="draw the regret curves: .svg, .png or .pdf")
-    parser.add_argument(
-        "--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number"
-    )
+    add_workers(parser)
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Play, print the summary, save what was asked for."""
-    need_lab("numba", "scipy", *(["pyarrow"] if args.out else []), *(["matplotlib"] if args.plot else []))
-    from driftbandit.lab.experiments import experiment
+    """Play, save what was asked for, print the summary."""
+    need_lab(*([] if args.interpreted else ["numba"]), "scipy", *(["pyarrow"] if args.out else []))
+    need_lab("scipy", *(["matplotlib"] if args.plot else []))
+    from driftbandit.lab.experiments.comparison import compare
     from driftbandit.lab.plots import regret
     from driftbandit.lab.support.files import writable
 
-    chosen = _experiment(args)
+    study = _study(args)
     if args.out:
         writable(args.out, (".parquet",))
     if args.plot:
         writable(args.plot, regret.ENDINGS)
-    result = experiment.run(chosen, workers=args.workers)
-    print(f"{chosen.environment!r}, {chosen.runs} runs, seed {chosen.seed}")
+    result = compare(study, workers=args.workers, compiled=not args.interpreted).result()
+    written = {"saved": result.save(args.out) if args.out else None}
+    written["drew"] = regret.save(result, args.plot) if args.plot else None
+    if args.json:
+        print_json({**result.provenance, "regret": result.summary(), **written})
+        return
+    print(f"{result.provenance['environment']}, {study.runs} runs, seed {study.seed}")
     print_table(["policy", "regret", "95 % interval", "seconds"], [_line(row) for row in result.summary()])
-    if args.out:
-        print(f"saved {result.save(args.out)}")
-    if args.plot:
-        print(f"drew {regret.save(result, args.plot)}")
+    for verb, path in written.items():
+        if path is not None:
+            print(f"{verb} {path}")
 
 
-def _experiment(args: argparse.Namespace) -> Any:
-    """The experiment named, or one made of the policies and the world on the command line."""
-    from driftbandit.lab.experiments.experiment import Experiment
+def _study(args: argparse.Namespace) -> Any:
+    """The experiment named, or a study of the policies and the world on the command line."""
+    from driftbandit.lab.experiments.study import Study
 
     known = parse.experiments()
+    changes = {key: getattr(args, key) for key in ("runs", "seed") if getattr(args, key) is not None}
     if len(args.policies) == 1 and args.policies[0] in known:
         if args.env is not None:
             raise ValueError(f"{args.policies[0]} is an experiment and brings its own environment; leave --env out.")
-        return known[args.policies[0]].scaled(runs=args.runs, seed=args.seed)
+        return dataclasses.replace(known[args.policies[0]], **changes)
     both = [text for text in args.policies if text in known]
     if both:
         raise ValueError(f"{both[0]} is an experiment and brings its own policies; run it alone.")
-    world = parse.parse_environment("Abrupt()" if args.env is None else args.env)
-    policies: dict[str, Any] = {}
-    for text in args.policies:
-        label = " ".join(text.split())
-        if label in policies:
-            raise ValueError(f"{label} is given twice; each policy needs a text of its own.")
-        policies[label] = parse.parse_policy(text, world=world)
-    return Experiment("run", repr(world), "", world, policies, 100 if args.runs is None else args.runs, args.seed or 0)
+    return Study(args.policies, ["Abrupt()" if args.env is None else args.env], id="run", **changes)
 
 
 def _line(row: Any) -> list[str]:

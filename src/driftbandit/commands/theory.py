@@ -4,8 +4,9 @@ import argparse
 import textwrap
 from typing import Any
 
-from driftbandit.commands._shared import add_example, need_lab, print_table, whole
-from driftbandit.text import parse
+from driftbandit.commands._output import add_json, print_json, print_table
+from driftbandit.commands._shared import MOST_RUNS, add_example, add_seed, add_workers, completes, need_lab, whole
+from driftbandit.text import load
 
 _EXAMPLES = """\
   driftbandit theory --env "Abrupt(n_arms=5, horizon=100000, phases=10)" --policy ds-ts.tuned
@@ -22,32 +23,47 @@ _EXAMPLES = """\
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "theory", "say what the theorems promise a policy in a world", _EXAMPLES)
-    parser.add_argument(
+    world = parser.add_argument(
         "--env", default="Abrupt()", metavar="TEXT", help='the environment\'s text (default: "Abrupt()")'
     )
-    parser.add_argument("--policy", default="ds-ts", metavar="TEXT", help="the policy's text (default: ds-ts)")
+    completes(world, "environments")
+    played = parser.add_argument("--policy", default="ds-ts", metavar="TEXT", help="the policy's text (default: ds-ts)")
+    completes(played, "policies")
     parser.add_argument(
-        "--measure", type=whole(4), metavar="RUNS", help="play this many runs, and look for the best gamma of DS-TS"
+        "--measure",
+        type=whole(4, MOST_RUNS),
+        metavar="RUNS",
+        help="play this many runs, and look for the best gamma of DS-TS",
     )
     parser.add_argument(
         "--figure", metavar="FILE.svg", help="draw bound and measured regret over T (.png and .csv beside it)"
     )
-    parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
-    parser.add_argument(
-        "--workers", type=whole(1), metavar="N", help="threads (default: one a core); changes no number"
-    )
+    add_seed(parser)
+    add_workers(parser)
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Diagnose, bound, measure, and say it in words."""
     need_lab("numba", "scipy", *(["matplotlib"] if args.figure else []))
     from driftbandit.lab.investigations.guarantee import promise
+    from driftbandit.lab.jobs.sizes import refuse_impossible
 
-    if args.figure and not args.measure:
-        raise ValueError("--figure shows measured regret beside the bounds: add --measure 40 or so.")
-    world = parse.parse_environment(args.env)
-    policy = parse.parse_policy(args.policy, world=world)
+    if args.figure:
+        from driftbandit.lab.plots.regret import ENDINGS
+        from driftbandit.lab.support.files import writable
+
+        if not args.measure:
+            raise ValueError("--figure shows measured regret beside the bounds: add --measure 40 or so.")
+        writable(args.figure, ENDINGS)
+    world = load.load_environment(args.env)
+    policy = load.load_policy(args.policy, world=world)
+    refuse_impossible(policy, world, args.measure or 1)
     found = promise(world, policy, args.measure or 0, args.seed, args.workers)
+    written = _figure(args, world, found) if args.figure else []
+    if args.json:
+        print_json(_as_json(world, policy, found, written))
+        return
     print(f"{world!r}\n{policy!r}\n")
     print_table(
         ["quantity", "value", "what it is"], [list(fact) for fact in found.facts], "the world (as run 0 meets it)"
@@ -60,8 +76,32 @@ def run(args: argparse.Namespace) -> None:
         print()
         print_table(["policy", "order of regret", "its size here"], rows, title)
     print("\n" + textwrap.fill(found.paragraph(), 110))
-    if args.figure:
-        _figure(args, world, found)
+    for path in written:
+        print(f"wrote {path}")
+
+
+def _as_json(world: Any, policy: Any, found: Any, written: list[Any]) -> dict[str, Any]:
+    """Everything that would be printed, as data; bounds as decimal logarithms, since some have thousands of digits."""
+    bounds = [
+        {
+            "statement": bound.name,
+            "for": bound.scope,
+            "lower": bound.lower,
+            "log10": bound.log10,
+            "vacuous": bound.vacuous,
+            "holds": bound.holds,
+            "failed": [str(c) for c in bound.conditions if not c.holds],
+            "log10_measured_over_bound": found.gap_to(bound),
+        }
+        for bound in [*found.bounds, found.floor]
+    ]
+    orders = [{"policy": o.policy, "order": o.formula, "log10": o.log10} for o in found.orders.values()]
+    facts = [dict(zip(("quantity", "value", "what"), fact, strict=True)) for fact in found.facts]
+    words = found.paragraph()
+    return {
+        "environment": repr(world), "policy": repr(policy), "facts": facts, "bounds": bounds, "orders": orders,
+        "in_words": words, "wrote": written,
+    }  # fmt: skip
 
 
 def _bounds(found: Any) -> None:
@@ -86,17 +126,17 @@ def _power(log10: float | None) -> str:
     return f"10^{log10:.2f}" if abs(log10) >= 6.0 else f"{10.0**log10:.4g}"
 
 
-def _figure(args: argparse.Namespace, world: Any, found: Any) -> None:
+def _figure(args: argparse.Namespace, world: Any, found: Any) -> list[Any]:
+    from driftbandit.lab.investigations import bound_and_regret
     from driftbandit.lab.plots import bound_plot
     from driftbandit.lab.theory import first_useful_horizon
 
-    points = bound_plot.measure(world, lambda w: parse.parse_policy(args.policy, world=w), args.measure, args.seed)
+    points = bound_and_regret.measure(world, lambda w: load.load_policy(args.policy, world=w), args.measure, args.seed)
     facts, tau_max = found.found, found.policy.tau_max
     arms = facts.suboptimal_arms
-    beyond = bound_plot.far(facts.phases, facts.gap, facts.mu_max, tau_max, arms)
+    beyond = bound_and_regret.far(facts.phases, facts.gap, facts.mu_max, tau_max, arms)
     useful = first_useful_horizon(
         phases=facts.phases, gap=facts.gap, mu_max=facts.mu_max, tau_max=tau_max, sum_over=arms
     )
     title = f"DS-TS, {world.n_arms} arms, {facts.phases} phases, smallest gap {facts.gap:.3g}, {args.measure} runs"
-    for path in bound_plot.save_bounds(points, beyond, useful, args.figure, title):
-        print(f"wrote {path}")
+    return bound_plot.save_bounds(points, beyond, useful, args.figure, title)

@@ -12,6 +12,9 @@ from driftbandit.environments.rewards import Constant
 from driftbandit.parameters import checked, described, within
 
 
+@described(
+    pays="[0, 1]",
+)
 class FinitePhased(NamedTuple):
     """A piecewise-constant world whose rewards come from a finite support, ready to play."""
 
@@ -63,6 +66,7 @@ class FinitePhased(NamedTuple):
 
 @described(
     short="finite",
+    pays="[0, 1]",
 )
 @checked
 class AbruptFinite(NamedTuple):

@@ -8,6 +8,7 @@ from driftbandit.primitives import where
 
 
 @described(
+    pays="[0, 1]",
     lockstep=True,
 )
 @checked
@@ -20,6 +21,7 @@ class Bernoulli(NamedTuple):
 
 
 @described(
+    pays="the mean",
     lockstep=True,
 )
 @checked
@@ -32,6 +34,7 @@ class Constant(NamedTuple):
 
 
 @described(
+    pays="any",
     lockstep=True,
 )
 @checked
@@ -45,6 +48,9 @@ class Gaussian(NamedTuple):
         return mean + self.sd * rng.normal(0)
 
 
+@described(
+    pays="[0, 1]",
+)
 @checked
 class BetaLaw(NamedTuple):
     """Beta distributed with the given mean; `concentration` is the sum of its two parameters, so larger means less
@@ -61,6 +67,9 @@ class BetaLaw(NamedTuple):
         return rng.beta(self.concentration * mean, self.concentration * (1.0 - mean), 0)
 
 
+@described(
+    pays="[0, 1]",
+)
 @checked
 class TruncatedGaussian(NamedTuple):
     """Normal around the mean, kept inside the widest interval around the mean that fits into [0, 1].

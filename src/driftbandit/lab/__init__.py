@@ -1,1 +1,32 @@
-"""Simulation, experiments, figures and theory: all that needs more than NumPy (`pip install 'driftbandit[lab]'`)."""
+"""Simulation, experiments, figures and theory: all that needs more than NumPy (`pip install 'driftbandit[lab]'`).
+
+Nothing deeper needs to be imported for everyday use:
+
+>>> from driftbandit.lab import Study, compare, simulate
+"""
+
+from driftbandit.lab.engine.simulate import Simulation, simulate
+from driftbandit.lab.experiments.comparison import Comparison, compare
+from driftbandit.lab.experiments.result import Result
+from driftbandit.lab.experiments.run import run
+from driftbandit.lab.experiments.study import Study, Variants
+from driftbandit.lab.experiments.study_file import load
+from driftbandit.lab.investigations.advice import Advice, advise
+from driftbandit.lab.investigations.price import price_of_forgetting
+from driftbandit.lab.jobs.work import Cell
+
+__all__ = [
+    "Advice",
+    "Cell",
+    "Comparison",
+    "Result",
+    "Simulation",
+    "Study",
+    "Variants",
+    "advise",
+    "compare",
+    "load",
+    "price_of_forgetting",
+    "run",
+    "simulate",
+]

@@ -8,8 +8,10 @@ import numpy as np
 
 from driftbandit.parameters import checked, described, within
 from driftbandit.primitives import argmax, compilable, index, where
+from driftbandit.validity import FLAG, REALS, ROUNDS, SCRATCH, fits, need
 
 _LEVELS = 64  # no record has more dyadic lengths
+_PLAYS = within("[0, 1e15]")
 _DEBT_MAX = 2.0**62  # more pulls than any run has rounds
 
 
@@ -23,7 +25,6 @@ class AdSwitchState(NamedTuple):
     frozen: Any  # mean of a bad arm when it was evicted
     gap: Any  # its distance to the best arm then
     debt: Any  # a bad arm is sampled until its plays reach this
-    planned: Any  # scratch: pulls of the largest debt that the round's choice found, 0 for none
     plays_at: Any  # block * K + arm: plays after so many blocks of `every` rounds
     total_at: Any  # the same for total
     best: Any  # scratch: largest mean of a good arm in each suffix
@@ -39,6 +40,7 @@ class AdSwitchState(NamedTuple):
     short="adswitch",
     forgets="begins anew when an arm's rewards on neighbouring intervals disagree",
     knows="the horizon",
+    rewards="any",
     cost="O(K), and O(K log(t)^2) every `every` rounds; memory O(K horizon / every)",
     reference="Auer, Gajane, Ortner 2019",
 )
@@ -81,7 +83,6 @@ class AdSwitch(NamedTuple):
             frozen=np.zeros(n_arms),
             gap=np.zeros(n_arms),
             debt=np.zeros(n_arms, np.int64),
-            planned=np.zeros(n_arms, np.int64),
             plays_at=np.zeros(blocks * n_arms, np.int64),
             total_at=np.zeros(blocks * n_arms),
             best=np.zeros(_LEVELS),
@@ -97,33 +98,45 @@ class AdSwitch(NamedTuple):
         """Of the good arms and those that owe samples, the one played longest ago."""
         n_arms = len(state.good)
         scores = state.scores
-        rate = math.sqrt(state.episode[0] / (n_arms * self.horizon * math.log(self.horizon)))
+        rate = self.sampling_rate(state)
         for arm in range(n_arms):
-            planned = 0
-            if state.good[arm] == 0:
-                size = 0.5
-                slot = 1001 + 64 * arm
-                while size >= state.gap[arm] / 16.0:
-                    if rng.uniform(slot) < size * rate:
-                        # Debts grow with every step of this loop, so the last one found is the largest.
-                        planned = int(min(math.floor(2.0 / (size * size) * math.log(self.horizon)), _DEBT_MAX))
-                    size *= 0.5
-                    slot += 1
-            state.planned[arm] = planned
-            wanted = state.good[arm] == 1 or planned > 0 or state.plays[arm] < state.debt[arm]
+            wanted = (
+                state.good[arm] == 1 or state.plays[arm] < state.debt[arm] or self.new_debt(state, arm, rate, rng) > 0
+            )
             scores[arm] = -1.0 * state.last[arm] if wanted else -math.inf
         return argmax(scores)
 
-    def learn(self, state: AdSwitchState, t: int, arm: int, reward: float) -> None:
+    def sampling_rate(self, state: AdSwitchState) -> float:
+        """The probability of a round's new debt, over the size of change it is meant to show."""
+        return math.sqrt(state.episode[0] / (len(state.good) * self.horizon * math.log(self.horizon)))
+
+    def new_debt(self, state: AdSwitchState, arm: int, rate: float, rng: Any) -> int:
+        """Pulls of the largest debt that a bad arm takes on in this round, 0 for none."""
+        size = 0.5
+        slot = 1001 + 64 * arm
+        pulls = 0
+        while size >= state.gap[arm] / 16.0:
+            if rng.uniform(slot) < size * rate:
+                # Debts grow with every step of this loop, so the last one found is the largest.
+                pulls = int(min(math.floor(2.0 / (size * size) * math.log(self.horizon)), _DEBT_MAX))
+            size *= 0.5
+            slot += 1
+        return pulls
+
+    def learn(self, state: AdSwitchState, t: int, arm: int, reward: float, rng: Any) -> None:
         """Note debts and the reward; on a point of the grid, test.
 
-        Of an arm's debts only the one that lasts longest matters: it owes until its plays reach the largest
-        (plays when the debt was made) + pulls. So one number an arm holds them all."""
+        Debts are taken on by rounds that end in a reward, so they are drawn here; a choice draws them too, to act on
+        them in the same round, but owes nothing if its reward never comes. Of an arm's debts only the one that lasts
+        longest matters: it owes until its plays reach the largest (plays when the debt was made) + pulls. So one
+        number an arm holds them all."""
         n_arms = len(state.good)
+        rate = self.sampling_rate(state)
         for i in range(n_arms):
-            if state.planned[i] > 0:
-                state.debt[i] = max(state.debt[i], state.plays[i] + state.planned[i])
-                state.planned[i] = 0
+            if state.good[i] == 0:
+                pulls = self.new_debt(state, i, rate, rng)
+                if pulls > 0:
+                    state.debt[i] = max(state.debt[i], state.plays[i] + pulls)
         state.plays[arm] += 1
         state.total[arm] += reward
         state.last[arm] = t
@@ -191,6 +204,27 @@ class AdSwitch(NamedTuple):
             state.last[i] = -1
             state.good[i] = 1
             state.debt[i] = 0
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, plays=_PLAYS, total=REALS, last=within(f"[-1, {t}]"), good=FLAG, frozen=REALS, gap=REALS)
+        fits(state, debt=within("[0, 9e18]"), plays_at=_PLAYS, total_at=REALS)
+        fits(state, best=SCRATCH, recent=SCRATCH, width=SCRATCH, alarms=ROUNDS)
+        fits(state, start=within(f"[0, {t}]"), episode=within("[1, 1e15]"))
+        need((state.gap[state.good == 0] >= 1e-20).all(), "a bad arm was worse by something")
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 2 * n_arms * (self.horizon // self.every + 8) + _LEVELS
+
+    def grow(self, state: AdSwitchState, after: AdSwitchState, t: int) -> AdSwitchState:
+        """The sums of a block lie side by side, those of a new arm at their end."""
+        n_arms = len(state.good)
+        for name in ("plays_at", "total_at"):
+            table = getattr(after, name).reshape(-1, n_arms + 1)
+            table[:, :n_arms] = getattr(state, name).reshape(-1, n_arms)
+            table[:, n_arms] = 0
+        return after
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "AdSwitch":

@@ -8,6 +8,7 @@ import numpy as np
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.parameters import checked, described, within
 from driftbandit.primitives import argmax_fair
+from driftbandit.validity import COUNTS, REALS, SCRATCH, fits
 
 
 class UniformState(NamedTuple):
@@ -20,6 +21,7 @@ class UniformState(NamedTuple):
     short="uniform",
     forgets="learns nothing",
     knows="nothing",
+    rewards="any",
     cost="O(K)",
     reference="-",
 )
@@ -44,6 +46,10 @@ class Uniform(NamedTuple):
     def learn(self, state: UniformState, t: int, arm: Any, reward: Any) -> None:
         """Nothing."""
 
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, chances=SCRATCH)
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "Uniform":
         """There is nothing to tune."""
@@ -60,6 +66,7 @@ class ScoresState(NamedTuple):
     short="fixed",
     forgets="learns nothing",
     knows="the arm",
+    rewards="any",
     cost="O(1)",
     reference="-",
 )
@@ -86,6 +93,10 @@ class FixedArm(NamedTuple):
     def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
         """Nothing."""
 
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, scores=SCRATCH)
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "FixedArm":
         """There is nothing to tune."""
@@ -96,6 +107,7 @@ class FixedArm(NamedTuple):
     short="oracle",
     forgets="needs no memory",
     knows="the mean of every arm in every round",
+    rewards="any",
     cost="O(K)",
     reference="-",
 )
@@ -157,6 +169,7 @@ class EpsilonGreedyState(NamedTuple):
     short="eps-greedy",
     forgets="discounts every past reward by gamma a round; an idle arm keeps its mean",
     knows="how often the world changes, to set gamma and explore",
+    rewards="any",
     cost="O(K)",
     reference="Sutton, Barto 2018",
 )
@@ -197,6 +210,10 @@ class EpsilonGreedy(NamedTuple):
             pulls[i] *= self.gamma
         pulls[arm] += 1.0
         mean[arm] += (reward - mean[arm]) / pulls[arm]
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, pulls=COUNTS, mean=REALS)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "EpsilonGreedy":

@@ -10,10 +10,12 @@ import numpy as np
 from driftbandit.beliefs import BetaBelief
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.parameters import Domain, checked, described, within
-from driftbandit.policies.window import WINDOW, log_window, root_window, slide
-from driftbandit.primitives import argmax, argmax_fair, compilable, where
+from driftbandit.policies.window import WINDOW, log_window, ring_fits, root_window, slide
+from driftbandit.primitives import COIN, argmax, argmax_fair, compilable, where
+from driftbandit.validity import COUNTS, fits
 
-PRIOR: Domain = within("> 0", "1 and 1 is the uniform prior.")
+_BELIEF: Domain = within("[1e-101, 2e15]")  # what priors and rewards add up to
+PRIOR: Domain = within("(0, 1e15]", "1 and 1 is the uniform prior; next to 1e15 no reward would count.")
 
 
 @compilable
@@ -30,13 +32,13 @@ class BetaTSState(NamedTuple):
     a: Any  # Beta parameters: prior + evidence
     b: Any
     scores: Any  # scratch: the samples of the last choice
-    coin: Any  # scratch: the number that turns this round's reward into 0 or 1
 
 
 @described(
     short="ts",
     forgets="never",
     knows="nothing",
+    rewards="[0, 1]",
     cost="O(K)",
     reference="Thompson 1933",
     lockstep=True,
@@ -64,14 +66,12 @@ class BetaTS(NamedTuple):
 
     def choose(self, state: BetaTSState, t: int, rng: Any) -> Any:
         """Draw every arm's mean once and play the largest."""
-        if self.binarize:
-            state.coin[0] = rng.uniform(2)
         rng.betas(state.a, state.b, state.scores)
         return argmax(state.scores)
 
-    def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Count the reward as part win, part loss."""
-        y = as_win(reward, state.coin[0]) if self.binarize else reward
+        y = as_win(reward, rng.uniform(COIN)) if self.binarize else reward
         state.wins[arm] += y
         state.losses[arm] += 1.0 - y
         state.a[arm] = self.prior_wins + state.wins[arm]
@@ -80,6 +80,11 @@ class BetaTS(NamedTuple):
     def belief(self, state: BetaTSState) -> BetaBelief:
         """The distributions the next samples come from."""
         return beta_belief(state)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        _believable(state)
+        fits(state, wins=COUNTS, losses=COUNTS)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "BetaTS":
@@ -102,6 +107,7 @@ class BetaTS(NamedTuple):
     aliases={"dots": {"optimistic": True}},
     forgets="discounts wins and losses by gamma a round; an idle arm returns to the prior",
     knows="how often the world changes, to set gamma",
+    rewards="[0, 1]",
     cost="O(K)",
     reference="Raj, Kalyani 2017",
     lockstep=True,
@@ -136,8 +142,6 @@ class DiscountedBetaTS(NamedTuple):
     def choose(self, state: BetaTSState, t: int, rng: Any) -> Any:
         """Draw every arm's mean once and play the largest; with optimism equal posterior means may tie."""
         scores = state.scores
-        if self.binarize:
-            state.coin[0] = rng.uniform(2)
         rng.betas(state.a, state.b, scores)
         if not self.optimistic:
             return argmax(scores)
@@ -145,25 +149,44 @@ class DiscountedBetaTS(NamedTuple):
             scores[arm] = max(scores[arm], state.a[arm] / (state.a[arm] + state.b[arm]))
         return argmax_fair(scores, rng)
 
-    def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any) -> None:
-        """Discount all evidence, add the reward, and only then the prior: kept in one number with it, the prior
-        would fade too."""
+    def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
+        """Discount all evidence, then add the reward."""
+        y = as_win(reward, rng.uniform(COIN)) if self.binarize else reward
+        self.fade(state, self.gamma)
+        self.take(state, arm, y, 1.0)
+
+    def fade(self, state: BetaTSState, factor: float) -> None:
+        """Multiply the weight of all evidence by `factor`, and only then add the prior: kept in one number with the
+        evidence, the prior would fade too."""
         wins, losses, a, b = state.wins, state.losses, state.a, state.b
-        y = as_win(reward, state.coin[0]) if self.binarize else reward
         for i in range(len(wins)):
-            wins[i] *= self.gamma
-            losses[i] *= self.gamma
+            wins[i] *= factor
+            losses[i] *= factor
             a[i] = self.prior_wins + wins[i]
             b[i] = self.prior_losses + losses[i]
-        wins[arm] += y
-        losses[arm] += 1.0 - y
-        a[arm] = self.prior_wins + wins[arm]
-        b[arm] = self.prior_losses + losses[arm]
+
+    def take(self, state: BetaTSState, arm: Any, reward: Any, weight: float) -> None:
+        """Add one reward of this weight, as part win, part loss."""
+        wins, losses = state.wins, state.losses
+        wins[arm] += weight * reward
+        losses[arm] += weight * (1.0 - reward)
+        state.a[arm] = self.prior_wins + wins[arm]
+        state.b[arm] = self.prior_losses + losses[arm]
 
     @property
     def belief(self) -> Callable[[Any], BetaBelief] | None:
         """The distributions the next samples come from; with optimism they are not Beta, and there is none to give."""
         return None if self.optimistic else beta_belief
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        _believable(state)
+        fits(state, wins=COUNTS, losses=COUNTS)
+
+    @classmethod
+    def half_life(cls, rounds: float) -> "DiscountedBetaTS":
+        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
+        return cls(Forgetting.half_life(rounds).gamma)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedBetaTS":
@@ -185,7 +208,6 @@ class SlidingTSState(NamedTuple):
     a: Any  # Beta parameters: prior + evidence
     b: Any
     scores: Any  # scratch: the samples of the last choice
-    coin: Any  # scratch: the number that turns this round's reward into 0 or 1
     arms: Any  # the ring of the last rounds, see `window`
     rewards: Any
 
@@ -194,6 +216,7 @@ class SlidingTSState(NamedTuple):
     short="sw-ts",
     forgets="all rounds older than the window; an arm not in it is at the prior",
     knows="how often the world changes, to set the window",
+    rewards="[0, 1]",
     cost="O(K), memory O(window)",
     reference="Trovò et al. 2020",
     lockstep=True,
@@ -225,14 +248,12 @@ class SlidingTS(NamedTuple):
 
     def choose(self, state: SlidingTSState, t: int, rng: Any) -> Any:
         """Draw every arm's mean once and play the largest."""
-        if self.binarize:
-            state.coin[0] = rng.uniform(2)
         rng.betas(state.a, state.b, state.scores)
         return argmax(state.scores)
 
-    def learn(self, state: SlidingTSState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: SlidingTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Slide the window by one round. What a coin decided is kept, so that the same number leaves that came in."""
-        y = as_win(reward, state.coin[0]) if self.binarize else reward
+        y = as_win(reward, rng.uniform(COIN)) if self.binarize else reward
         slide(self, state, t, arm, y)
 
     def believe(self, state: SlidingTSState, arm: Any) -> None:
@@ -245,6 +266,15 @@ class SlidingTS(NamedTuple):
     def belief(self, state: SlidingTSState) -> BetaBelief:
         """The distributions the next samples come from."""
         return beta_belief(state)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        _believable(state)
+        ring_fits(state, t)
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 6 * n_arms + 1 + 2 * self.window
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingTS":
@@ -274,6 +304,10 @@ def beta_belief(state: Any) -> BetaBelief:
     return BetaBelief(np.asarray(state.a), np.asarray(state.b))
 
 
+def _believable(state: Any) -> None:
+    fits(state, a=_BELIEF, b=_BELIEF)
+
+
 def _blank(n_arms: int, prior_wins: float, prior_losses: float) -> BetaTSState:
     return BetaTSState(
         np.zeros(n_arms),
@@ -281,5 +315,4 @@ def _blank(n_arms: int, prior_wins: float, prior_losses: float) -> BetaTSState:
         np.full(n_arms, prior_wins),
         np.full(n_arms, prior_losses),
         np.zeros(n_arms),
-        np.full(1, 0.5),
     )

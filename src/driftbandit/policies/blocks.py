@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.primitives import TIES, compilable, index
+from driftbandit.validity import REALS, ROUNDS, fits, need
 
 
 class Blocks(NamedTuple):
@@ -159,6 +160,18 @@ def take_turn(blocks: Any, recent: Any, cursor: Any, arm: int, reward: float) ->
     cursor[0] = at + 1 if at + 1 < len(recent) else 0
 
 
+_MOMENT = 3  # the slot of the number by which a round of draws is recognised
+
+
+@compilable
+def moment(n_arms: int, rng: Any) -> Any:
+    """A number that tells plans apart: the same for the same draws and the same number of arms.
+
+    A plan costs K duels, and where every choice is followed by its reward `learn` would make the very plan that
+    `choose` has just made. So the plan is kept under this number, and anything learnt in between makes it void (-1)."""
+    return n_arms + rng.uniform(_MOMENT)
+
+
 @compilable
 def beats(blocks: Any, challenger: int, leader: Any) -> Any:
     """Is the challenger's mean at least that of the leader's last rewards, as many as the challenger has? Both must
@@ -199,3 +212,45 @@ def elect(eligible: Any, counts: Any, sums: Any, previous: int, rng: Any) -> int
                 return k
             skip -= 1
     return leader
+
+
+# ---- what a snapshot may hold ----------------------------------------------------------------------------------------
+
+
+def blocks_fit(blocks: Any) -> None:
+    """Refuse blocks whose chunks are not each either one arm's or free."""
+    fits(blocks, count=ROUNDS, arrived=ROUNDS, sums=REALS, total=REALS, total_low=REALS, before=REALS, before_low=REALS)
+    need((blocks.count <= blocks.arrived).all(), "an arm holds no more rewards than it got")
+    n_arms, chunks = len(blocks.count), len(blocks.free)
+    shift, last_row, used = (int(number) for number in blocks.shape)
+    room = 0 <= shift < 40 and len(blocks.before) == chunks << shift and n_arms * (last_row + 1) == len(blocks.table)
+    need(room and 0 <= used <= chunks, "the memory of rewards has the shape it began with")
+    taken: list[int] = []
+    for arm in range(n_arms):
+        held, arrived = int(blocks.count[arm]), int(blocks.arrived[arm])
+        need(held > 0 or arrived == 0, "an arm without rewards begins anew")
+        if held > 0:
+            rows = range((arrived - held) >> shift, ((arrived - 1) >> shift) + 1)
+            need(len(rows) <= last_row + 1, "an arm holds no more rewards than it has room for")
+            taken += [int(blocks.table[arm * (last_row + 1) + (row & last_row)]) for row in rows]
+    both = np.sort(np.concatenate([np.array(taken, np.int64), blocks.free[used:]]))
+    need(len(taken) == used and np.array_equal(both, np.arange(chunks)), "each piece of memory is one arm's or free")
+
+
+def held_fits(blocks: Any, recent: Any, cursor: Any) -> None:
+    """Refuse blocks that do not hold exactly the plays in the ring `recent`."""
+    blocks_fit(blocks)
+    n_arms = len(blocks.count)
+    need(((recent >= -1) & (recent < n_arms)).all(), "the ring of plays holds arms")
+    held = np.bincount(recent[recent >= 0], minlength=n_arms)
+    need(np.array_equal(held, blocks.count), "an arm holds as many rewards as it has plays in the ring")
+    need(0 <= cursor[0] < len(recent), "the next play has a place in the ring")
+    filled = int((recent >= 0).sum())
+    in_order = (recent[:filled] >= 0).all()
+    need(in_order and (filled == len(recent) or cursor[0] == filled), "the ring is filled from its beginning")
+
+
+def queue_fits(queue: Any, n_arms: int) -> None:
+    """Refuse plays of a round that are no plays of it."""
+    done, plays, planned = (int(number) for number in queue)
+    need(0 <= done <= plays <= n_arms and 0 <= planned <= n_arms, "a round plays each arm at most once")

@@ -5,7 +5,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.parameters import Domain, checked, described, within
-from driftbandit.primitives import argmax, compilable, index
+from driftbandit.policies.beta_ts import PRIOR
+from driftbandit.primitives import COIN, argmax, compilable, index
+from driftbandit.validity import COUNTS, SCRATCH, SHARE, close, fits, need
 
 NEGLIGIBLE = 1e-12  # runs less likely than this are forgotten
 HAZARD: Domain = within("[0, 1]", "tuned(horizon, phases) gives changes / horizon.")
@@ -87,13 +89,13 @@ class GlobalCTSState(NamedTuple):
     a: Any  # scratch: Beta parameters of the run drawn
     b: Any
     scores: Any  # scratch: the samples of the last choice
-    coin: Any  # scratch: the number that binarises this round's reward
 
 
 @described(
     short="global-cts",
     forgets="by inference: draws the time of the last change from its posterior and ignores what came before",
     knows="how often the world changes, to set hazard",
+    rewards="[0, 1]",
     cost="O(max_runs + K), memory O(max_runs K)",
     reference="Mellor, Shapiro 2013",
 )
@@ -116,8 +118,8 @@ class GlobalCTS(NamedTuple):
 
     hazard: Annotated[float, HAZARD] = 1e-4  # probability of a change in a round
     max_runs: Annotated[int, within(">= 1")] = 1000  # times of the last change kept under consideration
-    prior_wins: Annotated[float, within("> 0")] = 1.0
-    prior_losses: Annotated[float, within("> 0")] = 1.0
+    prior_wins: Annotated[float, PRIOR] = 1.0
+    prior_losses: Annotated[float, PRIOR] = 1.0
 
     def init(self, n_arms: int) -> GlobalCTSState:
         """One run, without evidence."""
@@ -135,12 +137,10 @@ class GlobalCTS(NamedTuple):
             np.zeros(n_arms),
             np.zeros(n_arms),
             np.zeros(n_arms),
-            np.full(1, 0.5),
         )
 
     def choose(self, state: GlobalCTSState, t: int, rng: Any) -> Any:
         """Draw a run, sample every arm from the rewards since its birth, play the largest sample."""
-        state.coin[0] = rng.uniform(2)
         room = len(state.weights)
         u = rng.uniform(0)
         run = 0
@@ -155,12 +155,12 @@ class GlobalCTS(NamedTuple):
         rng.betas(state.a, state.b, state.scores)
         return argmax(state.scores)
 
-    def learn(self, state: GlobalCTSState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: GlobalCTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Weigh every run by how well it predicted the reward, add a new one, and drop the unlikely."""
         weights, slots = state.weights, state.slots
         room = len(weights)
         size = state.size[0]
-        won = state.coin[0] < reward
+        won = rng.uniform(COIN) < reward
         wins, losses = state.wins[arm], state.losses[arm]
         for run in range(size):
             at = index(arm * room + slots[run])
@@ -213,6 +213,23 @@ class GlobalCTS(NamedTuple):
             for run in range(kept):
                 weights[run] *= scale
         return kept
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        room, size = len(state.weights), int(state.size[0])
+        fits(state, weights=SHARE, wins=COUNTS, losses=COUNTS, wins_at_birth=COUNTS, losses_at_birth=COUNTS)
+        fits(state, a=SCRATCH, b=SCRATCH)
+        need(1 <= size <= self.max_runs, f"size lies between 1 and {self.max_runs}")
+        need(np.array_equal(np.sort(state.slots), np.arange(room)), "slots holds each place once")
+        live = state.weights[:size]
+        need(close(live.sum(), 1.0) and live.min() >= 0.5 * NEGLIGIBLE, "the weights of the runs add up to 1")
+        for now, born in ((state.wins, state.wins_at_birth), (state.losses, state.losses_at_birth)):
+            held = born.reshape(-1, room)[:, state.slots[:size]]
+            need((held <= now[:, None]).all(), "no run was born with more than there is")
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 2 * (self.max_runs + 1) * (n_arms + 1) + 5 * n_arms
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "GlobalCTS":

@@ -8,6 +8,7 @@ import numpy as np
 from driftbandit.parameters import checked, described, within
 from driftbandit.policies.window import changes
 from driftbandit.primitives import argmax_fair, compilable
+from driftbandit.validity import COUNTS, REALS, ROUNDS, fits, need
 
 
 class AlarmState(NamedTuple):
@@ -57,6 +58,7 @@ def choose_watched(policy: Any, state: Any, rng: Any) -> int:
     short="cusum-ucb",
     forgets="drops all it knows of an arm when the arm's two-sided cumulative-sum test rings",
     knows="how often the world changes, to set threshold and explore; the smallest change, to set drift",
+    rewards="any",
     cost="O(K), update O(1)",
     reference="Liu, Lee, Shroff 2018",
 )
@@ -117,6 +119,15 @@ class CusumUCB(NamedTuple):
             state.reference[arm] = state.mean[arm]
             state.short[0] -= self.warmup
 
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        _known_fits(self, state)
+
+    def grow(self, state: AlarmState, after: AlarmState, t: int) -> AlarmState:
+        """One more arm is in warm-up."""
+        after.short[0] += self.warmup
+        return after
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "CusumUCB":
         """The theory's h = ln(T / changes) and alpha = sqrt(changes / T ln(T / changes)), without warm-up; xi = 1 is
@@ -141,6 +152,7 @@ class CusumUCB(NamedTuple):
     short="pht-ucb",
     forgets="drops all it knows of an arm when the arm's Page-Hinkley test rings",
     knows="how often the world changes, to set threshold and explore; the smallest change, to set drift",
+    rewards="any",
     cost="O(K), update O(1)",
     reference="Liu, Lee, Shroff 2018",
 )
@@ -190,6 +202,15 @@ class PHTUCB(NamedTuple):
                 state.short[0] += self.warmup
             forget_arm(state, arm)
 
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        _known_fits(self, state)
+
+    def grow(self, state: AlarmState, after: AlarmState, t: int) -> AlarmState:
+        """One more arm is in warm-up."""
+        after.short[0] += self.warmup and self.samples > 0
+        return after
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "PHTUCB":
         """The values of `CusumUCB.tuned`."""
@@ -204,6 +225,13 @@ def _threshold(horizon: int, count: int) -> float:
 
 def _explore(horizon: int, count: int) -> float:
     return min(1.0, math.sqrt(count / horizon * math.log(horizon / count)))
+
+
+def _known_fits(policy: Any, state: Any) -> None:
+    fits(state, pulls=COUNTS, total=REALS, mean=REALS, reference=REALS, up=REALS, down=REALS)
+    fits(state, counted=COUNTS, alarms=ROUNDS)
+    short = int((state.pulls < policy.samples).sum()) if policy.warmup else 0
+    need(state.short[0] == short, "short counts the arms in warm-up")
 
 
 def _nothing_known(n_arms: int, warmup: bool) -> AlarmState:

@@ -9,6 +9,7 @@ from driftbandit.beliefs import NormalBelief
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.parameters import checked, described, within
 from driftbandit.primitives import argmax, where
+from driftbandit.validity import COUNTS, REALS, fits
 
 
 class DiscountedTSState(NamedTuple):
@@ -24,6 +25,7 @@ class DiscountedTSState(NamedTuple):
     short="ds-ts",
     forgets="discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max",
     knows="how often the world changes, to set gamma; the largest mean, to set tau_max",
+    rewards="any",
     cost="O(K)",
     reference="Qi, Wang, Zhu 2023",
     lockstep=True,
@@ -78,26 +80,40 @@ class DiscountedTS(NamedTuple):
         return argmax(scores)
 
     def learn(self, state: DiscountedTSState, t: int, arm: Any, reward: Any) -> None:
-        """Discount everything, then add the reward.
+        """Discount everything, then add the reward."""
+        self.fade(state, self.gamma)
+        self.take(state, arm, reward, 1.0)
+
+    def fade(self, state: DiscountedTSState, factor: float) -> None:
+        """Multiply the weight of all evidence by `factor`: a round's discount, or what a time without news costs.
+
+        The spread is kept beside the count and grows by factor**(-1/2): a square root and a division for every arm in
+        every round would cost as much as all the normals."""
+        pulls, spread = state.pulls, state.spread
+        growth = 1.0 / math.sqrt(factor)
+        for i in range(len(pulls)):
+            pulls[i] *= factor
+            spread[i] *= growth
+
+    def take(self, state: DiscountedTSState, arm: Any, reward: Any, weight: float) -> None:
+        """Add one reward of this weight.
 
         We keep the mean, not the sum of rewards: after a long silence sum and count both underflow and their ratio
-        is 0/0, while a mean left alone stays what it was to the last bit. The spread is kept as well and grows by
-        gamma**(-1/2): a square root and a division for every arm in every round would cost as much as all the
-        normals."""
-        pulls, mean, spread, gamma = state.pulls, state.mean, state.spread, self.gamma
-        growth = 1.0 / math.sqrt(gamma)
-        for i in range(len(pulls)):
-            pulls[i] *= gamma
-            spread[i] *= growth
-        pulls[arm] += 1.0
-        spread[arm] = 1.0 / math.sqrt(self.weight * pulls[arm])
-        mean[arm] += (reward - mean[arm]) / pulls[arm]
+        is 0/0, while a mean left alone stays what it was to the last bit."""
+        pulls, mean = state.pulls, state.mean
+        pulls[arm] += weight
+        state.spread[arm] = 1.0 / math.sqrt(self.weight * pulls[arm])
+        mean[arm] += weight * (reward - mean[arm]) / pulls[arm]
 
     def belief(self, state: DiscountedTSState) -> NormalBelief:
         """The distributions the next samples come from."""
         pulls, mean = np.asarray(state.pulls), np.asarray(state.mean)
         spread = np.minimum(self.tau_max, np.asarray(state.spread))
         return NormalBelief(np.where(pulls < self.forget_below, pulls * mean, mean), spread)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, pulls=COUNTS, mean=REALS, spread=within("[1e-60, inf]"))
 
     @classmethod
     def half_life(cls, rounds: float, tau_max: float = 0.2) -> "DiscountedTS":

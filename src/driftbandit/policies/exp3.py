@@ -7,6 +7,7 @@ import numpy as np
 
 from driftbandit.parameters import checked, described, within
 from driftbandit.primitives import compilable, draw_from
+from driftbandit.validity import COUNTS, SHARE, close, fits, need
 
 
 @compilable
@@ -30,6 +31,7 @@ class EXP3SState(NamedTuple):
     short="exp3s",
     forgets="gives every arm the same small share of all weight each round",
     knows="the number of phases and the horizon, to set explore and share",
+    rewards="[0, 1]",
     cost="O(K)",
     reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
     lockstep=True,
@@ -103,6 +105,21 @@ class EXP3S(NamedTuple):
             whole = whole + weights[i]
         state.whole[0] = whole
 
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, weights=SHARE, chances=SHARE, whole=SHARE)
+        _drawable(state, self.explore)
+        need(close(state.whole, sum(state.weights)) and close(state.whole, 1.0), "the weights add up to 1")
+
+    def grow(self, state: EXP3SState, after: EXP3SState, t: int) -> EXP3SState:
+        """The new arm gets the weight of an average one, and all are normalised anew."""
+        after.weights[:] = after.weights / after.weights.sum()
+        after.whole[0] = 0.0
+        for weight in after.weights:
+            after.whole[0] += weight
+        mix_in(after.chances, after.weights, after.whole[0], self.explore)
+        return after
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int) -> "EXP3S":
         """Corollary 8.3 of the reference, for the best sequence of `phases` segments."""
@@ -127,6 +144,12 @@ class EXP3S(NamedTuple):
         return cls(min(1.0, 0.1 * _explore(horizon, changes, n_arms)), 1.0 / horizon)
 
 
+def _drawable(state: Any, explore: float) -> None:
+    """Refuse probabilities that do not add up to 1, or that leave an arm less than its share of uniform play."""
+    need(close(sum(state.chances), 1.0), "the chances add up to 1")
+    need((state.chances >= 0.999 * explore / len(state.chances)).all(), "each chance has its share of uniform play")
+
+
 def _explore(horizon: int, segments: int, n_arms: int) -> float:
     return math.sqrt(n_arms * (segments * math.log(n_arms * horizon) + math.e) / ((math.e - 1.0) * horizon))
 
@@ -144,6 +167,7 @@ class REXP3State(NamedTuple):
     short="rexp3",
     forgets="starts anew every batch rounds",
     knows="the variation budget and the horizon, to set batch",
+    rewards="[0, 1]",
     cost="O(K)",
     reference="Besbes, Gur, Zeevi 2014",
 )
@@ -204,6 +228,19 @@ class REXP3(NamedTuple):
         for i in range(n_arms):
             whole += weights[i]
         mix_in(state.chances, weights, whole, self.explore)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, gains=COUNTS, weights=SHARE, chances=SHARE, largest=COUNTS)
+        _drawable(state, self.explore)
+        need(close(state.largest, max(state.gains)), "the largest gain is the largest of the gains")
+
+    def grow(self, state: REXP3State, after: REXP3State, t: int) -> REXP3State:
+        """The new arm begins level with the best, as all arms do after a restart."""
+        after.gains[-1] = after.largest[0]
+        after.weights[-1] = 1.0
+        mix_in(after.chances, after.weights, float(after.weights.sum()), self.explore)
+        return after
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int, variation: float = 0.0) -> "REXP3":

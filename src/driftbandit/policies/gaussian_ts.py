@@ -10,9 +10,12 @@ import numpy as np
 
 from driftbandit.beliefs import NormalBelief
 from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.parameters import checked, described, within
-from driftbandit.policies.window import WINDOW, root_window, slide
+from driftbandit.parameters import Domain, checked, described, within
+from driftbandit.policies.window import WINDOW, ring_fits, root_window, slide
 from driftbandit.primitives import argmax, argmax_fair, where
+from driftbandit.validity import COUNTS, REALS, fits
+
+_SPREAD: Domain = within("[0, 1e150]")
 
 
 class GaussianTSState(NamedTuple):
@@ -27,6 +30,7 @@ class GaussianTSState(NamedTuple):
     short="g-ts",
     forgets="never",
     knows="the scale of rewards (about 1)",
+    rewards="any",
     cost="O(K)",
     reference="Agrawal, Goyal 2013",
     lockstep=True,
@@ -72,6 +76,10 @@ class GaussianTS(NamedTuple):
         share = pulls + 1.0 if self.shrink else np.maximum(pulls, 1.0)
         return NormalBelief(sums / share, 1.0 / np.sqrt(pulls + 1.0))
 
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, pulls=COUNTS, sums=REALS)
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "GaussianTS":
         """There is nothing to tune."""
@@ -94,6 +102,7 @@ class SlidingGaussianState(NamedTuple):
     short="sw-gts",
     forgets="all rounds older than the window; an arm not in it is at the prior",
     knows="how often the world changes, to set the window; the scale of rewards",
+    rewards="any",
     cost="O(K), memory O(window)",
     reference="after Trovò et al. 2020",
     lockstep=True,
@@ -144,6 +153,15 @@ class SlidingGaussianTS(NamedTuple):
         """The distributions the next samples come from."""
         return NormalBelief(np.asarray(state.centre), np.asarray(state.spread))
 
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, centre=REALS, spread=_SPREAD)
+        ring_fits(state, t)
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 5 * n_arms + 2 * self.window
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingGaussianTS":
         """window = sqrt(horizon / phases), borrowed from SW-TS."""
@@ -162,6 +180,7 @@ class DiscountedGaussianState(NamedTuple):
     short="d-gts",
     forgets="discounts every past reward by gamma a round; an idle arm returns to the prior",
     knows="how often the world changes, to set gamma; the scale of rewards",
+    rewards="any",
     cost="O(K)",
     reference="after Raj, Kalyani 2017",
     lockstep=True,
@@ -203,12 +222,21 @@ class DiscountedGaussianTS(NamedTuple):
         return argmax(scores)
 
     def learn(self, state: DiscountedGaussianState, t: int, arm: Any, reward: Any) -> None:
-        """Discount everything, then add the reward to count and mean; the mean form for the reason given in DS-TS."""
-        pulls, mean = state.pulls, state.mean
+        """Discount everything, then add the reward."""
+        self.fade(state, self.gamma)
+        self.take(state, arm, reward, 1.0)
+
+    def fade(self, state: DiscountedGaussianState, factor: float) -> None:
+        """Multiply the weight of all evidence by `factor`."""
+        pulls = state.pulls
         for i in range(len(pulls)):
-            pulls[i] *= self.gamma
-        pulls[arm] += 1.0
-        mean[arm] += (reward - mean[arm]) / pulls[arm]
+            pulls[i] *= factor
+
+    def take(self, state: DiscountedGaussianState, arm: Any, reward: Any, weight: float) -> None:
+        """Add one reward of this weight to count and mean; the mean form for the reason given in DS-TS."""
+        pulls, mean = state.pulls, state.mean
+        pulls[arm] += weight
+        mean[arm] += weight * (reward - mean[arm]) / pulls[arm]
 
     def belief(self, state: DiscountedGaussianState) -> NormalBelief:
         """The distributions the next samples come from."""
@@ -216,6 +244,15 @@ class DiscountedGaussianTS(NamedTuple):
         evidence = np.asarray(state.pulls) * noise
         variance = 1.0 / (prior + evidence)
         return NormalBelief(variance * (self.prior_mean * prior + evidence * np.asarray(state.mean)), np.sqrt(variance))
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, pulls=COUNTS, mean=REALS)
+
+    @classmethod
+    def half_life(cls, rounds: float) -> "DiscountedGaussianTS":
+        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
+        return cls(Forgetting.half_life(rounds).gamma)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedGaussianTS":
@@ -227,6 +264,7 @@ class DiscountedGaussianTS(NamedTuple):
     short="gamma-swgts",
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the world changes, to set the window; the noise of rewards, to set the precision",
+    rewards="any",
     cost="O(K), memory O(window)",
     reference="Fiandri et al. 2024",
     lockstep=True,
@@ -270,6 +308,15 @@ class SlidingPrecisionTS(NamedTuple):
         held = max(pulls, 1.0)
         state.centre[arm] = where(pulls > 0.0, state.sums[arm] / held, math.inf)
         state.spread[arm] = where(pulls > 0.0, 1.0 / math.sqrt(self.precision * held), 0.0)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, centre=within("[-1e150, inf]"), spread=_SPREAD)
+        ring_fits(state, t)
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 5 * n_arms + 2 * self.window
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingPrecisionTS":

@@ -10,6 +10,7 @@ from driftbandit.parameters import checked, described, within
 from driftbandit.policies.hull import largest_ratio, push
 from driftbandit.policies.kl import kl_ucb
 from driftbandit.primitives import argmax_fair, compilable
+from driftbandit.validity import COUNTS, ROUNDS, fits, need
 
 VERTICES = 1024  # room for the vertices of one hull of one arm
 _NEVER = 2.0**62  # a period longer than any run, that still fits an integer
@@ -37,6 +38,7 @@ class GLRKLUCBState(NamedTuple):
     short="glr-klucb",
     forgets="drops an arm (or all) when a likelihood-ratio test finds a change point in its record",
     knows="the horizon",
+    rewards="[0, 1]",
     cost="O(K + log n) expected",
     reference="Besson, Kaufmann, Maillard, Seznec 2022",
 )
@@ -155,6 +157,22 @@ class GLRKLUCB(NamedTuple):
                 state.corners[2 * i + 1] = 0
         if self.changes == 0:
             state.period[0] = forced_period(self.horizon, state.alarms[0] + 1, n_arms)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, pulls=COUNTS, total=COUNTS, start=within(f"[0, {t}]"), period=ROUNDS, alarms=COUNTS)
+        fits(state, upper_at=COUNTS, upper_sum=COUNTS, lower_at=COUNTS, lower_sum=COUNTS)
+        fits(state, corners=within(f"[0, {VERTICES}]"))
+        need((state.total <= state.pulls * (1.0 + 1e-9) + 1e-9).all(), "no sum of rewards exceeds their number")
+        for arm in range(len(state.pulls)):
+            for side, at in enumerate((state.upper_at, state.lower_at)):
+                corners = at[arm * VERTICES : arm * VERTICES + state.corners[2 * arm + side]]
+                inside = (corners >= 1.0).all() and (corners <= state.pulls[arm] - 1.0).all()
+                need(inside and (np.diff(corners) > 0.0).all(), "corners lie in order within an arm's record")
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return n_arms * (4 * VERTICES + 6)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0, local: bool = True) -> "GLRKLUCB":

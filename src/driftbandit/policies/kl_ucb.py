@@ -5,12 +5,13 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.forgetting import DISCOUNT
+from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.parameters import Domain, checked, described, within
 from driftbandit.policies.kl import kl_ucb
 from driftbandit.policies.ucb import discount
-from driftbandit.policies.window import WINDOW, changes, log_window, slide
+from driftbandit.policies.window import WINDOW, changes, log_window, ring_fits, slide
 from driftbandit.primitives import argmax_fair, compilable
+from driftbandit.validity import COUNTS, SHARE, fits, need
 
 C: Domain = within(">= 0", "The theory asks for 3, practice for 0.")
 
@@ -36,6 +37,7 @@ class KLUCBState(NamedTuple):
     short="kl-ucb",
     forgets="never",
     knows="the range of rewards",
+    rewards="[0, 1]",
     cost="O(K)",
     reference="Garivier, Cappé 2011",
 )
@@ -69,6 +71,11 @@ class KLUCB(NamedTuple):
         state.pulls[arm] += 1.0
         state.sums[arm] += reward
 
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, pulls=COUNTS, sums=COUNTS)
+        need((state.sums <= state.pulls * (1.0 + 1e-9) + 1e-9).all(), "no sum of rewards exceeds their number")
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "KLUCB":
         """There is nothing to tune."""
@@ -88,6 +95,7 @@ class DiscountedKLUCBState(NamedTuple):
     short="d-klucb",
     forgets="discounts every past reward by gamma a round; an idle arm's index rises until it is played",
     knows="how often the world changes, to set gamma; the range of rewards",
+    rewards="[0, 1]",
     cost="O(K)",
     reference="after Garivier, Moulines 2011",
 )
@@ -118,13 +126,32 @@ class DiscountedKLUCB(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: DiscountedKLUCBState, t: int, arm: Any, reward: Any) -> None:
-        """Discount everything, then add the reward to count and mean; the mean form for the reason given in DS-TS."""
-        pulls, mean = state.pulls, state.mean
-        state.total[0] = self.gamma * state.total[0] + 1.0
+        """Discount everything, then add the reward."""
+        self.fade(state, self.gamma)
+        self.take(state, arm, reward, 1.0)
+
+    def fade(self, state: DiscountedKLUCBState, factor: float) -> None:
+        """Multiply the weight of all evidence by `factor`."""
+        pulls = state.pulls
+        state.total[0] *= factor
         for i in range(len(pulls)):
-            pulls[i] *= self.gamma
-        pulls[arm] += 1.0
-        mean[arm] += (reward - mean[arm]) / pulls[arm]
+            pulls[i] *= factor
+
+    def take(self, state: DiscountedKLUCBState, arm: Any, reward: Any, weight: float) -> None:
+        """Add one reward of this weight to count and mean; the mean form for the reason given in DS-TS."""
+        pulls, mean = state.pulls, state.mean
+        state.total[0] += weight
+        pulls[arm] += weight
+        mean[arm] += weight * (reward - mean[arm]) / pulls[arm]
+
+    @classmethod
+    def half_life(cls, rounds: float) -> "DiscountedKLUCB":
+        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
+        return cls(Forgetting.half_life(rounds).gamma)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, pulls=COUNTS, mean=SHARE, total=COUNTS)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedKLUCB":
@@ -147,6 +174,7 @@ class SlidingKLUCBState(NamedTuple):
     short="sw-klucb",
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the world changes, to set the window; the range of rewards",
+    rewards="[0, 1]",
     cost="O(K), memory O(window)",
     reference="Combes, Proutière 2014",
 )
@@ -190,6 +218,15 @@ class SlidingKLUCB(NamedTuple):
     def believe(self, state: SlidingKLUCBState, arm: Any) -> None:
         """The mean of one arm, which rounding errors may not push out of [0, 1]."""
         state.mean[arm] = min(max(state.sums[arm] / max(state.pulls[arm], 1.0), 0.0), 1.0)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, mean=SHARE)
+        ring_fits(state, t)
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 4 * n_arms + 2 * self.window
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingKLUCB":

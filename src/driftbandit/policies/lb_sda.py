@@ -6,8 +6,21 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.parameters import checked, described, within
-from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, new_blocks, tail_of, take_turn
+from driftbandit.policies.blocks import (
+    add_reward,
+    beats,
+    blocks_fit,
+    drop_oldest,
+    elect,
+    held_fits,
+    moment,
+    new_blocks,
+    queue_fits,
+    tail_of,
+    take_turn,
+)
 from driftbandit.primitives import compilable, shuffle
+from driftbandit.validity import ARM, ARM_OR_NONE, REALS, ROUNDS, fits, need, same
 
 _LONGEST_LOG = math.log(2.0**63)  # ln of more rounds than anybody will play
 
@@ -21,6 +34,7 @@ class DuelState(NamedTuple):
     blocks: Any  # its latest rewards
     order: Any  # the plays of this round, or of the next one as `choose` plans it
     queue: Any  # plays of this round done, plays of this round, plays planned for the next
+    planned: Any  # the `moment` of the plan, -1 without one
     leader: Any  # the leader, and the one planned (-1: none)
     rounds: Any  # rounds begun
     forced: Any  # no more pulls than this are ever forced
@@ -37,6 +51,7 @@ def _new_state(n_arms: int, blocks: Any, recent: int, power: float) -> DuelState
         blocks,
         np.arange(n_arms, dtype=np.int64),
         np.array([0, n_arms, 0], np.int64),
+        np.full(1, -1.0),
         np.array([-1, -1], np.int64),
         np.ones(1, np.int64),
         np.array([_LONGEST_LOG**power]),
@@ -46,13 +61,30 @@ def _new_state(n_arms: int, blocks: Any, recent: int, power: float) -> DuelState
     )
 
 
+def _duels_fit(state: DuelState, like: DuelState) -> None:
+    """Refuse a state that no duels lead to; the rewards held are looked at apart."""
+    n_arms = len(state.pulls)
+    fits(state, n_arms, pulls=ROUNDS, wins=REALS, order=ARM, leader=ARM_OR_NONE)
+    fits(state, rounds=within("[1, 4e18]"))
+    same(state, like, "forced", "everybody")
+    queue_fits(state.queue, n_arms)
+
+
 @compilable
-def plan_round(state: Any, power: float, rng: Any) -> Any:
+def next_play(state: Any, power: float, rng: Any) -> Any:
     """The arm to play: the next of the round under way, or the first of a new round, which is planned in scratch until
     `learn` begins it."""
     queue = state.queue
     if queue[0] < queue[1]:
         return state.order[queue[0]]
+    plan_round(state, power, rng)
+    state.planned[0] = moment(len(state.order), rng)
+    return state.order[0]
+
+
+@compilable
+def plan_round(state: Any, power: float, rng: Any) -> None:
+    """Plan the round to come, where no play of the last one is left: leader, winners and their order."""
     r = state.rounds[0] + 1
     leader = elect(state.everybody, state.pulls, state.wins, state.leader[0], rng)
     most = state.pulls[leader]
@@ -71,24 +103,27 @@ def plan_round(state: Any, power: float, rng: Any) -> Any:
         winners = 1
     else:
         shuffle(state.order, winners, rng)
-    queue[2] = winners
+    state.queue[2] = winners
     state.leader[1] = leader
-    return state.order[0]
 
 
 @compilable
-def count_play(state: Any, arm: int, reward: float) -> None:
-    """Begin the planned round if the last one is over, and count the play. A reward that nobody planned for makes no
-    round."""
+def count_play(state: Any, arm: int, reward: float, power: float, rng: Any) -> None:
+    """Begin a new round if the last one is over, and count the play.
+
+    The round is planned here, as `choose` plans it: what `choose` left behind may be the plan of another moment, or of
+    nobody."""
     queue = state.queue
-    if queue[0] == queue[1] and queue[2] > 0:
+    if queue[0] == queue[1]:
+        if state.planned[0] != moment(len(state.order), rng):
+            plan_round(state, power, rng)
         state.rounds[0] += 1
         state.leader[0] = state.leader[1]
         queue[0] = 0
         queue[1] = queue[2]
         queue[2] = 0
-    if queue[0] < queue[1]:
-        queue[0] += 1
+    queue[0] += 1
+    state.planned[0] = -1.0
     state.pulls[arm] += 1
     state.wins[arm] += reward
 
@@ -97,6 +132,7 @@ def count_play(state: Any, arm: int, reward: float) -> None:
     short="lb-sda",
     forgets="never (duels look at the leader's latest rewards only)",
     knows="nothing; the horizon, to set capacity",
+    rewards="any",
     cost="O(K), memory O(horizon)",
     reference="Baudry, Russac, Cappé 2021",
 )
@@ -129,12 +165,21 @@ class LBSDA(NamedTuple):
 
     def choose(self, state: DuelState, t: int, rng: Any) -> Any:
         """The next play of the round, planning a new round if this one is over."""
-        return plan_round(state, self.forced_power, rng)
+        return next_play(state, self.forced_power, rng)
 
-    def learn(self, state: DuelState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: DuelState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Count the play and store the reward, in the place of the oldest if the store is full."""
-        count_play(state, arm, reward)
+        count_play(state, arm, reward, self.forced_power, rng)
         take_turn(state.blocks, state.recent, state.cursor, arm, reward)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        _duels_fit(state, like)
+        held_fits(state.blocks, state.recent, state.cursor)
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 4 * self.capacity + 20 * n_arms * (math.isqrt(self.capacity) + 10)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int = 1, n_arms: int = 0) -> "LBSDA":
@@ -146,6 +191,7 @@ class LBSDA(NamedTuple):
     short="lb-sda-lm",
     forgets="all but the latest (ln r)**2 rewards of an arm, in duels; never in counting plays",
     knows="nothing",
+    rewards="any",
     cost="O(K), memory O(K ln^2 T)",
     reference="Baudry, Russac, Cappé 2021",
 )
@@ -173,15 +219,26 @@ class LBSDALM(NamedTuple):
 
     def choose(self, state: DuelState, t: int, rng: Any) -> Any:
         """The next play of the round, planning a new round if this one is over."""
-        return plan_round(state, self.forced_power, rng)
+        return next_play(state, self.forced_power, rng)
 
-    def learn(self, state: DuelState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: DuelState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Count the play, store the reward, and drop the arm's oldest beyond m_r."""
-        count_play(state, arm, reward)
+        count_play(state, arm, reward, self.forced_power, rng)
         add_reward(state.blocks, arm, reward)
         held = state.blocks.count[arm]
         if held > self.memory_floor and held > math.log(state.rounds[0]) ** 2:
             drop_oldest(state.blocks, arm)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        _duels_fit(state, like)
+        longest = int(max(self.memory_floor, _LONGEST_LOG**2)) + 1
+        need((state.blocks.count < longest + 1).all(), f"an arm holds at most {longest} rewards")
+        blocks_fit(state.blocks)
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 3 * n_arms * int(max(self.memory_floor, _LONGEST_LOG**2) + 300)
 
     @classmethod
     def tuned(cls, horizon: int = 0, phases: int = 1, n_arms: int = 0) -> "LBSDALM":

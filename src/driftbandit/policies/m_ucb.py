@@ -9,6 +9,7 @@ from driftbandit.parameters import checked, described, within
 from driftbandit.policies.cusum_ucb import padded_scores
 from driftbandit.policies.window import changes
 from driftbandit.primitives import argmax_fair
+from driftbandit.validity import COUNTS, REALS, ROUNDS, fits
 
 _NEVER = 2.0**62  # a period longer than any run, that still fits an integer
 
@@ -34,6 +35,7 @@ class MonitoredUCBState(NamedTuple):
     short="m-ucb",
     forgets="drops everything when the two halves of an arm's last `window` rewards differ by more than threshold",
     knows="horizon, number of changes and smallest change, to set window, threshold and explore",
+    rewards="any",
     cost="O(K), update O(1)",
     reference="Cao, Wen, Kveton, Xie 2019",
 )
@@ -139,6 +141,15 @@ class MonitoredUCB(NamedTuple):
             state.start[0] = t + 1
             for i in range(len(state.pulls)):
                 state.pulls[i] = 0.0
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, pulls=COUNTS, total=REALS, mean=REALS, recent=REALS, halves=REALS, alarms=ROUNDS, period=ROUNDS)
+        fits(state, place=within(f"[0, {self.window - 1}]"), start=within(f"[0, {t}]"))
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return n_arms * (self.window + 9)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int, smallest_change: float = 0.6) -> "MonitoredUCB":

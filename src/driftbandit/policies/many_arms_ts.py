@@ -9,6 +9,7 @@ from driftbandit.beliefs import NormalBelief
 from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.parameters import checked, described, within
 from driftbandit.primitives import compilable
+from driftbandit.validity import COUNTS, REALS, fits, need
 
 _JUMPS, _TAILS = 1000, 1_000_000  # first slots of the numbers that decide jumps and that draw from a normal's tail
 
@@ -71,6 +72,7 @@ def stand(order: Any, place: Any, mean: Any, arm: int, count: int) -> None:
     short="ds-ts-many",
     forgets="discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max",
     knows="how often the world changes, to set gamma; the largest mean, to set tau_max",
+    rewards="any",
     cost="about O(log K) draws; O(K) moves at worst",
     reference="Qi, Wang, Zhu 2023; skipping: this project",
 )
@@ -194,6 +196,26 @@ class ManyArmsTS(NamedTuple):
             arm = int(state.sharp[i])
             spread[arm] = 1.0 / math.sqrt(state.pulls[arm])
         return NormalBelief(np.array(state.mean, np.float64), spread)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        n_arms, sharp = len(state.mean), int(state.n_sharp[0])
+        fits(state, pulls=COUNTS, mean=REALS, touched=within(f"[0, {t}]"), n_sharp=within(f"[0, {n_arms}]"))
+        both = np.concatenate([state.sharp[:sharp], state.order[: n_arms - sharp]])
+        need(np.array_equal(np.sort(both), np.arange(n_arms)), "each arm stands in one of the two groups once")
+        places = np.concatenate([np.arange(sharp), np.arange(n_arms - sharp)])
+        need(np.array_equal(state.place[both], places), "place says where an arm stands")
+        need((state.pulls[state.sharp[:sharp]] > 1e-9).all(), "a sharp arm has been played")
+        need((np.diff(state.mean[state.order[: n_arms - sharp]]) <= 0.0).all(), "the line is in order of means")
+
+    def grow(self, state: ManyArmsState, after: ManyArmsState, t: int) -> ManyArmsState:
+        """The new arm joins the line where its mean of 0 belongs."""
+        arm, count = len(state.mean), len(after.mean) - int(after.n_sharp[0])
+        after.order[count - 1] = arm
+        after.place[arm] = count - 1
+        after.touched[arm] = t
+        stand(after.order, after.place, after.mean, arm, count)
+        return after
 
     @classmethod
     def half_life(cls, rounds: float, tau_max: float = 0.2) -> "ManyArmsTS":

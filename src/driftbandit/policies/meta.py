@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.parameters import checked, described, within
+from driftbandit.validity import ARM, REALS, ROUNDS, SHARE, fits, need, same
 
 _MOST_ARMS = 32_767
 
@@ -26,7 +27,6 @@ class MetaState(NamedTuple):
     top: Any  # length 1: place of the running procedure
     start: Any  # length 1: first round of the episode
     alarms: Any  # length 1: new episodes so far
-    planned: Any  # scratch, length 1: length of the replay that the round's choice found, 0 for none
     chances: Any  # scratch: probability of each arm in the last choice
 
 
@@ -34,6 +34,7 @@ class MetaState(NamedTuple):
     short="meta",
     forgets="begins anew when no arm is left that was good throughout the episode; replays test evicted arms",
     knows="the horizon",
+    rewards="any",
     cost="O(K log t), memory O(horizon)",
     reference="Suk, Kpotufe 2022",
 )
@@ -88,32 +89,16 @@ class Meta(NamedTuple):
             top=np.zeros(1, np.int64),
             start=np.zeros(1, np.int64),
             alarms=np.zeros(1, np.int64),
-            planned=np.zeros(1, np.int64),
             chances=np.zeros(n_arms),
         )
 
     def choose(self, state: MetaState, t: int, rng: Any) -> int:
         """Draw whether a replay begins, then an arm, uniformly among the active ones."""
         n_arms = len(state.active_from)
-        planned = 0
-        since = t - state.start[0]
-        if since > 0:
-            length = 1 << (len(state.begun) - 2)
-            slot = 1000 + len(state.begun) - 2
-            while length > 1:
-                u = rng.uniform(slot)
-                rare = float(length) * since
-                # The square spares a root and a division for the many lengths that are far from being drawn.
-                if u * u * rare < 1.001 * self.replays * self.replays and u < self.replays / math.sqrt(rare):
-                    planned = length
-                    break
-                length //= 2
-                slot -= 1
-        state.planned[0] = planned
         place = state.top[0]
         while state.ends[place] <= t:
             place -= 1
-        if planned > 0:
+        if self.replay(state, t, rng) > 0:
             place = len(state.begun)  # every arm is active from there or below
         active = 0
         for i in range(n_arms):
@@ -130,10 +115,29 @@ class Meta(NamedTuple):
                 state.chances[i] = 0.0
         return arm
 
-    def learn(self, state: MetaState, t: int, arm: int, reward: float) -> None:
-        """Make the round's replay lasting, then weigh the reward and evict."""
+    def replay(self, state: MetaState, t: int, rng: Any) -> int:
+        """The length of the replay that begins in round t, the longest if several are drawn; 0 for none."""
+        since = t - state.start[0]
+        if since > 0:
+            length = 1 << (len(state.begun) - 2)
+            slot = 1000 + len(state.begun) - 2
+            while length > 1:
+                u = rng.uniform(slot)
+                rare = float(length) * since
+                # The square spares a root and a division for the many lengths that are far from being drawn.
+                if u * u * rare < 1.001 * self.replays * self.replays and u < self.replays / math.sqrt(rare):
+                    return length
+                length //= 2
+                slot -= 1
+        return 0
+
+    def learn(self, state: MetaState, t: int, arm: int, reward: float, rng: Any) -> None:
+        """Begin the round's replay, then weigh the reward and evict.
+
+        The replay is drawn again from the round's numbers: it begins once for each reward learnt, however often
+        `choose` was asked before."""
         n_arms = len(state.active_from)
-        self.renew_stack(state, t)
+        self.renew_stack(state, t, self.replay(state, t, rng))
         top = state.top[0]
         active = 0
         for i in range(n_arms):
@@ -145,7 +149,7 @@ class Meta(NamedTuple):
             if left == 0:
                 self.begin(state, t + 1)
 
-    def renew_stack(self, state: MetaState, t: int) -> None:
+    def renew_stack(self, state: MetaState, t: int, planned: int) -> None:
         """Take off what is over; put the planned replay on.
 
         Procedures that would be over before the replay ends never run again, so they are taken off too. Then ends
@@ -153,7 +157,6 @@ class Meta(NamedTuple):
         nested, an arm evicted from a procedure leaves all those below it in the same round: one number an arm, the
         lowest place at which it is active, tells all active sets."""
         top = state.top[0]
-        planned = state.planned[0]
         over = t + planned
         while state.ends[top] <= over:
             top -= 1
@@ -164,7 +167,6 @@ class Meta(NamedTuple):
             top += 1
             state.begun[top] = t
             state.ends[top] = over
-            state.planned[0] = 0
         state.top[0] = top
 
     def compare(self, state: MetaState, t: int, arm: int, value: float) -> bool:
@@ -231,6 +233,48 @@ class Meta(NamedTuple):
             state.afresh[i] = 0.0
         for level in range(len(state.slack)):
             state.slack[level] = -1.0
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        n_arms, most = len(state.active_from), len(state.begun) - 2
+        fits(state, n_arms, entry_arm=ARM, entry=REALS, gains=REALS, afresh=REALS, slack=REALS, alarms=ROUNDS)
+        fits(state, chances=SHARE, start=within(f"[0, {t}]"), top=within(f"[0, {most}]"))
+        same(state, like, "limit")
+        top = int(state.top[0])
+        begun, ends = state.begun[: top + 1], state.ends[: top + 1]
+        lengths = [2 ** (power + 1) for power in range(most)]
+        need(begun[0] == state.start[0] and ends[0] == 2**62, "the root began with the episode and never ends")
+        spans = (ends - begun)[1:]
+        need((begun <= t).all() and (np.diff(begun[1:]) > 0).all(), "procedures began one after the other")
+        need(all(int(span) in lengths for span in spans), "replays last a power of two")
+        need((np.diff(ends) < 0).all() and (np.diff(spans) < 0).all(), "procedures end in turn, the last one first")
+        active = state.active_from
+        need(active.min() == 0 and active.max() <= top + 1, "some arm is active at the root")
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 2 * self.horizon + 4 * n_arms * self.horizon.bit_length() + 3 * self.horizon.bit_length()
+
+    def grow(self, state: MetaState, after: MetaState, t: int) -> MetaState:
+        """A new arm has no past to be compared by, so an episode begins with it."""
+        fresh = self.init(len(after.active_from))
+        fresh.alarms[0] = state.alarms[0] - 1
+        self.begin(fresh, t)
+        return fresh
+
+    def exact_chances(self, state: MetaState, t: int, allowed: list[int]) -> Any:
+        """The chances of the allowed arms, whether or not a replay begins; `chances` holds those of one case."""
+        since, none = t - int(state.start[0]), 1.0
+        if since > 0:
+            for power in range(1, len(state.begun) - 1):
+                none *= 1.0 - min(1.0, self.replays / math.sqrt(2.0**power * since))
+        place = int(state.top[0])
+        while state.ends[place] <= t:
+            place -= 1
+        active = np.array([1.0 if state.active_from[arm] <= place else 0.0 for arm in allowed])
+        if active.sum() == 0.0:
+            active[:] = 1.0
+        return none * active / active.sum() + (1.0 - none) / len(allowed)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "Meta":

@@ -5,8 +5,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.parameters import checked, described, within
+from driftbandit.policies.beta_ts import PRIOR
 from driftbandit.policies.cts import HAZARD, NEGLIGIBLE, add_up, smallest_from, total_of
-from driftbandit.primitives import argmax, index
+from driftbandit.primitives import COIN, argmax, index
+from driftbandit.validity import COUNTS, SCRATCH, SHARE, close, fits, need
 
 
 class PerArmCTSState(NamedTuple):
@@ -23,13 +25,13 @@ class PerArmCTSState(NamedTuple):
     a: Any  # scratch: Beta parameters of the runs drawn
     b: Any
     scores: Any  # scratch: the samples of the last choice
-    coin: Any  # scratch: the number that binarises this round's reward
 
 
 @described(
     short="pa-cts",
     forgets="by inference, arm by arm; an idle arm returns to the prior at the rate hazard",
     knows="how often an arm changes, to set hazard",
+    rewards="[0, 1]",
     cost="O(runs of the arm played + K log max_runs), memory O(max_runs K)",
     reference="Mellor, Shapiro 2013",
 )
@@ -51,8 +53,8 @@ class PerArmCTS(NamedTuple):
 
     hazard: Annotated[float, HAZARD] = 1e-4  # probability that an arm changes in a round
     max_runs: Annotated[int, within(">= 1")] = 1000  # times of the last change kept under consideration, for each arm
-    prior_wins: Annotated[float, within("> 0")] = 1.0
-    prior_losses: Annotated[float, within("> 0")] = 1.0
+    prior_wins: Annotated[float, PRIOR] = 1.0
+    prior_losses: Annotated[float, PRIOR] = 1.0
 
     def init(self, n_arms: int) -> PerArmCTSState:
         """Every arm as if it had just changed."""
@@ -68,12 +70,10 @@ class PerArmCTS(NamedTuple):
             np.zeros(n_arms),
             np.zeros(n_arms),
             np.zeros(n_arms),
-            np.full(1, 0.5),
         )
 
     def choose(self, state: PerArmCTSState, t: int, rng: Any) -> Any:
         """For every arm draw a run and sample from its evidence; play the largest sample."""
-        state.coin[0] = rng.uniform(2)
         for i in range(len(state.size)):
             run = self.draw_run(state, i, rng.uniform(100 + i))
             state.a[i] = self.prior_wins + (state.wins[run] if run >= 0 else 0)
@@ -100,9 +100,9 @@ class PerArmCTS(NamedTuple):
             return -1
         return first + state.size[arm] - 1
 
-    def learn(self, state: PerArmCTSState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: PerArmCTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Bring the arm's runs up to date and weigh them by the reward; all other arms rest."""
-        self.weigh(state, arm, state.coin[0] < reward)
+        self.weigh(state, arm, rng.uniform(COIN) < reward)
         for i in range(len(state.size)):
             # Cut off before numbers become so small that processors slow down over them.
             if i != arm:
@@ -182,6 +182,18 @@ class PerArmCTS(NamedTuple):
         state.size[arm] = size
         state.fresh[arm] = newest / rest
         state.kept[arm] = 1.0
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, cumulative=SHARE, weights=SHARE, wins=COUNTS, losses=COUNTS, fresh=SHARE, kept=SHARE)
+        fits(state, a=SCRATCH, b=SCRATCH, size=within(f"[0, {self.max_runs}]"))
+        weights = state.weights.reshape(len(state.size), -1)
+        held = np.array([row[:size].sum() for row, size in zip(weights, state.size, strict=True)])
+        need(close(state.kept * held + state.fresh, 1.0), "the weights of an arm's runs add up to 1")
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 4 * n_arms * (self.max_runs + 2) + 6 * n_arms
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "PerArmCTS":

@@ -6,7 +6,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.parameters import checked, described, within
-from driftbandit.primitives import copy_state
+from driftbandit.primitives import copy_state, teach
+from driftbandit.validity import check_state, need
 
 
 class RestartState(NamedTuple):
@@ -17,7 +18,13 @@ class RestartState(NamedTuple):
     start: Any  # the round of the last restart: the wrapped policy's clock begins there
 
 
-def _needs_policy(wrapper: Any) -> None:
+def _equal(state: Any, other: Any) -> bool:
+    pairs = zip(state, other, strict=True)
+    return all(_equal(a, b) if isinstance(a, tuple) else np.array_equal(a, b) for a, b in pairs)
+
+
+def needs_policy(wrapper: Any) -> None:
+    """Refuse a wrapper whose base is no policy."""
     base = wrapper.base
     if isinstance(base, type) or not all(hasattr(base, verb) for verb in ("init", "choose", "learn")):
         raise ValueError(
@@ -56,7 +63,7 @@ class PeriodicRestart(NamedTuple):
 
     def validate(self) -> None:
         """Refuse a base that is no policy."""
-        _needs_policy(self)
+        needs_policy(self)
 
     def init(self, n_arms: int) -> RestartState:
         """The wrapped policy's state, twice: one to play with, one to begin again from."""
@@ -66,14 +73,31 @@ class PeriodicRestart(NamedTuple):
         """What the wrapped policy chooses."""
         return self.base.choose(state.base, t - state.start[0], rng)
 
-    def learn(self, state: RestartState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: RestartState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Let the wrapped policy learn; if the next round begins a period, forget it all now, since `choose` must not
         change anything."""
         if (t + 1) % self.period == 0:
             copy_state(state.base, state.fresh)
             state.start[0] = t + 1
         else:
-            self.base.learn(state.base, t - state.start[0], arm, reward)
+            teach(self.base, state.base, t - state.start[0], arm, reward, rng)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        start = int(state.start[0])
+        need(0 <= start <= t, "start is no later than now")
+        need(_equal(state.fresh, like.fresh), "fresh is the wrapped policy's state in the beginning")
+        check_state(self.base, state.base, t - start, like.base)
+
+    def room(self, n_arms: int) -> int:
+        """Twice what the wrapped policy needs."""
+        base = getattr(self.base, "room", None)
+        return 0 if base is None else 2 * int(base(n_arms))
+
+    def grow(self, state: RestartState, after: RestartState, t: int) -> RestartState:
+        """As the wrapped policy grows."""
+        grow = getattr(self.base, "grow", None)
+        return after if grow is None else after._replace(base=grow(state.base, after.base, t - int(state.start[0])))
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int, base: Any) -> "PeriodicRestart":
@@ -110,7 +134,7 @@ class OracleRestart(NamedTuple):
 
     def validate(self) -> None:
         """Refuse a base that is no policy."""
-        _needs_policy(self)
+        needs_policy(self)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int, base: Any) -> "OracleRestart":
@@ -133,9 +157,9 @@ class OracleRestart(NamedTuple):
         """What the wrapped policy chooses."""
         return self.base.choose(state.base, t - state.start[0], rng)
 
-    def learn(self, state: RestartState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: RestartState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Let the wrapped policy learn; restarting is left to the bound policy."""
-        self.base.learn(state.base, t - state.start[0], arm, reward)
+        teach(self.base, state.base, t - state.start[0], arm, reward, rng)
 
 
 class BoundOracleRestart(NamedTuple):
@@ -152,11 +176,11 @@ class BoundOracleRestart(NamedTuple):
         """What the wrapped policy chooses."""
         return self.base.choose(state.base, t - state.start[0], rng)
 
-    def learn(self, state: RestartState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: RestartState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Let the wrapped policy learn; if the world changes with the next round, forget it all now. Beyond its horizon
         a world is not asked."""
         if t + 1 < self.world.horizon and self.world.change(t + 1):
             copy_state(state.base, state.fresh)
             state.start[0] = t + 1
         else:
-            self.base.learn(state.base, t - state.start[0], arm, reward)
+            teach(self.base, state.base, t - state.start[0], arm, reward, rng)

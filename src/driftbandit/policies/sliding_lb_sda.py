@@ -6,8 +6,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.parameters import checked, described, within
-from driftbandit.policies.blocks import beats, elect, new_blocks, tail_of, take_turn
+from driftbandit.policies.blocks import beats, elect, held_fits, moment, new_blocks, queue_fits, tail_of, take_turn
 from driftbandit.primitives import index, shuffle
+from driftbandit.validity import ARM, ARM_OR_NONE, FLAG, ROUNDS, fits, same
 
 
 class SlidingLBSDAState(NamedTuple):
@@ -18,6 +19,7 @@ class SlidingLBSDAState(NamedTuple):
     cursor: Any  # where in the ring the next play goes
     order: Any  # the plays of this round, or of the next one as `choose` plans it
     queue: Any  # plays of this round done, plays of this round, plays planned for the next
+    planned: Any  # the `moment` of the plan, -1 without one
     leader: Any  # the leader, and the one planned (-1: none)
     since: Any  # the round in which the leader came to lead
     rounds: Any  # rounds begun
@@ -31,6 +33,7 @@ class SlidingLBSDAState(NamedTuple):
     short="sw-lb-sda",
     forgets="sees the last window plays, all arms together",
     knows="how often the world changes, to set window",
+    rewards="any",
     cost="O(K), memory O(window + K sqrt(window))",
     reference="Baudry, Russac, Cappé 2021",
 )
@@ -70,6 +73,7 @@ class SlidingLBSDA(NamedTuple):
             np.zeros(1, np.int64),
             np.zeros(n_arms, np.int64),
             np.zeros(3, np.int64),
+            np.full(1, -1.0),
             np.array([-1, -1], np.int64),
             np.zeros(1, np.int64),
             np.zeros(1, np.int64),
@@ -82,9 +86,16 @@ class SlidingLBSDA(NamedTuple):
     def choose(self, state: SlidingLBSDAState, t: int, rng: Any) -> Any:
         """The next play of the round under way, or the first of a new round, planned in scratch until `learn` begins
         it."""
-        order, queue = state.order, state.queue
-        if queue[0] < queue[1]:
-            return order[index(queue[0])]
+        queue = state.queue
+        if queue[0] == queue[1]:
+            self.plan(state, rng)
+            state.planned[0] = moment(len(state.order), rng)
+            return state.order[0]
+        return state.order[index(queue[0])]
+
+    def plan(self, state: SlidingLBSDAState, rng: Any) -> None:
+        """Plan the round to come, where no play of the last one is left: leader, winners and their order."""
+        order = state.order
         leader = index(self.lead(state, rng))
         r = state.rounds[0] + 1
         blocks, count, drawn = state.blocks, state.blocks.count, state.drawn
@@ -110,9 +121,8 @@ class SlidingLBSDA(NamedTuple):
             winners = 1
         else:
             shuffle(order, winners, rng)
-        queue[2] = winners
+        state.queue[2] = winners
         state.leader[1] = leader
-        return order[0]
 
     def lead(self, state: SlidingLBSDAState, rng: Any) -> Any:
         """The leader of the round to come.
@@ -132,11 +142,15 @@ class SlidingLBSDA(NamedTuple):
             eligible[k] = 1 if may else 0
         return elect(eligible, count, state.blocks.sums, previous, rng)
 
-    def learn(self, state: SlidingLBSDAState, t: int, arm: Any, reward: Any) -> None:
-        """Begin the planned round if the last one is over, then let the reward take the place of the oldest in the
-        window."""
+    def learn(self, state: SlidingLBSDAState, t: int, arm: Any, reward: Any, rng: Any) -> None:
+        """Begin a new round if the last one is over, then let the reward take the place of the oldest in the window.
+
+        The round is planned here, as `choose` plans it: what `choose` left behind may be the plan of another moment, or
+        of nobody."""
         queue = state.queue
-        if queue[0] == queue[1] and queue[2] > 0:
+        if queue[0] == queue[1]:
+            if state.planned[0] != moment(len(state.order), rng):
+                self.plan(state, rng)
             state.rounds[0] += 1
             if state.leader[1] != state.leader[0]:
                 state.leader[0] = state.leader[1]
@@ -146,9 +160,21 @@ class SlidingLBSDA(NamedTuple):
             queue[0] = 0
             queue[1] = queue[2]
             queue[2] = 0
-        if queue[0] < queue[1]:
-            queue[0] += 1
+        queue[0] += 1
+        state.planned[0] = -1.0
         take_turn(state.blocks, state.recent, state.cursor, arm, reward)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        n_arms = len(state.drawn)
+        fits(state, n_arms, order=ARM, leader=ARM_OR_NONE, since=ROUNDS, rounds=ROUNDS, drawn=ROUNDS, eligible=FLAG)
+        same(state, like, "forced", "spread")
+        queue_fits(state.queue, n_arms)
+        held_fits(state.blocks, state.recent, state.cursor)
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 4 * self.window + 20 * n_arms * (math.isqrt(self.window) + 10)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingLBSDA":

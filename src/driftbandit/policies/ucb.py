@@ -5,11 +5,13 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.forgetting import DISCOUNT
+from driftbandit.forgetting import DISCOUNT, Forgetting
 from driftbandit.parameters import Domain, checked, described, within
-from driftbandit.policies.window import WINDOW, changes, log_window, slide
+from driftbandit.policies.window import WINDOW, changes, log_window, ring_fits, slide
 from driftbandit.primitives import argmax_fair, where
+from driftbandit.validity import COUNTS, REALS, SHARE, fits
 
+_MEAN: Domain = within("[-1e150, inf]")  # infinite for an arm not played
 XI: Domain = within("> 0", "The theory asks for more than 1/2.")
 
 
@@ -27,6 +29,7 @@ class UCB1State(NamedTuple):
     short="ucb1",
     forgets="never",
     knows="the range of rewards",
+    rewards="any",
     cost="O(K)",
     reference="Auer et al. 2002",
     lockstep=True,
@@ -64,6 +67,10 @@ class UCB1(NamedTuple):
         state.mean[arm] = state.sums[arm] / state.pulls[arm]
         state.root[arm] = 1.0 / math.sqrt(state.pulls[arm])
 
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, pulls=COUNTS, sums=REALS, mean=_MEAN, root=SHARE)
+
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "UCB1":
         """There is nothing to tune."""
@@ -84,6 +91,7 @@ class DiscountedUCBState(NamedTuple):
     short="d-ucb",
     forgets="discounts every past reward by gamma a round; an idle arm's bonus grows until it is played",
     knows="how often the world changes, to set gamma; the range of rewards",
+    rewards="any",
     cost="O(K)",
     reference="Garivier, Moulines 2011",
     lockstep=True,
@@ -123,17 +131,35 @@ class DiscountedUCB(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: DiscountedUCBState, t: int, arm: Any, reward: Any) -> None:
-        """Discount everything, then add the reward to count and mean; means and roots are kept for the reasons given
-        in DS-TS."""
-        pulls, mean, root = state.pulls, state.mean, state.root
-        growth = 1.0 / math.sqrt(self.gamma)
-        state.total[0] = self.gamma * state.total[0] + 1.0
+        """Discount everything, then add the reward."""
+        self.fade(state, self.gamma)
+        self.take(state, arm, reward, 1.0)
+
+    def fade(self, state: DiscountedUCBState, factor: float) -> None:
+        """Multiply the weight of all evidence by `factor`; roots are kept for the reason given in DS-TS."""
+        pulls, root = state.pulls, state.root
+        growth = 1.0 / math.sqrt(factor)
+        state.total[0] *= factor
         for i in range(len(pulls)):
-            pulls[i] *= self.gamma
+            pulls[i] *= factor
             root[i] *= growth
-        pulls[arm] += 1.0
-        root[arm] = 1.0 / math.sqrt(pulls[arm])
-        mean[arm] += (reward - mean[arm]) / pulls[arm]
+
+    def take(self, state: DiscountedUCBState, arm: Any, reward: Any, weight: float) -> None:
+        """Add one reward of this weight to count and mean; the mean form for the reason given in DS-TS."""
+        pulls, mean = state.pulls, state.mean
+        state.total[0] += weight
+        pulls[arm] += weight
+        state.root[arm] = 1.0 / math.sqrt(pulls[arm])
+        mean[arm] += weight * (reward - mean[arm]) / pulls[arm]
+
+    @classmethod
+    def half_life(cls, rounds: float) -> "DiscountedUCB":
+        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
+        return cls(Forgetting.half_life(rounds).gamma)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, pulls=COUNTS, mean=REALS, root=within("[0, inf]"), total=COUNTS)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0, reward_max: float = 1.0) -> "DiscountedUCB":
@@ -167,6 +193,7 @@ class SlidingUCBState(NamedTuple):
     short="sw-ucb",
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the world changes, to set the window; the range of rewards",
+    rewards="any",
     cost="O(K), memory O(window)",
     reference="Garivier, Moulines 2011",
     lockstep=True,
@@ -212,6 +239,15 @@ class SlidingUCB(NamedTuple):
         held = max(pulls, 1.0)
         state.mean[arm] = where(pulls > 0.0, state.sums[arm] / held, math.inf)
         state.root[arm] = where(pulls > 0.0, 1.0 / math.sqrt(held), 0.0)
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, mean=_MEAN, root=SHARE)
+        ring_fits(state, t)
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 5 * n_arms + 2 * self.window
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0, reward_max: float = 1.0) -> "SlidingUCB":

@@ -6,11 +6,12 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.parameters import checked, described
+from driftbandit.parameters import checked, described, within
 from driftbandit.policies.kl import kl_ucb
 from driftbandit.policies.kl_ucb import C, log_budget
-from driftbandit.policies.window import WINDOW, changes, log_window, slide
+from driftbandit.policies.window import WINDOW, changes, log_window, ring_fits, slide
 from driftbandit.primitives import argmax_fair, compilable
+from driftbandit.validity import ARM_OR_NONE, COUNTS, FLAG, ROUNDS, fits
 
 
 @compilable
@@ -44,6 +45,17 @@ def compare(state: Any, leader: int, budget: float, rng: Any) -> int:
     return best
 
 
+@compilable
+def leader_of(mean: Any, plays: Any, rng: Any) -> int:
+    """The arm with the largest mean, -1 while an arm waits for its first play.
+
+    Choosing and learning find it alike, from the record as it is and the numbers of the round."""
+    for arm in range(len(mean)):
+        if plays[arm] == 0:
+            return -1
+    return argmax_fair(mean, rng)
+
+
 class OSUBState(NamedTuple):
     """What OSUB knows of each arm."""
 
@@ -51,7 +63,6 @@ class OSUBState(NamedTuple):
     sums: Any
     mean: Any  # sums / pulls; +inf for an arm never played, which must be played before anything else
     led: Any  # rounds in which the arm was the leader
-    leader: Any  # scratch: the leader of this round, -1 if there is none
     scores: Any  # scratch: the indices of the last choice
 
 
@@ -59,6 +70,7 @@ class OSUBState(NamedTuple):
     short="osub",
     forgets="never",
     knows="that means are unimodal along the arms' order; the range of rewards",
+    rewards="[0, 1]",
     cost="O(K), three indices",
     reference="Combes, Proutière 2014",
 )
@@ -85,35 +97,37 @@ class OSUB(NamedTuple):
             np.zeros(n_arms),
             np.full(n_arms, math.inf),
             np.zeros(n_arms, np.int64),
-            np.full(1, -1, np.int64),
             np.zeros(n_arms),
         )
 
     def choose(self, state: OSUBState, t: int, rng: Any) -> Any:
         """Arms never played in order of index; then the leader, or the best bound around it."""
         scores, mean = state.scores, state.mean
-        state.leader[0] = -1
         for arm in range(len(mean)):
             scores[arm] = mean[arm]
         for arm in range(len(mean)):
             if mean[arm] == math.inf:
                 return arm
         leader = argmax_fair(mean, rng)
-        state.leader[0] = leader
         led = state.led[leader]
         if led % (min(2, len(mean) - 1) + 1) == 0:
             scores[leader] = math.inf
             return leader
         return compare(state, leader, log_budget(led + 1, self.c), rng)
 
-    def learn(self, state: OSUBState, t: int, arm: Any, reward: Any) -> None:
-        """Count the reward, and the round for the leader that `choose` found."""
+    def learn(self, state: OSUBState, t: int, arm: Any, reward: Any, rng: Any) -> None:
+        """Count the round for its leader, then the reward."""
+        leader = leader_of(state.mean, state.pulls, rng)
+        if leader >= 0:
+            state.led[leader] += 1
         state.pulls[arm] += 1.0
         state.sums[arm] += reward
         state.mean[arm] = state.sums[arm] / state.pulls[arm]
-        if state.leader[0] >= 0:
-            state.led[state.leader[0]] += 1
-        state.leader[0] = -1
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, len(state.pulls), pulls=COUNTS, sums=COUNTS, led=ROUNDS)
+        fits(state, mean=within("[0, inf]"))
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "OSUB":
@@ -130,7 +144,6 @@ class SlidingOSUBState(NamedTuple):
     seen: Any  # 1 for an arm ever played, else 0
     led: Any  # rounds led since the start
     lately: Any  # rounds led within the window
-    leader: Any  # scratch: the leader of this round, -1 if there is none
     scores: Any  # scratch: the indices of the last choice
     leaders: Any  # the leaders of the last rounds, in step with the ring
     arms: Any  # the ring of the last rounds, see `window`
@@ -141,6 +154,7 @@ class SlidingOSUBState(NamedTuple):
     short="sw-osub",
     forgets="all rounds older than the window",
     knows="that means are unimodal along the arms' order; how fast they move, to set the window",
+    rewards="[0, 1]",
     cost="O(K), three indices, memory O(window)",
     reference="Combes, Proutière 2014",
 )
@@ -172,7 +186,6 @@ class SlidingOSUB(NamedTuple):
             np.zeros(n_arms, np.int64),
             np.zeros(n_arms, np.int64),
             np.zeros(n_arms, np.int64),
-            np.full(1, -1, np.int64),
             np.zeros(n_arms),
             np.full(self.window, -1, np.int64),
             np.zeros(self.window, np.int64),
@@ -182,7 +195,6 @@ class SlidingOSUB(NamedTuple):
     def choose(self, state: SlidingOSUBState, t: int, rng: Any) -> Any:
         """Arms never played in order of index; then the leader, or the best bound around it."""
         scores, mean = state.scores, state.mean
-        state.leader[0] = -1
         for arm in range(len(mean)):
             scores[arm] = mean[arm]
         for arm in range(len(mean)):
@@ -190,24 +202,22 @@ class SlidingOSUB(NamedTuple):
                 scores[arm] = math.inf
                 return arm
         leader = argmax_fair(mean, rng)
-        state.leader[0] = leader
         if state.led[leader] % (min(2, len(mean) - 1) + 1) == 0:
             scores[leader] = math.inf
             return leader
         return compare(state, leader, log_budget(state.lately[leader] + 1, self.c), rng)
 
-    def learn(self, state: SlidingOSUBState, t: int, arm: Any, reward: Any) -> None:
+    def learn(self, state: SlidingOSUBState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Slide both rings by one round."""
         here = t % self.window
         gone = state.leaders[here]
         if gone >= 0:
             state.lately[gone] -= 1
-        leader = state.leader[0]
+        leader = leader_of(state.mean, state.seen, rng)
         state.leaders[here] = leader
         if leader >= 0:
             state.lately[leader] += 1
             state.led[leader] += 1
-        state.leader[0] = -1
         state.seen[arm] = 1
         slide(self, state, t, arm, reward)
 
@@ -215,6 +225,16 @@ class SlidingOSUB(NamedTuple):
         """The mean of one arm, which rounding errors may not push out of [0, 1]."""
         pulls = state.pulls[arm]
         state.mean[arm] = min(max(state.sums[arm] / pulls, 0.0), 1.0) if pulls > 0.0 else -math.inf
+
+    def validate_state(self, state: Any, t: int, like: Any) -> None:
+        """What a snapshot may hold."""
+        fits(state, len(state.pulls), seen=FLAG, led=ROUNDS, lately=ROUNDS, leaders=ARM_OR_NONE)
+        fits(state, mean=within("[-inf, 1]"))
+        ring_fits(state, t)
+
+    def room(self, n_arms: int) -> int:
+        """The numbers that the state holds."""
+        return 8 * n_arms + 1 + 3 * self.window
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingOSUB":

@@ -8,8 +8,11 @@ lockstep, whose clocks agree, find it in one place."""
 import math
 from typing import Any
 
+import numpy as np
+
 from driftbandit.parameters import Domain, within
 from driftbandit.primitives import compilable, index, where
+from driftbandit.validity import ARM, REALS, close, fits, need
 
 WINDOW: Domain = within(">= 1", "tuned(horizon, phases, n_arms) gives a value to start from.")
 
@@ -43,6 +46,18 @@ def slide(policy: Any, state: Any, t: int, arm: Any, reward: Any) -> None:
         sums[index(arms[j])] += rewards[j]
     for i in range(len(sums)):
         policy.believe(state, i)
+
+
+def ring_fits(state: Any, t: int) -> None:
+    """Refuse a state whose counts and sums are not those of the rounds in its window."""
+    n_arms = len(state.pulls)
+    fits(state, n_arms, arms=ARM, rewards=REALS, sums=REALS)
+    held = min(t, len(state.arms))
+    arms, rewards = state.arms[:held], state.rewards[:held]
+    need(np.array_equal(state.pulls, np.bincount(arms, minlength=n_arms)), "pulls counts the rounds in the window")
+    scale = max(1.0, float(np.abs(rewards).sum()))
+    sums = np.bincount(arms, rewards, minlength=n_arms)
+    need(close(state.sums / scale, sums / scale), "sums adds up the rewards in the window")
 
 
 def root_window(horizon: int, phases: int) -> int:

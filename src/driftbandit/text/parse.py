@@ -1,7 +1,9 @@
 """How a policy or world is written: `parse`, the inverse of `repr`.
 
 The text of a policy is its `repr`, so what a result file, a legend or a log says can be given back to the program. Text
-may come from anywhere: it is read as literals and known names only and never run.
+may come from anywhere: it is read as literals and as names of the library's own classes, or of classes handed over by
+the caller, and it never loads, imports or calls anything else. Texts in which users name their own files are read by
+`text.load`, which is a module apart so that nothing here can load code.
 
 >>> parse("ds-ts(gamma=0.9)")
 DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0)
@@ -11,14 +13,13 @@ DiscountedTS(gamma=0.9, tau_max=0.2, forget_below=0.0, weight=1.0)
 
 import ast
 import inspect
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from driftbandit.checks import nearest
 from driftbandit.protocols import Environment, Policy
-from driftbandit.text import user_code
-from driftbandit.text.registry import SpecError, environments, experiments, find, laws, nearest, policies
+from driftbandit.text.registry import SpecError, environments, experiments, find, laws, policies
 
 __all__ = [
     "SpecError",
@@ -31,20 +32,16 @@ __all__ = [
     "parse",
     "parse_environment",
     "parse_policy",
+    "parse_snapshot",
     "policies",
-    "rooted",
 ]
 
 # A letter to Python that nobody types: it stands for the dash of "ds-ts" while Python's grammar reads the text.
 _DASH = "\u01c0"
 _WORDS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])[A-Za-z_]\w*(?:-\w+)+""")
-# A user's own class, "place:Name": a path ending in .py or a module's name, a colon, a name. Texts in quotes are left.
-_OWN = re.compile(
-    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|((?:[A-Za-z]:[\\/])?[^\s()=,:'"]+\.py|[A-Za-z_][\w.]*):([A-Za-z_]\w*)"""
-)
-_OWN_WITH_SPACES = re.compile(r"^([^()='\"]+\.py):([A-Za-z_]\w*)")
 _NUMBERS = {"inf": float("inf"), "nan": float("nan")}
-_FROM_WORLD = ("horizon", "phases", "n_arms")  # what a named constructor may take from the world it is to play in
+_PLACE = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([^\s()=,'"]+:[A-Za-z_]\w*)""")  # place:Name
+_FROM_WORLD = ("horizon", "phases", "n_arms", "sigma")  # what a named constructor may take from its world
 
 
 def parse(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) -> Any:
@@ -52,59 +49,44 @@ def parse(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) 
 
     A name alone takes all defaults. Named constructors work too, `"ds-ts.half_life(70)"`; those that want to know the
     horizon, the number of phases or of arms take what is not given from `world`, if there is one. `extra` adds the
-    user's own classes by name; `"my_policy.py:MyPolicy(gamma=0.9)"` and `"package.module:MyPolicy"` load them, which
-    runs that code.
+    user's own classes by name.
 
     >>> from driftbandit.environments import Abrupt
     >>> parse("ds-ts.tuned", world=Abrupt(horizon=40_000, phases=4)).gamma
     0.99
     """
+    return _parsed(text, _Reader(text, extra, world))
+
+
+def parse_snapshot(text: str, extra: Mapping[str, Any] | None = None) -> Any:
+    """The policy of a snapshot, which may come from anybody: a class of `driftbandit.policies` or of `extra` with
+    parameters, and nothing else. Named constructors, worlds and laws stand in no snapshot, so they are refused."""
+    made = _parsed(text, _SnapshotReader(text, extra, None))
+    if isinstance(made, type) or not isinstance(made, Policy):
+        raise SpecError(f"{text!r:.60} is not a policy.")
+    return made
+
+
+def _parsed(text: str, reader: "_Reader") -> Any:
     if not isinstance(text, str) or not text.strip():
         raise SpecError(f"A policy or environment is given by its text, such as 'ds-ts(gamma=0.9)'; got {text!r:.60}.")
-    extra = dict(extra or {})
-    plain = _with_own(text.strip(), extra)
-    plain = _WORDS.sub(lambda match: match[0] if match[1] else match[0].replace("-", _DASH), plain)
+    place = next((match[2] for match in _PLACE.finditer(text) if match[2]), None)
+    if place is not None:
+        raise SpecError(
+            f"{place!r:.80} names code of somebody's own, which is not loaded from here; hand the class over by name."
+        )
+    plain = _WORDS.sub(lambda match: match[0] if match[1] else match[0].replace("-", _DASH), text.strip())
     try:
-        tree = ast.parse(plain, mode="eval").body
-        made = _Reader(text, extra, world).read(tree)
+        made = reader.read(ast.parse(plain, mode="eval").body)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise SpecError(_unreadable(text, str(getattr(error, "msg", "") or "nested too deeply"))) from None
+    except OverflowError:
+        raise SpecError(_unreadable(text, "a number in it is too large")) from None
     if not hasattr(made, "_fields") and not hasattr(made, "choose") and not hasattr(made, "realise"):
         raise SpecError(
             f"{text!r:.60} is no policy or environment; write one as in ds-ts(gamma=0.9) or Abrupt(n_arms=5)."
         )
     return made
-
-
-def _with_own(text: str, extra: dict[str, Any]) -> str:
-    """The text with each `place:Name` replaced by a name of its own, under which `extra` then holds the class."""
-
-    def loaded(place: str, name: str) -> str:
-        alias = f"own_{len(extra)}_{name}"
-        extra[alias] = user_code.load(f"{place}:{name}")
-        return alias
-
-    whole = _OWN_WITH_SPACES.match(text)
-    if whole:
-        text = loaded(whole[1], whole[2]) + text[whole.end() :]
-    return _OWN.sub(lambda match: match[0] if match[1] else loaded(match[2], match[3]), text)
-
-
-def rooted(text: str, folder: Any) -> str:
-    """The text with the paths of users' files beginning in `folder`, unless they begin at the root.
-
-    >>> rooted("mine.py:Mine(gamma=0.9)", "/home/me")
-    '/home/me/mine.py:Mine(gamma=0.9)'
-    """
-
-    def placed(match: re.Match[str], place: int) -> str:
-        if not match[place].endswith(".py"):
-            return match[0]
-        return match[0].replace(match[place], os.path.join(folder, os.path.expanduser(match[place])), 1)
-
-    if _OWN_WITH_SPACES.match(text):
-        return _OWN_WITH_SPACES.sub(lambda match: placed(match, 1), text)
-    return _OWN.sub(lambda match: match[0] if match[1] else placed(match, 2), text)
 
 
 def parse_policy(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) -> Any:
@@ -180,22 +162,66 @@ class _Reader:
         match function:
             case ast.Name(id=name):
                 target, preset = self._target(name)
-                if not callable(target) and not args and not given:
+                if not isinstance(target, type):
+                    if args or given or not _is_known_kind(target):
+                        raise SpecError(f"{name.replace(_DASH, '-')!r:.60} is not a policy, a world or a reward law.")
                     return target  # the user's own, ready made
+                if not _is_known_kind(target):
+                    raise SpecError(f"{target.__name__} is not a policy, a world or a reward law, so it is not called.")
                 return _called(target, getattr(target, "__name__", name), args, {**preset, **given})
             case ast.Attribute(value=ast.Name(id=name), attr=verb):
                 cls, _ = self._target(name)
-                known = constructors(cls) if isinstance(cls, type) else []
+                known = self._constructors(cls) if isinstance(cls, type) and _is_known_kind(cls) else []
                 if verb not in known:
                     title, hint = getattr(cls, "__name__", name), nearest(verb, known) or "."
                     raise SpecError(f"{title} has no constructor {verb!r}{hint} It has: {', '.join(known) or 'none'}.")
                 maker = getattr(cls, verb)
-                wanted = list(inspect.signature(maker).parameters)
-                for word in wanted[len(args) :]:
-                    if word in _FROM_WORLD and word not in given and hasattr(self.world, word):
-                        given = {**given, word: getattr(self.world, word)}
+                wanted = list(inspect.signature(maker).parameters)[len(args) :]
+                given = {**_told_by(self.world, wanted, given.get("smooth", True)), **given}
+                if self.world is not None and "phases" in wanted and "phases" not in given:
+                    raise SpecError(
+                        f"{cls.__name__}.{verb} needs phases, and {self.world!r:.60} drifts and has none: say how many "
+                        f"times its best arm changes, plus one, as in {getattr(cls, 'short', name)}.{verb}(phases=10)."
+                    )
                 return _called(maker, f"{cls.__name__}.{verb}", args, given)
         raise SpecError(_unreadable(self.text, "a name is wanted before the bracket"))
+
+    def _constructors(self, cls: type) -> list[str]:
+        return constructors(cls)
+
+
+class _SnapshotReader(_Reader):
+    """Reads what `repr` writes of a policy, and no more."""
+
+    def _target(self, name: str) -> tuple[Any, dict[str, Any]]:
+        found = (self.extra or {}).get(name) or policies().get(name)
+        if not isinstance(found, type):
+            raise SpecError(f"there is no policy {name!r:.60} here; your own classes are given by policies={{...}}.")
+        return found, {}
+
+    def _constructors(self, cls: type) -> list[str]:
+        return []
+
+
+def _is_known_kind(thing: Any) -> bool:
+    """Is this a policy, a world or a reward law, or the class of one? Nothing else is ever called."""
+    verbs = (("init", "choose", "learn"), ("realise",), ("draw",))
+    return any(all(hasattr(thing, verb) for verb in kind) for kind in verbs)
+
+
+def _told_by(world: Any, wanted: list[str], drifting: Any = True) -> dict[str, Any]:
+    """What a named constructor may take from the world: its sizes, and whether it changes at once or drifts.
+
+    A world without phases or breakpoints drifts. Constructors that treat such worlds apart (those with a parameter
+    `smooth`) are told so; they look at no number of phases, which is 1, as the paper has it."""
+    told = {word: getattr(world, word) for word in _FROM_WORLD if word in wanted and hasattr(world, word)}
+    if world is not None and "phases" in wanted and "phases" not in told:
+        breakpoints = getattr(world.realise(0), "breakpoints", None)
+        if breakpoints is not None:
+            told["phases"] = len(breakpoints)
+        elif "smooth" in wanted and drifting:
+            told |= {"phases": 1, "smooth": True}
+    return told
 
 
 def constructors(cls: type) -> list[str]:

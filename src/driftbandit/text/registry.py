@@ -3,13 +3,14 @@
 A class is found because it exists: put a policy with a `short` name into `driftbandit/policies` and every command knows
 it. Modules are imported when somebody first asks, so that a program which names its policy itself loads no other."""
 
-import difflib
 import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
+
+from driftbandit.checks import nearest
 
 
 class SpecError(ValueError):
@@ -36,12 +37,11 @@ def laws() -> dict[str, type]:
 
 @cache
 def experiments() -> dict[str, Any]:
-    """Every experiment by its id: the `EXPERIMENT`, or all `EXPERIMENTS`, of the modules in `driftbandit.lab.paper`."""
+    """Every experiment of the paper by its id, as a study: the `STUDIES` of the modules in `lab.paper.items`."""
     found: dict[str, Any] = {}
     for module in _modules("driftbandit.lab.paper.items"):
-        several = [module.EXPERIMENT] if hasattr(module, "EXPERIMENT") else []
-        for experiment in [*several, *getattr(module, "EXPERIMENTS", ())]:
-            found[experiment.id] = experiment
+        for study in getattr(module, "STUDIES", ()):
+            found[study.id] = study
     return found
 
 
@@ -68,15 +68,6 @@ def _classes(package: str, verb: str) -> dict[str, type]:
             ):
                 found[name] = value
     return found
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """ "; did you mean X?" for the known name that looks most like this one, or nothing if none does."""
-    folded: dict[str, str] = {}
-    for other in known:
-        folded.setdefault(other.casefold(), other)
-    match = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
-    return f"; did you mean {folded[match[0]]}?" if match else ""
 
 
 def find(name: str, extra: Mapping[str, Any] | None = None) -> Any:

@@ -16,7 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from driftbandit.text.registry import SpecError, nearest
+from driftbandit.checks import nearest
+from driftbandit.text.registry import SpecError
 
 PREFIX = "driftbandit_own_"
 _files: dict[str, tuple[str, bytes]] = {}  # module name: path and text of the user's file it was made from
@@ -49,6 +50,8 @@ def file_module(path: str | Path) -> ModuleType:
 def _module(path: str, text: bytes) -> ModuleType:
     name = f"{PREFIX}{Path(path).stem}_{hashlib.sha256(text).hexdigest()[:12]}"
     if name in sys.modules:
+        if name in _files:
+            _files[name] = (path, text)  # the same text at another place: that is where it was found last
         return sys.modules[name]
     spec = importlib.util.spec_from_loader(name, loader=None, origin=path)
     assert spec is not None
@@ -110,21 +113,9 @@ def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {message}"
 
 
-def texts(module: str) -> list[tuple[str, bytes]]:
-    """Name and text of the user's files a module of theirs depends on: its own as it was when loaded, and those of the
-    modules it takes names from."""
-    found: dict[str, tuple[str, bytes]] = {}
-    todo = [module]
-    while todo:
-        name = todo.pop()
-        loaded = sys.modules.get(name)
-        file = getattr(loaded, "__file__", None)
-        if loaded is None or file is None or name in found or not is_own_file(file):
-            continue
-        found[name] = (os.path.basename(file), _files[name][1] if name in _files else Path(file).read_bytes())
-        for value in vars(loaded).values():
-            todo.append(value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or "")
-    return sorted(found.values())
+def kept_text(module: str) -> bytes | None:
+    """The text of the file a module was made from, as it was when loaded; None for any other module."""
+    return _files[module][1] if module in _files else None
 
 
 class Luggage(NamedTuple):
@@ -163,8 +154,13 @@ def unpack(bags: Luggage) -> None:
 
 
 def text_of(value: Any) -> str:
-    """The text by which a policy or world is found again: its repr, with the place before a user's own."""
-    module = type(value).__module__
+    """The text by which a policy or world is found again: its repr, with the place before a user's own class, wherever
+    in it one stands."""
+    if not isinstance(value, tuple) or not hasattr(value, "_fields"):
+        return repr(value)
+    module, cls = type(value).__module__, type(value)
+    given = ", ".join(f"{name}={text_of(field)}" for name, field in zip(value._fields, value, strict=True))
+    written = f"{cls.__name__}({given})" if cls.__repr__ is not tuple.__repr__ else repr(value)
     if module in _files:
-        return f"{_files[module][0]}:{value!r}"
-    return f"{module}:{value!r}" if module in _imported else repr(value)
+        return f"{_files[module][0]}:{written}"
+    return f"{module}:{written}" if module in _imported else written

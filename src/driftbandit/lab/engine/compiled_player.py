@@ -12,11 +12,13 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
+from numba.core.errors import NumbaError
 from numba.extending import NativeValue, intrinsic, register_model, typeof_impl, unbox
 from numba.np.arrayobj import populate_array
 
 from driftbandit.draws import Draws, round_key
-from driftbandit.lab.engine import code_cache, compiled_draws, numba_methods
+from driftbandit.lab.engine import code_cache, compiled_draws, numba_methods, policy_check
+from driftbandit.primitives import teach
 
 _I64 = ir.IntType(64)
 
@@ -99,9 +101,9 @@ def choose_once(policy: Any, ref: Any, t: int, key: Any, decision: int) -> Any:
     return policy.choose(load(ref), t, Draws(round_key(key, decision)))
 
 
-def learn_once(policy: Any, ref: Any, t: int, arm: int, reward: float) -> None:
-    """Take in one reward."""
-    policy.learn(load(ref), t, arm, reward)
+def learn_once(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any) -> None:
+    """Take in one reward, the t-th."""
+    teach(policy, load(ref), t, arm, reward, Draws(round_key(key, t)))
 
 
 def choose_many(policy: Any, ref: Any, t: int, stream: Any, decision: int, out: Any) -> None:
@@ -115,13 +117,14 @@ class LivePolicy:
     """A policy with its state, compiled; `state` holds the arrays themselves."""
 
     def __init__(self, policy: Any, state: Any, key: int, n_arms: int) -> None:
+        policy_check.check(policy, n_arms)
         numba_methods.prepare(policy)
         numba_methods.prepare(state)
-        self.policy, self.state, self.key = policy, state, np.uint64(key)
+        self.policy, self.state, self._n_arms = policy, state, n_arms
         self._ref = StateRef(state)
-        self._stream = compiled_draws.ahead_stream(key, n_arms)
+        self.rekey(key)
         self._choose = self._entry(choose_once, types.int64, types.uint64, types.int64)
-        self._learn = self._entry(learn_once, types.int64, types.int64, types.float64)
+        self._learn = self._entry(learn_once, types.int64, types.int64, types.float64, types.uint64)
         room = np.empty(0, np.int64)
         self._many = self._entry(choose_many, types.int64, numba.typeof(self._stream), types.int64, numba.typeof(room))
 
@@ -130,8 +133,22 @@ class LivePolicy:
         the rest."""
         signature = (numba.typeof(self.policy), numba.typeof(self._ref), *kinds)
         dispatcher = code_cache.compiled(function, self.policy, self.state)
-        dispatcher.compile(signature)
+        try:
+            with code_cache.LOCK, numba_methods.whole_stores():
+                dispatcher.compile(signature)
+        except NumbaError as error:
+            raise TypeError(numba_methods.explain(error, self.policy)) from error
         return dispatcher.get_overload(signature)
+
+    def rekey(self, key: int) -> None:
+        """Draw from this stream from now on."""
+        self.key = np.uint64(key)
+        self._stream = compiled_draws.ahead_stream(key, self._n_arms)
+
+    @property
+    def kept(self) -> Any:
+        """What was learnt: the state itself."""
+        return self.state
 
     def choose(self, t: int, decision: int) -> int:
         """The arm for one decision."""
@@ -139,7 +156,7 @@ class LivePolicy:
 
     def learn(self, t: int, arm: int, reward: float) -> None:
         """Take in one reward."""
-        self._learn(self.policy, self._ref, t, arm, reward)
+        self._learn(self.policy, self._ref, t, arm, reward, self.key)
 
     def choose_many(self, t: int, decision: int, n: int) -> list[int]:
         """The arms of n decisions without a reward between them."""

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from driftbandit.primitives import teach
+
 
 class Trace(NamedTuple):
     """Room for every arm and reward of a run, and for the number of alarms after each round."""
@@ -20,6 +22,11 @@ def existing(arm: Any, n_arms: int) -> Any:
     if arm < 0 or arm >= n_arms:
         raise ValueError(NO_SUCH_ARM)
     return arm
+
+
+def let_learn(policy: Any, state: Any, t: int, arm: Any, reward: Any, rng: Any) -> None:
+    """Let the policy learn; in lockstep one lane after the other if its state has arrays that lie apart."""
+    teach(policy, state, t, arm, reward, rng)
 
 
 def tally(counts: Any, arm: Any) -> None:
@@ -65,9 +72,10 @@ def advance(
     mark = cursor[0]
     n_arms = cursor[1]
     for t in range(start, stop):
-        arm = existing(policy.choose(state, t, draws.at(t)), n_arms)
+        rng = draws.at(t)
+        arm = existing(policy.choose(state, t, rng), n_arms)
         reward = environment.pull(t, arm, luck.at(t))
-        policy.learn(state, t, arm, reward)
+        let_learn(policy, state, t, arm, reward, rng)
         regret = regret + (environment.best(t) - environment.mean(t, arm))
         tally(counts, arm)
         note(trace, t, arm, reward)

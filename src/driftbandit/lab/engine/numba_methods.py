@@ -5,14 +5,17 @@ calling such a method means compiling the function found on the tuple's class, a
 own source. The policy's identity is then part of the argument's type, which pickles by name, so that compiled loops can
 be kept on disk and found by the next process."""
 
+import contextlib
 import inspect
 import os
 import re
 import types as python_types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from numba import types
+from numba.core.errors import NumbaTypeError
+from numba.core.typing import arraydecl
 from numba.core.typing.templates import (
     AbstractTemplate,
     _OverloadMethodTemplate,
@@ -127,6 +130,11 @@ def _exponent_and_rest(x: Any) -> Any:
     return primitives.exponent_and_rest_by_bits
 
 
+@overload(primitives.times_power_of_two, jit_options=INLINED, strict=False)
+def _times_power_of_two(x: Any, k: Any) -> Any:
+    return primitives.times_power_of_two_by_bits
+
+
 @overload(primitives.copy_state, jit_options=INLINED, strict=False)
 def _copy_state(target: Any, source: Any) -> Any:
     lines = ["def copy(target, source):"]
@@ -144,6 +152,46 @@ def _copy_state(target: Any, source: Any) -> Any:
     scope: dict[str, Any] = {}
     exec("\n".join(lines), scope)
     return scope["copy"]
+
+
+@overload(primitives.teach, jit_options=INLINED, strict=False)
+def _teach(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> Any:
+    def with_chance(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> None:
+        policy.learn(state, t, arm, reward, rng)
+
+    def without(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> None:
+        policy.learn(state, t, arm, reward)
+
+    return with_chance if primitives.learns_by_chance(policy.instance_class) else without
+
+
+_set_item = arraydecl.SetItemBuffer.generic
+
+
+def _set_item_strictly(self: Any, args: Any, kws: Any) -> Any:
+    array, _, value = args
+    if isinstance(array, types.Array) and isinstance(array.dtype, types.Integer | types.Boolean):
+        allowed = types.Boolean if isinstance(array.dtype, types.Boolean) else (types.Integer, types.Boolean)
+        if isinstance(value, types.Number | types.Boolean) and not isinstance(value, allowed):
+            kind = "truth values" if isinstance(array.dtype, types.Boolean) else f"whole numbers ({array.dtype})"
+            raise NumbaTypeError(
+                f"A number with a fraction ({value}) is written into an array of {kind}, which would cut it off. Make "
+                "that field of the state np.zeros(...) without a dtype, or write int(...)"
+            )
+    return _set_item(self, args, kws)
+
+
+@contextlib.contextmanager
+def whole_stores() -> Iterator[None]:
+    """While this lasts the compiler refuses to write a number with a fraction into an array of whole numbers.
+
+    NumPy, and Numba after it, cut off the fraction; the interpreter's lists keep it. Refusing is what leaves one law
+    for both."""
+    arraydecl.SetItemBuffer.generic = _set_item_strictly
+    try:
+        yield
+    finally:
+        arraydecl.SetItemBuffer.generic = _set_item
 
 
 # ---- the loop: its optional parts ------------------------------------------------------------------------------------
@@ -183,7 +231,7 @@ def prepare(value: Any) -> None:
             prepare(item)
 
 
-def explain(error: Exception, policy: Any, environment: Any) -> str:
+def explain(error: Exception, policy: Any, environment: Any = None) -> str:
     """One sentence from a compiler's page: which line failed to compile, and why.
 
     The page tells the story from the inside out, so the first place that is not in this package is the user's line."""
@@ -205,10 +253,15 @@ def explain(error: Exception, policy: Any, environment: Any) -> str:
     causes = [
         number for number, line in enumerate(lines[:at]) if line.startswith(starts) and "<function typed" not in line
     ]
+    cut = next((line for line in lines if "A number with a fraction" in line), None)
+    if cut is not None:
+        causes = []
+        lines.insert(0, cut[cut.index("A number with a fraction") :])
+        at += 1
     cause = lines[causes[-1]] if causes else next((line for line in lines if "Failed in" not in line), str(error))
     if causes and causes[-1] + 1 < len(lines) and lines[causes[-1] + 1].startswith(">>>"):
         cause += " " + lines[causes[-1] + 1].removeprefix(">>> ")
-    place = f"{type(policy).__name__} on {type(environment).__name__}"
+    place = type(policy).__name__ + (f" on {type(environment).__name__}" if environment is not None else "")
     if users:
         match = _FILE.match(lines[at])
         arrow = next((number for number in range(at, len(lines)) if set(lines[number]) == {"^"}), at + 1)
@@ -218,7 +271,7 @@ def explain(error: Exception, policy: Any, environment: Any) -> str:
         place = _line_of(re.search(r"name '(\w+)' is not defined", cause), policy, environment) or place
     return (
         f"{place} does not compile: {cause.rstrip('.:')}. Methods of a policy or world may use numbers, arrays, loops, "
-        "`math` and functions marked `compilable`; simulate(..., compiled=False) runs it interpreted meanwhile."
+        "`math` and functions marked `compilable`; simulate(..., compiled=False), or --interpreted, runs it meanwhile."
     )
 
 

@@ -212,6 +212,17 @@ def _where(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 _define(primitives.where, _where_shape, _where, (types.Any, types.Any, types.Any))
 
 
+def _anywhere(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    kind = signature.args[0]
+    if not isinstance(kind, Row):
+        return args[0]
+    bits = ir.IntType(kind.lanes)
+    return builder.icmp_unsigned("!=", builder.bitcast(args[0], bits), ir.Constant(bits, 0))
+
+
+_define(primitives.anywhere, lambda context, x: types.boolean, _anywhere, (types.Any,))
+
+
 def _if_row(context: Any, x: Any) -> Any:
     return x if isinstance(x, Row) else None
 
@@ -291,6 +302,12 @@ def _promise(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return args[0]
 
 
+def _bit_length(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    zeros = builder.ctlz(context.cast(builder, args[0], signature.args[0], types.int64), ir.Constant(ir.IntType(1), 0))
+    return builder.sub(ir.Constant(_I64, 64), zeros)
+
+
+_define(primitives.bit_length, lambda context, n: types.int64, _bit_length, (types.Integer,))
 _GOLD = 0x9E3779B97F4A7C15
 _define(primitives.as_float, _like(types.float64), _bit_cast, (types.Any,))
 _define(primitives.as_int, _like(types.int64), _bit_cast, (types.Any,))

@@ -13,9 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.checks import whole
 from driftbandit.draws import POLICY, REWARD, WORLD, Stream, stream_key
-from driftbandit.lab.support.progress import Progress
+from driftbandit.lab.engine import policy_check
+from driftbandit.lab.support import html
+from driftbandit.lab.support.fingerprints import classes_in
+from driftbandit.lab.support.progress import Progress, compiling
 from driftbandit.protocols import Environment, Policy
+from driftbandit.rewards import check_rewards
 
 LANES = 32
 _WORTH_LANES = 6  # with fewer runs than this, 32 lanes take longer than the runs one by one
@@ -26,15 +31,31 @@ _LONGEST = 0.1  # seconds; a segment that took longer is followed by shorter one
 
 
 class Simulation(NamedTuple):
-    """What came out: one row a run."""
+    """What came out of playing one policy in one world: one row per run."""
 
     rounds: np.ndarray  # the checkpoints: number of rounds played
     regret: np.ndarray  # runs × checkpoints, pseudo-regret so far
-    pulls: np.ndarray | None  # runs × arms, if asked for
-    arms: np.ndarray | None  # runs × horizon, if asked for
-    rewards: np.ndarray | None  # runs × horizon, if asked for
     seconds: float  # wall time, without compiling
+    pulls: np.ndarray | None = None  # runs × arms, if asked for
+    arms: np.ndarray | None = None  # runs × horizon, if asked for
+    rewards: np.ndarray | None = None  # runs × horizon, if asked for
     alarms: list[np.ndarray] | None = None  # with trajectories: the rounds in which each run's policy gave an alarm
+    drift: dict[str, np.ndarray] | None = None  # the columns of `lab.jobs.phases`, if asked for
+
+    def __repr__(self) -> str:
+        final = self.regret[:, -1]
+        return f"<{len(final)} runs of {self.rounds[-1]} rounds: regret {final.mean():.1f} on average>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the regret at the end, and how it grew."""
+        final, runs = self.regret[:, -1], len(self.regret)
+        spread = f"{final.std(ddof=1):.1f}" if runs > 1 else "-"
+        cells = [f"{value:.1f}" for value in (final.mean(), final.min(), np.median(final), final.max())]
+        head = ["regret at the end", "mean", "smallest", "median", "largest", "spread over runs", "seconds"]
+        row = ["", *cells, spread, f"{self.seconds:.2f}"]
+        shown = html.table(f"{runs} runs of {self.rounds[-1]} rounds", head, [row])
+        low, mean, high = self.regret.min(axis=0), self.regret.mean(axis=0), self.regret.max(axis=0)
+        return shown + html.curve(self.rounds, low, mean, high, "regret over the rounds: mean, smallest, largest run")
 
 
 class _Task(NamedTuple):
@@ -72,16 +93,21 @@ def simulate(
     >>> result.regret.shape
     (2, 200)
     """
+    if isinstance(policy, tuple) and not type(policy).__module__.startswith("driftbandit."):
+        policy_check.read(type(policy))
     _check(policy, environment, runs, seed, first_run, workers)
     marks = checkpoint_rounds(environment.horizon, checkpoints)
     worlds = [environment.realise(stream_key(seed, run, WORLD)) for run in range(first_run, first_run + runs)]
+    check_rewards(policy, worlds[0])
     n_arms = worlds[0].n_arms
+    policy_check.check(_bound(policy, worlds[0]), n_arms, compiled)
     job = _Job(policy, worlds, seed, first_run, marks, pulls, trajectories, compiled)
     together = compiled and lockstep and job.allows_lockstep() and runs >= _WORTH_LANES
     tasks = _tasks(runs, LANES if together else 1)
     result = _room(runs, marks, n_arms, environment.horizon, pulls, trajectories)
     if compiled:
-        job.compile({task.lanes: task for task in tasks}.values())
+        with compiling(progress):
+            job.compile({task.lanes: task for task in tasks}.values())
     started = time.perf_counter()
     stop = stop or threading.Event()  # set by whoever wants us to end early
     halt = threading.Event()  # set here, when one thread failed
@@ -141,19 +167,17 @@ def _check(policy: Any, environment: Any, runs: int, seed: int, first_run: int, 
     least = {"runs": 1, "seed": 0, "first_run": 0, "workers": 1}
     given = {"runs": runs, "seed": seed, "first_run": first_run, "workers": 1 if workers is None else workers}
     for name, value in given.items():
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < least[name]:
-            raise ValueError(f"simulate needs {name} to be a whole number of {least[name]} or more; got {value!r:.60}.")
+        whole(name, value, least[name])
 
 
 def _room(runs: int, marks: np.ndarray, n_arms: int, horizon: int, pulls: bool, trajectories: bool) -> Simulation:
     return Simulation(
         marks,
         np.zeros((runs, len(marks))),
+        0.0,
         np.zeros((runs, n_arms), np.int64) if pulls else None,
         np.zeros((runs, horizon), np.int32) if trajectories else None,
         np.zeros((runs, horizon)) if trajectories else None,
-        0.0,
         [np.zeros(0, np.int64)] * runs if trajectories else None,
     )
 
@@ -210,14 +234,15 @@ class _Job:
             numba_methods.prepare(bound.init(self.n_arms))
             numba_methods.prepare(self.worlds[0])
         self.advance = code_cache.compiled_advance(bound, bound.init(self.n_arms), self.worlds[0])
-        classes = code_cache.classes_in(bound) | code_cache.classes_in(self.worlds[0])
+        classes = classes_in((bound, self.worlds[0]))
         shared = all(world is self.worlds[0] for world in self.worlds)
         for task in kinds:
-            kind = (self.advance, frozenset(classes), task.lanes, shared, self.pulls, self.trajectories)
+            kind = (self.advance, classes, task.lanes, shared, self.pulls, self.trajectories)
             if kind in _ready:
                 continue
             try:
-                self.advance(*self._arguments(task)._replace(start=0, stop=0))
+                with code_cache.LOCK, numba_methods.whole_stores():
+                    self.advance(*self._arguments(task)._replace(start=0, stop=0))
             except NumbaError as error:
                 raise TypeError(numba_methods.explain(error, self.policy, self.worlds[0])) from error
             _ready.add(kind)
@@ -352,15 +377,16 @@ def _bound(policy: Any, world: Any) -> Any:
 
 
 def _in_lanes(state: Any, lanes: int) -> Any:
-    """The state with every number repeated for every lane."""
+    """The state with every number repeated for every lane; where its class says so, each lane's array for itself."""
+    from driftbandit.lab.engine.apart import OwnArray
     from driftbandit.lab.engine.simd import LaneArray
 
-    fields = [
-        _in_lanes(field, lanes)
-        if isinstance(field, tuple)
-        else LaneArray(np.repeat(np.asarray(field)[:, None], lanes, axis=1))
-        for field in state
-    ]
+    def repeated(field: Any) -> Any:
+        if getattr(type(state), "apart", False):
+            return OwnArray(np.repeat(np.asarray(field)[None, :], lanes, axis=0))
+        return LaneArray(np.repeat(np.asarray(field)[:, None], lanes, axis=1))
+
+    fields = [_in_lanes(field, lanes) if isinstance(field, tuple) else repeated(field) for field in state]
     return type(state)._make(fields)
 
 

@@ -1,8 +1,5 @@
 """What a study gave: one regret a cell and run in memory, curves and drift metrics read from disk when asked for."""
 
-import csv
-import io
-import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
@@ -10,18 +7,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.checks import nearest
 from driftbandit.environments.frozen import Still
-from driftbandit.lab.experiments.result import Result, source_digest, versions
-from driftbandit.lab.experiments.study import Study, StudyCell
-from driftbandit.lab.jobs.batch import Batch, Cell, Tally, weight
-from driftbandit.lab.jobs.store import Outcome
+from driftbandit.lab.engine.simulate import Simulation
+from driftbandit.lab.experiments.result import Result
+from driftbandit.lab.experiments.study import Study
+from driftbandit.lab.jobs.batch import Batch, Tally
+from driftbandit.lab.jobs.sizes import refuse_impossible
+from driftbandit.lab.jobs.store import prune
+from driftbandit.lab.jobs.work import Cell, weight
 from driftbandit.lab.stats import drift_metrics
-from driftbandit.lab.stats.intervals import Interval, interval
-from driftbandit.lab.support.files import replacing, writable
-from driftbandit.lab.support.tables import to_frame
+from driftbandit.lab.stats.intervals import Difference, Interval, difference, interval
+from driftbandit.lab.support.files import slug
+from driftbandit.lab.support.fingerprints import number_digest
+from driftbandit.lab.support.machine import versions
+from driftbandit.lab.support.tables import encoded, save_columns, save_rows, to_frame
 from driftbandit.policies.beta_ts import BetaTS
 from driftbandit.text import user_code
-from driftbandit.text.registry import nearest
 
 
 class Line(NamedTuple):
@@ -30,39 +32,43 @@ class Line(NamedTuple):
     environment: str
     policy: str
     regret: Interval
-    difference: (
-        drift_metrics.Difference | None
-    )  # to the reference policy in the same world; None for the reference itself
+    difference: Difference | None  # to the reference policy in the same world; None for the reference itself
     seconds: float
 
 
 class Comparison:
     """A study that has been played. Made by `run`; `summary`, `frame`, `best` and the figures read from it."""
 
-    def __init__(self, study: Study, cells: list[StudyCell], batch: Batch, tally: Tally) -> None:
+    def __init__(self, study: Study, cells: list[Cell], batch: Batch, tally: Tally) -> None:
         self.study, self.cells, self.batch, self.tally = study, cells, batch, tally
         self.final = np.empty((len(cells), study.runs))
         self.seconds = np.empty(len(cells))
         for number, cell in enumerate(cells):
-            outcome = batch.result(cell.cell)
-            self.final[number], self.seconds[number] = outcome.regret[:, -1], outcome.seconds
+            done = batch.result(cell)
+            self.final[number], self.seconds[number] = done.regret[:, -1], done.seconds
 
     def __repr__(self) -> str:
         return f"<{self.study.title or 'study'}: {len(self.cells)} cells, {self.study.runs} runs each>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a table of every world, and the curves of the first if there are few policies."""
+        from driftbandit.lab.experiments.result_view import comparison_html
+
+        return comparison_html(self)
 
     @property
     def worlds(self) -> list[str]:
         """The worlds' names with their values, in order."""
         return list(dict.fromkeys(cell.world for cell in self.cells))
 
-    def outcome(self, cell: StudyCell) -> Outcome:
+    def simulation(self, cell: Cell) -> Simulation:
         """Curves, and drift columns if measured, of one cell."""
-        return self.batch.result(cell.cell)
+        return self.batch.result(cell)
 
     def reference(self, world: str) -> int:
         """The number of the cell others in this world are compared with."""
         wanted = self.study.reference or self.study.policies[0].name
-        return next(n for n, cell in enumerate(self.cells) if cell.world == world and cell.policy == wanted)
+        return next(n for n, cell in enumerate(self.cells) if cell.world == world and cell.policy_name == wanted)
 
     def summary(self) -> list[Line]:
         """One line a cell: mean regret, its interval, the paired difference to the reference."""
@@ -70,13 +76,13 @@ class Comparison:
         references = {world: self.reference(world) for world in self.worlds}
         for number, cell in enumerate(self.cells):
             base = references[cell.world]
-            difference = None if number == base else drift_metrics.difference(self.final[number], self.final[base])
+            above = None if number == base else difference(self.final[number], self.final[base])
             lines.append(
                 Line(
                     cell.world,
                     cell.label,
                     interval(self.final[number]),
-                    difference,
+                    above,
                     float(self.seconds[number]),
                 )
             )
@@ -89,7 +95,10 @@ class Comparison:
     def columns(self) -> dict[str, Any]:
         """The same as columns: environment, policy, a column for each swept parameter, run, regret."""
         runs = self.study.runs
-        repeated = {"environment": [c.environment for c in self.cells], "policy": [c.policy for c in self.cells]}
+        repeated = {
+            "environment": [c.environment_name for c in self.cells],
+            "policy": [c.policy_name for c in self.cells],
+        }
         # The same name may be swept in a policy and in a world: `environment.gap` is told from `policy.gap`.
         for part, values in (("environment", "environment_values"), ("policy", "policy_values")):
             for name in dict.fromkeys(name for cell in self.cells for name in getattr(cell, values)):
@@ -107,23 +116,13 @@ class Comparison:
         if world not in self.worlds:
             raise ValueError(f"No world {world!r} in this study{nearest(world, self.worlds) or '.'}")
         cells = [(number, cell) for number, cell in enumerate(self.cells) if cell.world == world]
-        outcomes = {cell.label: self.outcome(cell) for _, cell in cells}
-        note = {
-            "id": _slug(world),
-            "title": self.study.title or world,
-            "shows": "",
-            "environment": user_code.text_of(cells[0][1].cell.environment),
-            "policies": {cell.label: user_code.text_of(cell.cell.policy) for _, cell in cells},
-            "seed": self.study.seed,
-            "runs": self.study.runs,
-            "checkpoints": self.study.checkpoints,
-            "seconds": {cell.label: float(self.seconds[number]) for number, cell in cells},
-            "versions": versions(),
-            "source": source_digest(),
-        }
-        curves = {label: np.array(outcome.regret) for label, outcome in outcomes.items()}
-        rounds = next(iter(outcomes.values())).rounds
-        return Result(np.array(rounds), np.arange(self.study.runs), curves, note)
+        played = {cell.label: self.simulation(cell) for _, cell in cells}
+        note = provenance(self.study, [cell for _, cell in cells], {c.label: float(self.seconds[n]) for n, c in cells})
+        curves = {label: np.array(done.regret) for label, done in played.items()}
+        rounds = next(iter(played.values())).rounds
+        return Result(
+            np.array(rounds), np.arange(self.study.first_run, self.study.first_run + self.study.runs), curves, note
+        )
 
     def drift(self) -> list[drift_metrics.Drift]:
         """The drift metrics of every cell, for a study with `drift = true`."""
@@ -132,11 +131,11 @@ class Comparison:
         lines, bases = [], {}
         for cell in self.cells:
             if cell.world not in bases:
-                bases[cell.world] = self.batch.result(stopped(cell.cell, BetaTS())).regret[:, -1]
-            still = self.batch.result(stopped(cell.cell))
-            price = Interval(*drift_metrics.difference(still.regret[:, -1], bases[cell.world])[:3])
+                bases[cell.world] = self.batch.result(stopped(cell, BetaTS())).regret[:, -1]
+            still = self.batch.result(stopped(cell))
+            price = Interval(*difference(still.regret[:, -1], bases[cell.world])[:3])
             rung = (still.drift or {})["alarms"].astype(float)
-            line = drift_metrics.summarised(cell.world, cell.label, self.outcome(cell).drift or {})
+            line = drift_metrics.summarised(cell.world, cell.label, self.simulation(cell).drift or {})
             lines.append(line._replace(price=price, still_alarms=interval(rung) if (rung >= 0).all() else None))
         return lines
 
@@ -144,21 +143,21 @@ class Comparison:
         """Write tables and curves: summary.csv, runs.parquet, one Parquet file of curves a world (at most 20), and
         with drift metrics drift.csv and phases.parquet."""
         folder = Path(folder)
-        paths = [_write_csv(folder / "summary.csv", *summary_rows(self.summary()))]
+        paths = [_save_table(folder / "summary.csv", *summary_rows(self.summary()))]
         note = {"study": self.study.title, "runs": self.study.runs, "seed": self.study.seed, "versions": versions()}
-        note["source"] = source_digest()
-        paths.append(drift_metrics.save_columns(self.columns(), folder / "runs.parquet", note))
+        note["source"] = number_digest(*((cell.policy, cell.environment) for cell in self.cells))
+        paths.append(_save_columns(self.columns(), folder / "runs.parquet", note))
         if len(self.worlds) <= 20 and len(self.cells) <= 400:
             for world in self.worlds:
-                paths.append(self.result(world).save(folder / f"curves-{_slug(world)}.parquet"))
+                paths.append(self.result(world).save(folder / f"curves-{slug(world)}.parquet"))
         if self.study.drift:
             drift = self.drift()
-            paths.append(_write_csv(folder / "drift.csv", *drift_metrics.table(drift)))
-            paths.append(drift_metrics.save_columns(self._phases(), folder / "phases.parquet", note))
+            paths.append(_save_table(folder / "drift.csv", *drift_metrics.table(drift)))
+            paths.append(_save_columns(self._phases(), folder / "phases.parquet", note))
         return paths
 
     def _phases(self) -> dict[str, Any]:
-        parts = [(cell, self.outcome(cell).drift or {}) for cell in self.cells]
+        parts = [(cell, self.simulation(cell).drift or {}) for cell in self.cells]
         columns: dict[str, Any] = {
             "environment": [cell.world for cell, part in parts for _ in part["run"]],
             "policy": [cell.label for cell, part in parts for _ in part["run"]],
@@ -166,27 +165,69 @@ class Comparison:
         return columns | {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
 
 
-def run(
+def provenance(study: Study, cells: list[Cell], seconds: dict[str, float]) -> dict[str, Any]:
+    """What is needed to make the curves of one world again, and what was used to make them: plain JSON."""
+    return {
+        "id": study.id or slug(cells[0].world),
+        "title": study.title or cells[0].world,
+        "shows": study.shows,
+        "environment": user_code.text_of(cells[0].environment),
+        "policies": {cell.label: user_code.text_of(cell.policy) for cell in cells},
+        "seed": study.seed,
+        "runs": study.runs,
+        "checkpoints": study.checkpoints,
+        "seconds": seconds,
+        "versions": versions(),
+        "source": number_digest(*((cell.policy, cell.environment) for cell in cells)),
+    }
+
+
+def compare(
     study: Study,
-    folder: str | Path,
+    folder: str | Path | None = None,
     executor: Executor | str | int | None = None,
     workers: int | None = None,
     progress: bool | Callable[[float], None] = True,
+    *,
+    compiled: bool = True,
 ) -> Comparison:
-    """Play a study, or what is left of it: finished pieces are kept in `folder`/chunks."""
+    """Play a study, or what is left of it: finished pieces are kept in `folder`/chunks, or without a folder in the
+    user's cache, so that the same study goes on where it was stopped.
+
+    `executor` says who does the work (`lab.jobs.executors`); `progress` shows a bar on a terminal, or is called with
+    the share done. None of these changes a number."""
+    cells, batch = _prepared(study, folder, compiled)
+    label = study.id or study.title or "study"
+    return Comparison(study, cells, batch, batch.run(executor, workers, progress, label))
+
+
+def _prepared(study: Study, folder: str | Path | None, compiled: bool = True) -> tuple[list[Cell], Batch]:
+    """The cells of a study that can be played at all, and the batch that plays them."""
     cells = study.cells()
-    batch = Batch(_work(study, cells), Path(folder) / "chunks")
-    return Comparison(study, cells, batch, batch.run(executor, workers, progress, label=study.title or "study"))
+    for cell in cells:
+        refuse_impossible(cell.policy, cell.environment, study.runs, study.checkpoints)
+    return cells, Batch(_work(study, cells), kept_in(folder), compiled)
 
 
-def _work(study: Study, cells: list[StudyCell]) -> Iterator[Cell]:
+def kept_in(folder: str | Path | None) -> Path:
+    """Where finished pieces of a study lie."""
+    if folder is not None:
+        return Path(folder) / "chunks"
+    from driftbandit.lab.engine.kernel_files import cache_root
+
+    shared = cache_root() / "chunks"
+    prune(shared)
+    return shared
+
+
+def _work(study: Study, cells: list[Cell]) -> Iterator[Cell]:
     """What is to be simulated. For the drift metrics also every cell with the clock stopped, and there beside it
     Thompson sampling, which never forgets."""
     for cell in cells:
-        yield cell.cell
+        yield cell
         if study.drift:
-            yield stopped(cell.cell)
-            yield stopped(cell.cell, BetaTS())
+            yield stopped(cell)
+            yield stopped(cell, BetaTS())
 
 
 def stopped(cell: Cell, policy: Any = None) -> Cell:
@@ -204,12 +245,11 @@ class Plan(NamedTuple):
     seconds: float | None  # about how long it takes one worker; None if not measured
 
 
-def plan(study: Study, folder: str | Path, measure: bool = True) -> Plan:
-    """What `run` would do. The time is measured on a fraction of a second of each kind of policy and world."""
+def plan(study: Study, folder: str | Path | None = None, measure: bool = True) -> Plan:
+    """What `compare` would do. The time is measured on a fraction of a second of each kind of policy and world."""
     from driftbandit.lab.jobs.estimate import seconds_a_weight
 
-    cells = study.cells()
-    batch = Batch(_work(study, cells), Path(folder) / "chunks")
+    cells, batch = _prepared(study, folder)
     todo = [batch.plan[name] for name in batch.missing()]
     rounds = sum(chunk.runs * chunk.environment.horizon for chunk in todo)
     seconds = None
@@ -250,17 +290,9 @@ def summary_rows(lines: list[Line]) -> tuple[list[str], list[list[Any]]]:
     return head, rows
 
 
-def _write_csv(path: Path, head: list[str], rows: list[list[Any]]) -> Path:
-    path = writable(path)
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(
-        [head, *([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in rows)]
-    )
-    with replacing(path) as draft:
-        draft.write_text(out.getvalue(), encoding="utf-8")
-    return path
+def _save_table(path: Path, head: list[str], rows: list[list[Any]]) -> Path:
+    return save_rows(head, [[f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in rows], path)
 
 
-def _slug(text: str) -> str:
-    """A file name from a world's text."""
-    return re.sub(r"[^A-Za-z0-9=.]+", "-", text).strip("-.")[:80] or "world"
+def _save_columns(columns: dict[str, Any], path: Path, note: dict[str, Any]) -> Path:
+    return save_columns({name: encoded(column) for name, column in columns.items()}, path, note, b"driftbandit-study")

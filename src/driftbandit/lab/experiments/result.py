@@ -1,20 +1,16 @@
 """What came out of an experiment: regret curves with everything needed to make them again. Knows no plotting: `plot`
 asks `driftbandit.lab.plots.regret`."""
 
-import hashlib
 import json
-import platform
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.checks import nearest
 from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.lab.support.files import replacing, writable
-from driftbandit.text.registry import nearest
 
 FORMAT = 1  # raised when an older program could misread a newer file
 _KEY = b"driftbandit"
@@ -196,41 +192,3 @@ def _pivoted(path: Path, table: Any, note: dict[str, Any]) -> Result:
         )
     values = regret[order].reshape(shape)
     return Result(marks, runs, {label: values[place[label]] for label in labels}, note)
-
-
-def provenance(experiment: Any, seconds: dict[str, float]) -> dict[str, Any]:
-    """What is needed to make a result again, and what was used to make it."""
-    marks = experiment.checkpoints
-    return {
-        "id": experiment.id,
-        "title": experiment.title,
-        "shows": experiment.shows,
-        "environment": repr(experiment.environment),
-        "policies": {label: repr(policy) for label, policy in experiment.policies.items()},
-        "seed": int(experiment.seed),
-        "runs": int(experiment.runs),
-        "checkpoints": marks if isinstance(marks, int) else list(marks),
-        "seconds": seconds,
-        "versions": versions(),
-        "source": source_digest(),
-    }
-
-
-def versions() -> dict[str, str]:
-    """The versions that a number may depend on."""
-    out = {"python": platform.python_version()}
-    for name in ("driftbandit", "numpy", "numba"):
-        try:
-            out[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            out[name] = "from source" if name == "driftbandit" else "not installed"
-    return out
-
-
-@cache
-def source_digest() -> str:
-    """A digest of the package's sources: in a checkout the version alone says little about what was run."""
-    root, digest = Path(__file__).parents[2], hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from driftbandit.lab.support.html import table
 from driftbandit.lab.support.tables import to_frame
 
+_ROWS, _CURVES = 60, 16  # what a notebook shows at most: rows of a table, curves of a figure
 _SAME = ("environment", "policies", "seed", "source")  # what two results must agree in to be one
 
 
@@ -72,8 +74,35 @@ def to_html(result: Any) -> str:
         f"{result.provenance.get('title') or ''} ({len(result.runs)} runs of {result.rounds[-1]} rounds)"
     )
     names = "<tr><th>policy</th><th>regret</th><th>95 % interval</th></tr>"
-    table = f"<table><thead>{names}</thead><tbody>{rows}</tbody></table>"
-    return f"<div><p>{head}</p>{table}{_picture(result)}</div>"
+    whole = f"<table><thead>{names}</thead><tbody>{rows}</tbody></table>"
+    return f"<div><p>{head}</p>{whole}{_picture(result)}</div>"
+
+
+def comparison_html(comparison: Any) -> str:
+    """A table for each world (at most 60 rows in all), with the figure of the first one."""
+    reference = comparison.study.reference or comparison.study.policies[0].name
+    head = ["policy", "regret", "95 % interval", f"above {reference}", "95 % interval"]
+    lines, parts = comparison.summary(), []
+    for world in comparison.worlds:
+        rows = [
+            [line.policy, f"{line.regret.mean:.1f}", _ends(line.regret), *_difference(line.difference)]
+            for line in lines[:_ROWS]
+            if line.environment == world
+        ]
+        if rows:
+            parts.append(table(f"{world}, {comparison.study.runs} runs, seed {comparison.study.seed}", head, rows))
+    if len(lines) > _ROWS:
+        parts.append(f"<p>... and {len(lines) - _ROWS} cells more: see .summary() and .frame()</p>")
+    few = sum(cell.world == comparison.worlds[0] for cell in comparison.cells) <= _CURVES
+    return f"<div>{''.join(parts)}{_picture(comparison.result()) if few else ''}</div>"
+
+
+def _ends(interval: Any) -> str:
+    return "" if np.isnan(interval.low) else f"{interval.low:.1f} to {interval.high:.1f}"
+
+
+def _difference(difference: Any) -> list[str]:
+    return ["", ""] if difference is None else [f"{difference.mean:+.1f}", _ends(difference)]
 
 
 def _quoted(text: str) -> str:

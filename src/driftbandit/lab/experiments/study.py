@@ -7,13 +7,15 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+from driftbandit.checks import nearest, whole
 from driftbandit.lab.engine.simulate import checkpoint_rounds
-from driftbandit.lab.jobs.batch import Cell
+from driftbandit.lab.jobs.work import Cell
 from driftbandit.protocols import Environment, Policy
-from driftbandit.text import parse, user_code
-from driftbandit.text.registry import SpecError, nearest
+from driftbandit.rewards import check_rewards
+from driftbandit.text import load, user_code
+from driftbandit.text.registry import SpecError
 
 _LARGEST = 1_000_000  # cells: more is a slip of the pen
 
@@ -66,36 +68,6 @@ class Variants:
         return f"Variants({self.name!r}, {', '.join(f'{k}={v!r}' for k, v in self.values.items())})"
 
 
-class StudyCell(NamedTuple):
-    """One variant of a policy in one variant of a world."""
-
-    policy: str  # the policy's name in tables
-    environment: str
-    policy_values: dict[str, Any]  # what the lists of the policy gave
-    environment_values: dict[str, Any]
-    cell: Cell
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """All swept values by name."""
-        return {**self.environment_values, **self.policy_values}
-
-    @property
-    def label(self) -> str:
-        """Policy and values in one line."""
-        return self.policy + _bracket(self.policy_values)
-
-    @property
-    def world(self) -> str:
-        """World and values in one line."""
-        return self.environment + _bracket(self.environment_values)
-
-
-def _bracket(values: Mapping[str, Any]) -> str:
-    written = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in values.items()]
-    return f" [{', '.join(written)}]" if written else ""
-
-
 @dataclass(frozen=True)
 class Study:
     """Policies × worlds × values, each played `runs` times.
@@ -114,16 +86,15 @@ class Study:
     reference: str | None = None  # the policy others are compared with; None: the first
     drift: bool = False  # measure recovery, detection and the rest as well; a few times slower
     title: str = ""
+    first_run: int = 0  # runs 0 to 49 and 50 to 99 made apart are together exactly the 100 runs made at once
+    id: str = ""  # a short name to call it by: "fig3a"
+    shows: str = ""  # what it is meant to show, in a sentence
 
     def __post_init__(self) -> None:
-        for name, least in (("runs", 1), ("seed", 0), ("checkpoints", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise SpecError(f"{name} needs a whole number, {least} or more; got {value!r:.60}.")
-        if self.horizon is not None and (
-            isinstance(self.horizon, bool) or not isinstance(self.horizon, int) or self.horizon < 1
-        ):
-            raise SpecError(f"horizon needs a whole number, 1 or more; got {self.horizon!r:.60}.")
+        for name, least in (("runs", 1), ("seed", 0), ("checkpoints", 1), ("first_run", 0)):
+            whole(name, getattr(self, name), least, SpecError)
+        if self.horizon is not None:
+            whole("horizon", self.horizon, 1, SpecError)
         for name in ("policies", "environments"):
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Sequence) or not given:
@@ -147,7 +118,7 @@ class Study:
 
     def worlds(self, item: Variants) -> Iterator[tuple[dict[str, Any], Any]]:
         """Each variant of a world with its swept values."""
-        base = parse.parse_environment(item.what) if isinstance(item.what, str) else item.what
+        base = load.load_environment(item.what) if isinstance(item.what, str) else item.what
         if isinstance(base, type) or not isinstance(base, Environment):
             raise SpecError(f"An environment has n_arms, horizon and realise; got {base!r:.60}.")
         for values in item.settings():
@@ -158,23 +129,31 @@ class Study:
 
     def variants(self, item: Variants, world: Any) -> Iterator[tuple[dict[str, Any], Any]]:
         """Each variant of a policy for a world, from which `ds-ts.tuned` and the like take their numbers."""
-        base = parse.parse_policy(item.what, world=world) if isinstance(item.what, str) else item.what
+        base = load.load_policy(item.what, world=world) if isinstance(item.what, str) else item.what
         if isinstance(base, type) or not isinstance(base, Policy):
             raise SpecError(f"A policy has init, choose and learn; got {base!r:.60}.")
         for values in item.settings():
-            yield {name: values[name] for name in item.swept}, with_values(base, values)
+            policy = with_values(base, values)
+            check_rewards(policy, world)
+            yield {name: values[name] for name in item.swept}, policy
 
-    def cells(self) -> list[StudyCell]:
+    def cells(self) -> list[Cell]:
         """Everything that is to be played."""
         if self.count() > _LARGEST:
             raise SpecError(f"This makes {self.count()} cells, more than {_LARGEST}; shorten a list.")
         return [
-            StudyCell(
+            Cell(
+                policy,
+                world,
+                self.runs,
+                self.seed,
+                self.checkpoints,
+                self.drift,
+                self.first_run,
                 item.name,
                 place.name,
                 values,
                 setting,
-                Cell(policy, world, self.runs, self.seed, self.checkpoints, self.drift),
             )
             for place in self.environments
             for setting, world in self.worlds(place)
@@ -186,7 +165,9 @@ class Study:
 def with_values(base: Any, values: Mapping[str, Any]) -> Any:
     """A policy or world with other values of some parameters; `law.sd` and the like reach into its parts.
 
-    >>> with_values(parse.parse("smooth(law=Gaussian(sd=0.1))"), {"law.sd": 0.2, "sigma": 0.01}).law
+    >>> from driftbandit.text import parse
+    >>> from driftbandit.text.parse import parse
+    >>> with_values(parse("smooth(law=Gaussian(sd=0.1))"), {"law.sd": 0.2, "sigma": 0.01}).law
     Gaussian(sd=0.2)
     """
     if not values:

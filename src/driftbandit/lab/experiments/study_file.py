@@ -1,17 +1,15 @@
-"""A study from a file: TOML, or Python with a `STUDY`. What is wrong in it is named with its line.
-
-Python's reader of TOML forgets where things stood; for messages the lines are found again by a light second look at
-the text, which needs no more than headers and the names before equal signs."""
+"""A study from a file: TOML, or Python with a `STUDY`. What is wrong in it is named with its table and key."""
 
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
+from driftbandit.checks import nearest
 from driftbandit.lab.experiments.study import Study, Variants
 from driftbandit.text import user_code
-from driftbandit.text.parse import rooted
-from driftbandit.text.registry import SpecError, nearest
+from driftbandit.text.load import rooted
+from driftbandit.text.registry import SpecError
 
 _PLAIN = ("title", "horizon", "runs", "seed", "checkpoints", "reference", "drift")
 _KEYS = (*_PLAIN, "policies", "environments", "policy", "environment")
@@ -19,7 +17,7 @@ _KINDS: dict[str, Any] = {"title": str, "reference": str, "drift": bool}
 
 
 class StudyError(SpecError):
-    """A study file with a mistake; the message names file and line."""
+    """A study file with a mistake; the message names the file and the place in it."""
 
 
 def load(path: str | Path) -> Study:
@@ -36,7 +34,7 @@ def load(path: str | Path) -> Study:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise StudyError(
-            f"Cannot read {str(path)!r}: {getattr(error, 'strerror', None) or 'it is no text in UTF-8'}."
+            f"Cannot read {str(path)!r}: {getattr(error, 'strerror', None) or 'it is not text in UTF-8'}."
         ) from None
     return loads(text, path.name, path.resolve().parent)
 
@@ -49,15 +47,15 @@ def loads(text: str, name: str = "study.toml", folder: str | Path = ".") -> Stud
         message = str(error)
         at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", message)
         line = f", line {at[1]}" if at and at[1] else ""
-        raise StudyError(f"{name}{line}: this is no TOML: {message[: at.start()] if at else message}.") from None
-    return _Reader(text, name, folder).study(data)
+        raise StudyError(f"{name}{line}: this is not valid TOML: {message[: at.start()] if at else message}.") from None
+    return _Reader(name, folder).study(data)
 
 
 class _Reader:
-    """Checks a study's parts one after the other, knowing in which line each stands."""
+    """Checks a study's parts one after the other, knowing where each stands."""
 
-    def __init__(self, text: str, name: str, folder: str | Path) -> None:
-        self.name, self.lines, self.folder = name, text.splitlines(), folder
+    def __init__(self, name: str, folder: str | Path) -> None:
+        self.name, self.folder = name, folder
 
     def study(self, data: dict[str, Any]) -> Study:
         """The study, or the first mistake in it."""
@@ -145,34 +143,20 @@ class _Reader:
         return [*place, named[0]] if named else ([*place, "text"] if isinstance(place[1], int) else place)
 
     def _wrong(self, message: str, place: list[Any]) -> StudyError:
-        line = self._line(place)
-        return StudyError(f"{self.name}{f', line {line}' if line else ''}: {message}")
+        return StudyError(f"{self.name}{_where(place)}: {message}")
 
-    def _line(self, place: list[Any]) -> int | None:
-        """The line of a key, of a text in a list (`["policies", text]`) or of a key in the n-th table of a name."""
-        if not place:
-            return None
-        table, at = None, 0
-        count: dict[str, int] = {}
-        found: int | None = None
-        for number, line in enumerate(self.lines, 1):
-            header = re.match(r"\s*\[\[?\s*([\w.\"-]+)\s*\]\]?", line)
-            if header:
-                table = header[1].strip('"')
-                count[table] = at = count.get(table, -1) + 1
-                if place[0] == table and (len(place) == 1 or place[1] == at):
-                    found = found or number
-                continue
-            key = re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line)
-            if len(place) == 1 or isinstance(place[1], str):
-                if table is None and key and key[1].split(".")[0] == place[0]:
-                    found = number
-                if len(place) > 1 and found and place[1] in line:
-                    return number
-            elif len(place) > 2 and table == place[0] and at == place[1]:
-                if key and (key[1] == place[2] or key[1] == str(place[2]).split(".")[0]):
-                    return number
-        return found
+
+def _where(place: list[Any]) -> str:
+    """A key of the file, a text in one of its lists, or the n-th table of a name and perhaps a key in it, in words.
+
+    >>> _where(["policy", 1, "gamma"])
+    ', [[policy]] number 2, gamma'
+    """
+    if not place:
+        return ""
+    if len(place) > 1 and isinstance(place[1], int):
+        return f", [[{place[0]}]] number {place[1] + 1}" + (f", {place[2]}" if len(place) > 2 else "")
+    return f", {place[0]}" + (f", {place[1]!r}" if len(place) > 1 else "")
 
 
 def _flat(table: dict[str, Any], before: str = "") -> dict[str, Any]:

@@ -4,12 +4,13 @@ The smallest of a hundred noisy averages is smaller than what that cell really c
 number of cells. So the best cell is chosen by the first half of the runs, and what is said of it comes from the second
 half, which had no part in the choice; all cells meet the same luck in run r, so differences are taken run by run."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.lab.experiments.comparison import Comparison
-from driftbandit.lab.experiments.study import StudyCell
+from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.stats import selection
 from driftbandit.lab.stats.intervals import Interval, interval
 
@@ -28,7 +29,7 @@ class Grid(NamedTuple):
 class Best(NamedTuple):
     """The best cell of a grid."""
 
-    cell: StudyCell
+    cell: Cell
     regret: Interval  # from runs that had no part in choosing it
     runs: int  # how many those are
     as_good: int  # cells that are not clearly worse, this one included
@@ -38,7 +39,7 @@ class Best(NamedTuple):
 class Excess(NamedTuple):
     """How much more another cell regrets than the best one, on runs that had no part in the choice."""
 
-    cell: StudyCell
+    cell: Cell
     regret: Interval
     percent: Interval  # of the best cell's regret, by bootstrap over runs
 
@@ -48,7 +49,7 @@ def grids(comparison: Comparison) -> list[Grid]:
     found: dict[tuple[str, str], list[int]] = {}
     for number, cell in enumerate(comparison.cells):
         if cell.values:
-            found.setdefault((cell.policy, cell.environment), []).append(number)
+            found.setdefault((cell.policy_name, cell.environment_name), []).append(number)
     out = []
     for (policy, environment), numbers in found.items():
         cells = [comparison.cells[number] for number in numbers]
@@ -64,7 +65,7 @@ def best(comparison: Comparison, grid: Grid) -> Best:
         raise ValueError(
             f"Choosing needs 4 runs or more, half to choose by and half to judge; got {comparison.study.runs}."
         )
-    cells = [selection.Cell(number, comparison.final[number]) for number in grid.numbers]
+    cells = [selection.Candidate(number, comparison.final[number]) for number in grid.numbers]
     chosen = selection.best(cells)
     good = selection.as_good(cells, chosen)
     return Best(
@@ -82,7 +83,7 @@ def best_by_world(comparison: Comparison, grid: Grid) -> list[Best]:
 def excess(comparison: Comparison, chosen: Best, number: int) -> Excess:
     """How far the cell with this number is from the best, in regret and in per cent of it."""
     here = next(n for n, cell in enumerate(comparison.cells) if cell is chosen.cell)
-    mine, other = (selection.Cell(n, comparison.final[n]).held_out for n in (here, number))
+    mine, other = (selection.Candidate(n, comparison.final[n]).held_out for n in (here, number))
     rng = np.random.default_rng(0)
     draws = rng.integers(len(mine), size=(_RESAMPLES, len(mine)))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -90,3 +91,13 @@ def excess(comparison: Comparison, chosen: Best, number: int) -> Excess:
         percent = 100.0 * (other.mean() / mine.mean() - 1.0)
     low, high = np.quantile(ratios, [0.025, 0.975]) if len(mine) > 1 else (np.nan, np.nan)
     return Excess(comparison.cells[number], interval(other - mine), Interval(float(percent), float(low), float(high)))
+
+
+def save_figures(comparison: Comparison, folder: str | Path, ending: str = ".svg") -> list[Path]:
+    """One figure for each parameter swept alone, one heat map for each world of a policy with two or more."""
+    from driftbandit.lab.plots import sweep_plot
+
+    def chosen(grid: Grid) -> Best | None:
+        return best(comparison, grid) if comparison.study.runs >= 4 else None
+
+    return sweep_plot.save_all(comparison, grids(comparison), chosen, folder, ending)

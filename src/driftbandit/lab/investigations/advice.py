@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 from driftbandit.environments import Abrupt, Smooth
 from driftbandit.environments.scaled import scaled
+from driftbandit.lab.investigations import search
+from driftbandit.lab.jobs.sizes import refuse_impossible
 from driftbandit.lab.stats import selection
 from driftbandit.lab.stats.intervals import Interval
-from driftbandit.lab.stats.selection import Cell
+from driftbandit.lab.stats.selection import Candidate
 from driftbandit.lab.theory import beta_interval, corollary1, corollary2
 from driftbandit.policies.discounted_ts import DiscountedTS
 
@@ -36,6 +38,13 @@ class Row(NamedTuple):
             return None
         return math.inf if self.policy.gamma == 1.0 else 1.0 / (1.0 - self.policy.gamma)
 
+    @property
+    def half_life(self) -> float | None:
+        """For how many rounds evidence keeps more than half its weight: what `DiscountedTS.half_life` takes."""
+        if self.policy is None:
+            return None
+        return math.inf if self.policy.gamma == 1.0 else math.log(0.5) / math.log(self.policy.gamma)
+
 
 class Advice(NamedTuple):
     """What `advise` found. The rows are: theory, paper, best gamma, best gamma with best tau_max."""
@@ -45,8 +54,8 @@ class Advice(NamedTuple):
     seed: int
     rows: tuple[Row, ...]
     as_good: tuple[float, ...]  # gammas of the grid that are as good as the best within the noise; it is one of them
-    at_edge: bool  # the best gamma, or the best gamma and tau_max, is at an end of what was tried
     grid: tuple[tuple[float, Interval], ...]  # (gamma, regret) for every gamma tried at the paper's tau_max
+    tau_maxes: tuple[float, ...]  # every tau_max tried
 
     def row(self, source: str) -> Row:
         """The first row whose source begins with this text."""
@@ -60,9 +69,53 @@ class Advice(NamedTuple):
         """The best gamma at the paper's tau_max."""
         return self.row("best gamma")
 
+    @property
+    def recommended(self) -> Row:
+        """What to take: the best gamma, or gamma and tau_max together where that is clearly better and lies within
+        what was tried."""
+        overall = self.rows[-1]
+        better = overall.excess is not None and overall.excess.high < 0.0
+        return overall if better and not self.edges(overall) else self.best
+
+    @property
+    def at_edge(self) -> bool:
+        """Is the best gamma, or the best gamma and tau_max, at an end of what was tried?"""
+        return bool(self.edges(self.best) or self.edges(self.rows[-1]))
+
+    def edges(self, row: Row) -> list[str]:
+        """Which parameters of a row are at an end of what was tried, in words. The tau_max of the other rows was given,
+        not found."""
+        if row.policy is None:
+            return []
+        gammas = [gamma for gamma, _ in self.grid]
+        ends = {min(gammas): "gamma is the shortest memory tried", max(gammas): "gamma = 1 forgets nothing at all"}
+        out = [ends[row.policy.gamma]] if row.policy.gamma in ends else []
+        if row is self.rows[-1]:
+            ends = {min(self.tau_maxes): "the smallest", max(self.tau_maxes): "the largest"}
+            out += [f"tau_max is {ends[row.policy.tau_max]} tried"] if row.policy.tau_max in ends else []
+        return out
+
+    def line(self) -> str:
+        """The recommended policy as a line to paste, with its half-life, and whether it is at an end of what was
+        tried."""
+        row = self.recommended
+        policy = f"DiscountedTS(gamma={row.policy.gamma:.6g}, tau_max={row.policy.tau_max:.4g})" if row.policy else ""
+        edges = self.edges(row)
+        warning = f"; {' and '.join(edges)}: a better one may lie beyond" if edges else ""
+        return f"policy = {policy}  # half-life: {_rounds(row.half_life)}{warning}"
+
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Head and rows as text."""
-        head = ["chosen by", "gamma", "memory", "tau_max", "regret", "95 % interval", "above the best", "95 % interval"]
+        head = [
+            "chosen by",
+            "gamma",
+            "half-life",
+            "tau_max",
+            "regret",
+            "95 % interval",
+            "above the best",
+            "95 % interval",
+        ]
         return head, [_line(row) for row in self.rows]
 
     def paragraph(self) -> str:
@@ -76,7 +129,7 @@ class Advice(NamedTuple):
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in [head, *rows]
         ]
-        return "\n".join([*lines, "", textwrap.fill(self.paragraph(), 110)])
+        return "\n".join([*lines, "", textwrap.fill(self.paragraph(), 110), "", self.line()])
 
 
 def advise(
@@ -103,30 +156,28 @@ def advise(
     0.9552786404500042
     """
     world = _world(horizon, phases, drift, n_arms, mu_max)
+    refuse_impossible(DiscountedTS(), world, runs, checkpoints=1)
     tau = mu_max / 5.0
     fixed = _published(horizon, phases, drift, tau)
-    coarse = selection.gammas(horizon, max(1, a_decade // 2))
+    coarse = search.gammas(horizon, max(1, a_decade // 2))
     wide = [DiscountedTS(gamma, share * mu_max) for share in TAU_SHARES for gamma in coarse]
-    grid = selection.discount_grid(world, tau, a_decade)
+    grid = search.discount_grid(world, tau, a_decade)
     wanted = [policy for _, policy, _ in fixed if policy is not None]
-    played = selection.play([*wanted, *grid, *wide], world, runs, seed, workers, progress, "advise")
+    played = search.play([*wanted, *grid, *wide], world, runs, seed, workers, progress, "advise")
     paper, line, plane = played[: len(wanted)], played[len(wanted) : -len(wide)], played[-len(wide) :]
     chosen, overall = selection.best(line), selection.best([*line, *plane])
     cells = iter(paper)
     rows = [_row(source, None if policy is None else next(cells), chosen, note) for source, policy, note in fixed]
     rows.append(_row("best gamma by simulation", chosen, chosen))
     rows.append(_row("best gamma and tau_max by simulation", overall, chosen))
-    gammas = [cell.policy.gamma for cell in line]
-    shares = [share * mu_max for share in TAU_SHARES]
-    edge = chosen.policy.gamma in (min(gammas), max(gammas)) or overall.policy.gamma in (min(coarse), max(coarse))
     return Advice(
         world,
         runs,
         seed,
         tuple(rows),
         tuple(cell.policy.gamma for cell in selection.as_good(line, chosen)),
-        edge or overall.policy.tau_max in (min(shares), max(shares)),
         tuple((cell.policy.gamma, cell.estimate()) for cell in line),
+        tuple(share * mu_max for share in TAU_SHARES),
     )
 
 
@@ -180,7 +231,7 @@ def _published(
     return out
 
 
-def _row(source: str, cell: Cell | None, chosen: Cell, note: str = "") -> Row:
+def _row(source: str, cell: Candidate | None, chosen: Candidate, note: str = "") -> Row:
     if cell is None:
         return Row(source, None, None, None, note)
     return Row(source, cell.policy, cell.estimate(), None if cell is chosen else cell.excess(chosen), note)
@@ -192,10 +243,16 @@ def _line(row: Row) -> list[str]:
     difference, between = "-", "-"
     if row.excess is not None:
         difference, between = f"{row.excess.mean:+.1f}", f"{row.excess.low:+.1f} to {row.excess.high:+.1f}"
-    memory = "for ever" if row.memory == math.inf else f"{row.memory:.4g}"
+    half_life = "for ever" if row.half_life == math.inf else f"{row.half_life:.4g}"
     spread = f"{row.regret.low:.1f} to {row.regret.high:.1f}"
-    shown = f"{row.policy.gamma:.6g}", memory, f"{row.policy.tau_max:.4g}"
+    shown = f"{row.policy.gamma:.6g}", half_life, f"{row.policy.tau_max:.4g}"
     return [row.source, *shown, f"{row.regret.mean:.1f}", spread, difference, between]
+
+
+def _rounds(half_life: float | None) -> str:
+    if half_life is None or half_life == math.inf:
+        return "for ever"
+    return f"{half_life:.3g} rounds"
 
 
 def times(ratio: float) -> str:
@@ -228,19 +285,26 @@ def in_words(advice: Advice) -> str:
     sentences = [
         f"Played on {advice.runs} runs of {advice.environment!r}, seed {advice.seed}: half chose, half gave the"
         " numbers.",
-        f"At tau_max = {best.policy.tau_max:.3g} the best gamma is {best.policy.gamma:.6g} (regret {best.regret});"
-        f" not clearly worse on the grid: {good}.",
+        f"At tau_max = {best.policy.tau_max:.3g} the best gamma is {best.policy.gamma:.6g}, a half-life of"
+        f" {_rounds(best.half_life)} (regret {best.regret}); not clearly worse on the grid: {good}.",
     ]
     sentences += [f"{_upper(off_by(row, best))}." for row in advice.rows[:-2]]
     if overall.excess is not None and overall.excess.high < 0.0:
+        edges = advice.edges(overall)
+        but = (
+            f", but {' and '.join(edges)}: a better one may lie beyond, so look there before you use it"
+            if edges
+            else ""
+        )
         sentences.append(
             f"With tau_max free as well, {overall.policy.tau_max:.3g} and gamma = {overall.policy.gamma:.6g} are better"
-            f" still (regret {overall.regret})."
+            f" still (regret {overall.regret}){but}."
         )
     else:
         sentences.append("Changing tau_max as well gains nothing that this many runs can show.")
-    if advice.at_edge:
-        sentences.append("A best value lies at an end of what was tried, so a better one may lie beyond.")
+    edges = advice.edges(best)
+    if edges:
+        sentences.append(f"Of the best gamma: {edges[0]}, an end of what was tried; a better one may lie beyond.")
     notes = [row.note for row in advice.rows if row.note and row.policy is not None]
     sentences += [f"{_upper(note).rstrip('.')}." for note in dict.fromkeys(notes)]
     return " ".join(sentences)

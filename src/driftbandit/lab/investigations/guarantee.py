@@ -7,9 +7,10 @@ import math
 from typing import Any, NamedTuple
 
 from driftbandit.draws import WORLD, stream_key
+from driftbandit.lab.investigations import search
 from driftbandit.lab.stats import selection
 from driftbandit.lab.stats.intervals import Interval, interval
-from driftbandit.lab.stats.selection import Cell
+from driftbandit.lab.stats.selection import Candidate
 from driftbandit.lab.theory import (
     Bound,
     Diagnosis,
@@ -52,7 +53,7 @@ class Promise(NamedTuple):
     floor: Bound  # what no policy avoids in the worse of two worlds of this length
     orders: dict[str, Order]  # Table 1
     measured: Interval | None  # final regret, if it was asked for
-    searched: tuple[Cell, ...]  # DS-TS with other discounts in the same world, if measured
+    searched: tuple[Candidate, ...]  # DS-TS with other discounts in the same world, if measured
     runs: int
     seed: int
     smallest_beta: float | None = None  # what Corollary 2 admits here, at a gap of 1
@@ -100,13 +101,13 @@ def promise(
     world = environment.realise(stream_key(seed, 0, WORLD))
     found = diagnose(world)
     eps = discount(policy)
-    cells: list[Cell] = []
+    cells: list[Candidate] = []
     if runs:
         others = []
         if getattr(policy, "short", "") == "ds-ts":
-            grid = selection.gammas(environment.horizon, a_decade)
+            grid = search.gammas(environment.horizon, a_decade)
             others = [policy._replace(gamma=gamma) for gamma in grid]
-        cells = selection.play([policy, *others], environment, runs, seed, workers)
+        cells = search.play([policy, *others], environment, runs, seed, workers)
     return Promise(
         environment,
         policy,

@@ -13,13 +13,16 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.lab.support.progress import Progress
+from driftbandit.lab.support.tables import save_rows
 from driftbandit.lab.theory import table1
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.cusum_ucb import CusumUCB
@@ -66,6 +69,12 @@ class Sweep(NamedTuple):
         """Where the values stand on the axis: the gap as its inverse, since small gaps are the hard ones."""
         values = np.array(self.values, float)
         return 1.0 / values if self.field == "gap" else values
+
+    @property
+    def guide(self) -> float:
+        """The slope of DS-TS's order; 1 for arms, over which the bound is a sum."""
+        slope = order_slope("ds-ts", self)
+        return 1.0 if slope is None else slope
 
 
 class Measured(NamedTuple):
@@ -214,3 +223,24 @@ def table(fits: Sequence[Fit]) -> tuple[list[str], list[list[str]]]:
         for f in fits
     ]  # fmt: skip
     return head, rows
+
+
+def save(measured: Sequence[Measured], fits: Sequence[Fit], folder: str | Path) -> list[Path]:
+    """Write rates.svg, rates.png, rates.md (exponents) and rates.csv (every mean with its interval) into a folder."""
+    from driftbandit.lab.plots import rates_plot
+    from driftbandit.lab.plots.chart import save_chart
+
+    folder = Path(folder)
+    points = []
+    for line in measured:
+        low, high = t_interval(line.regret.T)
+        for place, value in enumerate(line.sweep.values):
+            numbers = (line.regret[place].mean(), low[place], high[place])
+            points.append([line.sweep.name, line.policy, f"{value:g}", *(f"{number:.6g}" for number in numbers)])
+    head = ["regret against", "policy", "value", "regret", "low", "high"]
+    return [
+        save_chart(lambda figure: rates_plot.draw(figure, measured, fits), folder / "rates.svg", (11.0, 6.4)),
+        save_chart(lambda figure: rates_plot.draw(figure, measured, fits), folder / "rates.png", (11.0, 6.4)),
+        save_rows(*table(fits), folder / "rates.md"),
+        save_rows(head, points, folder / "rates.csv"),
+    ]

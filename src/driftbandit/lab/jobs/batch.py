@@ -9,36 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.lab.engine.simulate import LANES, simulate
-from driftbandit.lab.jobs import executors
-from driftbandit.lab.jobs.store import Chunk, Outcome, Store, fingerprint
+from driftbandit.lab.engine.simulate import Simulation
+from driftbandit.lab.jobs import executors, plain
+from driftbandit.lab.jobs.store import Store, fingerprint
+from driftbandit.lab.jobs.work import Cell, Chunk, weight
 from driftbandit.lab.support.progress import Progress
 from driftbandit.text import user_code
 
-_WORK = 300_000_000  # rounds × arms in a chunk: between a fraction of a second and some seconds for most policies
 _BREAKS = 5  # how often in a row our own processes may die without finishing anything
-
-
-class Cell(NamedTuple):
-    """One policy in one world, all its runs."""
-
-    policy: Any
-    environment: Any
-    runs: int = 100
-    seed: int = 0
-    checkpoints: int = 200
-    drift: bool = False  # measure recovery, detection and the rest as well
-
-    def chunks(self) -> list[Chunk]:
-        """The cell's runs in pieces that take a few seconds each. The cut never depends on workers, so that results
-        can be found again, nor on the number of runs, so that more runs later reuse all whole pieces."""
-        size = max(1, _WORK // (self.environment.horizon * self.environment.n_arms))
-        size = size // LANES * LANES if size >= LANES else size
-        fixed = (self.checkpoints, self.drift)
-        return [
-            Chunk(self.policy, self.environment, min(size, self.runs - first), self.seed, first, *fixed)
-            for first in range(0, self.runs, size)
-        ]
 
 
 class Tally(NamedTuple):
@@ -48,27 +26,16 @@ class Tally(NamedTuple):
     computed: int
 
 
-def compute(chunk: Chunk, stop: threading.Event | None = None) -> Outcome:
+def compute(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
     """Simulate one chunk in one thread: what every kind of worker does."""
     if chunk.drift:
         from driftbandit.lab.jobs import phases
 
         return phases.measured(chunk, stop)
-    done = simulate(
-        chunk.policy,
-        chunk.environment,
-        chunk.runs,
-        chunk.seed,
-        first_run=chunk.first_run,
-        checkpoints=chunk.checkpoints,
-        workers=1,
-        progress=False,
-        stop=stop,
-    )
-    return Outcome(done.rounds, done.regret, done.seconds)
+    return plain.played(chunk, stop)
 
 
-def compute_packed(packed: bytes, luggage: user_code.Luggage) -> Outcome:
+def compute_packed(packed: bytes, luggage: user_code.Luggage) -> Simulation:
     """`compute` in another process or on another machine, which is first given the user's own classes."""
     user_code.unpack(luggage)
     return compute(pickle.loads(packed))
@@ -100,13 +67,13 @@ class Batch:
     (Tally(reused=0, computed=1), Tally(reused=1, computed=0))
     """
 
-    def __init__(self, cells: Iterable[Cell], folder: Any) -> None:
-        self.cells = list(cells)
+    def __init__(self, cells: Iterable[Cell], folder: Any, compiled: bool = True) -> None:
+        self.cells, self.compiled = list(cells), compiled
         self.store = Store(folder)
         self.plan: dict[str, Chunk] = {}  # each different piece of work once, however many cells share it
         for cell in self.cells:
             for chunk in cell.chunks():
-                self.plan.setdefault(fingerprint(chunk), chunk)
+                self.plan.setdefault(fingerprint(chunk), chunk._replace(compiled=compiled))
 
     def missing(self) -> list[str]:
         """The chunks still to be computed."""
@@ -126,7 +93,7 @@ class Batch:
         todo = self.missing()
         if todo:
             total = sum(weight(self.plan[name]) for name in todo)
-            with executors.opened(executor, workers) as crew, Progress(total, progress, label=label) as bar:
+            with executors.opened(executor, workers) as crew, Progress(total, progress, label, crew.slots) as bar:
                 if crew.executor is None:
                     self._in_threads(todo, crew.slots, bar)
                 else:
@@ -149,7 +116,7 @@ class Batch:
         while True:
             assert executor is not None
 
-            def submit(chunk: Chunk, pool: Executor = executor) -> Future[Outcome]:
+            def submit(chunk: Chunk, pool: Executor = executor) -> Future[Simulation]:
                 return pool.submit(compute_packed, _packed(chunk), user_code.luggage(chunk))
 
             try:
@@ -162,10 +129,12 @@ class Batch:
                     raise
                 todo, executor = left, crew.renew()
 
-    def _spread(self, todo: list[str], submit: Callable[[Chunk], Future[Outcome]], limit: int, bar: Progress) -> None:
+    def _spread(
+        self, todo: list[str], submit: Callable[[Chunk], Future[Simulation]], limit: int, bar: Progress
+    ) -> None:
         """Keep `limit` chunks under way, and each result as soon as it comes: the memory this takes does not grow with
         the number of chunks."""
-        waiting: dict[Future[Outcome], str] = {}
+        waiting: dict[Future[Simulation], str] = {}
         names = iter(todo)
         try:
             while True:
@@ -182,14 +151,14 @@ class Batch:
             for future in waiting:
                 future.cancel()
 
-    def result(self, cell: Cell) -> Outcome:
+    def result(self, cell: Cell) -> Simulation:
         """A cell's result, its chunks put together in the order of runs; a damaged chunk is computed again."""
         parts = []
         for chunk in cell.chunks():
             name = fingerprint(chunk)
             outcome = self.store.get(name)
             if outcome is None:
-                outcome = compute(chunk)
+                outcome = compute(chunk._replace(compiled=self.compiled))
                 self.store.put(name, outcome)
             parts.append(outcome)
         if len(parts) == 1:
@@ -200,9 +169,4 @@ class Batch:
                 key: np.concatenate([part.drift[key] for part in parts if part.drift]) for key in parts[0].drift or {}
             }
         regret = np.concatenate([part.regret for part in parts])
-        return Outcome(parts[0].rounds, regret, sum(part.seconds for part in parts), drift)
-
-
-def weight(chunk: Chunk) -> float:
-    """About how much work a chunk is, for the time left."""
-    return float(chunk.runs * chunk.environment.horizon * (5 + chunk.environment.n_arms))
+        return Simulation(parts[0].rounds, regret, sum(part.seconds for part in parts), drift=drift)

@@ -4,8 +4,7 @@ import threading
 import time
 
 from driftbandit.lab.engine.simulate import LANES, simulate
-from driftbandit.lab.jobs.batch import weight
-from driftbandit.lab.jobs.store import Chunk
+from driftbandit.lab.jobs.work import Chunk, weight
 
 _LONG_ENOUGH = 0.25  # seconds
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from typing import Any, NamedTuple
 
-from driftbandit.text.registry import nearest
+from driftbandit.checks import nearest
 
 KINDS = ("threads", "processes", "dask", "ray")
 _RETRIES = 3  # how often a cluster tries a chunk again whose worker died

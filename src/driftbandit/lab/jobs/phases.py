@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from driftbandit.draws import WORLD, stream_key
-from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.jobs.store import Chunk, Outcome
+from driftbandit.lab.engine.simulate import Simulation, simulate
+from driftbandit.lab.jobs.work import Chunk
 
 WINDOW = 100  # rounds over which play is averaged to say whether a policy has recovered
 RECOVERED = 0.5  # of the regret of uniform play: below this share it has
@@ -35,7 +35,7 @@ COLUMNS = {
 }
 
 
-def measured(chunk: Chunk, stop: threading.Event | None = None) -> Outcome:
+def measured(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
     """The chunk's regret and, for each run and phase, what `COLUMNS` says."""
     horizon = chunk.environment.horizon
     step = max(1, _AT_ONCE // horizon)
@@ -50,6 +50,7 @@ def measured(chunk: Chunk, stop: threading.Event | None = None) -> Outcome:
             checkpoints=chunk.checkpoints,
             workers=1,
             trajectories=True,
+            compiled=chunk.compiled,
             progress=False,
             stop=stop,
         )
@@ -57,15 +58,15 @@ def measured(chunk: Chunk, stop: threading.Event | None = None) -> Outcome:
         regrets.append(done.regret)
         assert done.arms is not None
         assert done.alarms is not None
-        detects = _detects(chunk.policy, chunk.environment)
+        alarmed = detects(chunk.policy, chunk.environment)
         for number in range(len(done.regret)):
             run = chunk.first_run + first + number
             world = chunk.environment.realise(stream_key(chunk.seed, run, WORLD))
             if id(world) not in known:  # worlds without chance are the same object for every run
                 known = {id(world): (world, World(world))}
-            rows += known[id(world)][1].rows(run, done.arms[number], done.alarms[number] if detects else None)
+            rows += known[id(world)][1].rows(run, done.arms[number], done.alarms[number] if alarmed else None)
     columns = {name: np.array([row[name] for row in rows], kind) for name, kind in COLUMNS.items()}
-    return Outcome(done.rounds, np.concatenate(regrets), seconds, columns)
+    return Simulation(done.rounds, np.concatenate(regrets), seconds, drift=columns)
 
 
 class World:
@@ -151,7 +152,8 @@ def _means(world: Any, start: int, stop: int) -> np.ndarray:
     return np.array([[float(world.mean(t, arm)) for arm in range(world.n_arms)] for t in range(start, stop)])
 
 
-def _detects(policy: Any, environment: Any) -> bool:
+def detects(policy: Any, environment: Any) -> bool:
+    """Does the policy give alarms?"""
     from driftbandit.lab.engine.simulate import _alarm_counter, _bound
 
     world = environment.realise(stream_key(0, 0, WORLD))

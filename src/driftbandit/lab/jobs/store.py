@@ -8,80 +8,30 @@ Two processes may share a folder; at worst they compute the same chunk twice."""
 
 import contextlib
 import hashlib
-import inspect
 import json
 import os
 import tempfile
 import time
 import uuid
-from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from driftbandit.text import user_code
+from driftbandit.lab.engine.simulate import Simulation
+from driftbandit.lab.jobs.work import Chunk
+from driftbandit.lab.support import fingerprints
 
-_PACKAGE = Path(__file__).parents[2]
 _MAGIC = b"driftbandit-chunk-2 "
 _ABANDONED = 3600.0  # seconds after which a file half written belongs to nobody
-
-
-class Chunk(NamedTuple):
-    """A piece of work: runs first_run .. first_run + runs - 1 of a policy in a world."""
-
-    policy: Any
-    environment: Any
-    runs: int
-    seed: int = 0
-    first_run: int = 0
-    checkpoints: int = 200
-    drift: bool = False  # measure recovery, detection and the rest of `driftbandit.lab.jobs.phases` as well
-
-
-class Outcome(NamedTuple):
-    """What a chunk gave."""
-
-    rounds: np.ndarray  # checkpoints
-    regret: np.ndarray  # runs × checkpoints
-    seconds: float  # wall time of the simulation
-    drift: dict[str, np.ndarray] | None = None  # the columns of `driftbandit.lab.jobs.phases`, if asked for
-
-
-@lru_cache(maxsize=1)
-def code_digest() -> str:
-    """A digest of every source that can change a simulated number, and of the libraries that compile it: not the
-    figures, not the reports, not the commands."""
-    digest = hashlib.sha256()
-    parts = [*_PACKAGE.glob("*.py"), *(_PACKAGE / "policies").glob("*.py"), *(_PACKAGE / "environments").glob("*.py")]
-    parts += [*(_PACKAGE / "lab" / "engine").glob("*.py"), _PACKAGE / "lab" / "jobs" / "phases.py"]
-    silent = ("cli.py", "__main__.py", "__init__.py", "beliefs.py")
-    for path in sorted(parts):
-        if path.name not in silent:
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    digest.update(f"{np.__version__} {metadata.version('numba')}".encode())
-    return digest.hexdigest()
-
-
-@lru_cache(maxsize=1024)
-def _class_digest(cls: type) -> str:
-    """What identifies a class: its name and, for a user's own, the text of the files it is made from."""
-    name = f"{cls.__module__}.{cls.__qualname__}"
-    if cls.__module__.split(".")[0] == "driftbandit":
-        return name
-    try:
-        files = user_code.texts(cls.__module__) or [("", Path(inspect.getsourcefile(cls) or "").read_bytes())]
-        source = b"\0".join(text for _, text in files)
-    except (OSError, TypeError):
-        source = uuid.uuid4().bytes  # a class without a file may have changed: never reuse
-    return f"{cls.__qualname__}:{hashlib.sha256(source).hexdigest()}"
 
 
 def _described(value: Any) -> Any:
     """The value as JSON, arrays by their digest, so that equal text means equal meaning."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return [_class_digest(type(value)), *(_described(item) for item in value)]
+        # A user's module is named by the digest of its file, which the sources have already counted.
+        name = type(value).__module__ if type(value).__module__.startswith("driftbandit.") else ""
+        return [f"{name}.{type(value).__qualname__}", *(_described(item) for item in value)]
     if isinstance(value, tuple | list):
         return [_described(item) for item in value]
     if isinstance(value, np.ndarray):
@@ -91,8 +41,22 @@ def _described(value: Any) -> Any:
 
 def fingerprint(chunk: Chunk) -> str:
     """The name of the chunk's result."""
-    text = json.dumps([code_digest(), _described(chunk)], separators=(",", ":"))
+    digest = fingerprints.number_digest(chunk.policy, chunk.environment, drift=chunk.drift)
+    text = json.dumps([digest, _described(chunk._replace(compiled=True))], separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def prune(folder: Path, most: int = 1 << 30) -> None:
+    """Remove the chunks that were used longest ago, until those left take at most this many bytes: for a store nobody
+    tidies."""
+    with contextlib.suppress(OSError):
+        files = [(entry.stat(), entry) for entry in folder.glob("*/*.chunk")]
+        left = sum(stat.st_size for stat, _ in files)
+        for stat, path in sorted(files, key=lambda file: file[0].st_mtime):
+            if left <= most:
+                return
+            path.unlink(missing_ok=True)
+            left -= stat.st_size
 
 
 class Store:
@@ -129,7 +93,7 @@ class Store:
         """Where a chunk lies."""
         return self.folder / name[:2] / f"{name}.chunk"
 
-    def get(self, name: str) -> Outcome | None:
+    def get(self, name: str) -> Simulation | None:
         """The chunk's result, or None if it is absent or damaged; a damaged file is removed."""
         path = self.path(name)
         try:
@@ -144,9 +108,9 @@ class Store:
         self.names().discard(name)
         return None
 
-    def put(self, name: str, outcome: Outcome) -> None:
+    def put(self, name: str, done: Simulation) -> None:
         """Keep a result: complete under its name, or not at all."""
-        body = _packed(outcome)
+        body = _packed(done)
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
@@ -162,21 +126,21 @@ class Store:
         self.names().add(name)
 
 
-def _packed(outcome: Outcome) -> bytes:
+def _packed(done: Simulation) -> bytes:
     """A line of JSON that says what follows, then the arrays as they lie in memory: ten times quicker to read than a
     zip file, which counts when ten thousand of them are summed up."""
-    arrays = {"rounds": outcome.rounds, "regret": outcome.regret}
-    arrays |= {f"drift.{name}": column for name, column in (outcome.drift or {}).items()}
+    arrays = {"rounds": done.rounds, "regret": done.regret}
+    arrays |= {f"drift.{name}": column for name, column in (done.drift or {}).items()}
     little = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     head = {
-        "seconds": outcome.seconds,
-        "drift": outcome.drift is not None,
+        "seconds": done.seconds,
+        "drift": done.drift is not None,
         "arrays": [[name, array.dtype.str, array.shape] for name, array in little.items()],
     }
     return b"\n".join([json.dumps(head).encode(), b"".join(array.tobytes() for array in little.values())])
 
 
-def _unpacked(body: bytes) -> Outcome:
+def _unpacked(body: bytes) -> Simulation:
     line, _, data = body.partition(b"\n")
     head, arrays, at = json.loads(line), {}, 0
     for name, kind, shape in head["arrays"]:
@@ -184,4 +148,4 @@ def _unpacked(body: bytes) -> Outcome:
         arrays[name] = np.frombuffer(data, np.dtype(kind), count, at).reshape(shape)
         at += arrays[name].nbytes
     drift = {name[6:]: array for name, array in arrays.items() if name.startswith("drift.")}
-    return Outcome(arrays["rounds"], arrays["regret"], head["seconds"], drift if head["drift"] else None)
+    return Simulation(arrays["rounds"], arrays["regret"], head["seconds"], drift=drift if head["drift"] else None)

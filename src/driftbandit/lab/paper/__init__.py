@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 
+from driftbandit.checks import nearest
 from driftbandit.lab.paper.items.item import Item
-from driftbandit.text.registry import nearest
 
 _FAMILIES = ("fig1", "fig2", "fig3", "fig4", "table1", "fig5", "fig6", "fig7", "extra")
 

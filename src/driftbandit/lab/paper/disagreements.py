@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.environments.lagged import Lagged
-from driftbandit.lab.jobs.batch import Cell
+from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper.claims.evidence import Missing, extra_final
 from driftbandit.lab.paper.items.item import policy_for
 from driftbandit.lab.stats.intervals import t_interval

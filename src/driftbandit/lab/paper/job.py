@@ -2,42 +2,31 @@
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.experiments.result import source_digest
-from driftbandit.lab.jobs.batch import Batch, Cell, Tally
-from driftbandit.lab.jobs.store import Outcome, fingerprint
+from driftbandit.lab.engine.simulate import Simulation
+from driftbandit.lab.jobs.batch import Batch, Tally
+from driftbandit.lab.jobs.store import fingerprint
+from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper import choose
-from driftbandit.lab.paper.items.item import PARAMETERS, Item, Key
+from driftbandit.lab.paper.items.item import Item, Key
+from driftbandit.lab.paper.options import Options
 from driftbandit.lab.paper.picture import save_figure
 from driftbandit.lab.paper.summary import save_summary
-from driftbandit.lab.paper.table import note_in
-from driftbandit.lab.plots.regret import ENDINGS
+from driftbandit.lab.plots.style import ENDINGS
 from driftbandit.lab.support.files import writable
+from driftbandit.lab.support.fingerprints import package_digest
+from driftbandit.lab.support.machine import versions
 from driftbandit.lab.support.progress import Progress
+from driftbandit.lab.support.tables import note_in
 
 EXTRA = "comparisons"  # the name under which failures of the extra cells are reported
-
-
-@dataclass(frozen=True)
-class Options:
-    """What to reproduce, and how."""
-
-    out: Path  # the folder for results, figures and the report
-    items: tuple[str, ...] = ()  # ids or families; none means all
-    runs: int = 100
-    parameters: tuple[str, ...] = PARAMETERS
-    environment: str = "authors"  # or "fresh": a new world for each run
-    seed: int = 0
-    workers: int | None = None
-    quick: bool = False  # said in the report, so that nobody takes ten runs for a hundred
 
 
 class PaperRun:
@@ -75,7 +64,7 @@ class PaperRun:
             raise ValueError(f"{item_id} has no results: {self.failures[item_id]}")
         return self._cells[item_id][Key(label, parameters, gap)]
 
-    def outcome(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> Outcome:
+    def outcome(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> Simulation:
         """What came out of one simulation: runs × checkpoints, read from disk."""
         return self.batch.result(self.cell(item_id, label, parameters, gap))
 
@@ -86,7 +75,7 @@ class PaperRun:
             self._finals[place] = self.outcome(item_id, label, parameters, gap).regret[:, -1].copy()
         return self._finals[place]
 
-    def extra(self, name: str) -> Outcome:
+    def extra(self, name: str) -> Simulation:
         """What came out of an extra cell."""
         if EXTRA in self.failures:
             raise ValueError(f"The {EXTRA} have no results: {self.failures[EXTRA]}")
@@ -103,13 +92,14 @@ class PaperRun:
             jobs[EXTRA] = list(self.extra_cells.values())
         self.tally = Tally(len(self.batch.plan) - clock.todo, clock.todo)
         writing: dict[Future[None], str] = {}
-        with Progress(clock.total, progress, label="paper") as bar, ThreadPoolExecutor(1) as writer:
+        workers = self.options.workers or os.cpu_count() or 1
+        with Progress(clock.total, progress, "paper", workers) as bar, ThreadPoolExecutor(1) as writer:
             try:
                 for number, (name, cells) in enumerate(jobs.items(), 1):
                     if self._simulated(name, cells, clock.share_of(bar), say) and name != EXTRA:
                         writing[writer.submit(self._write, self.items[name])] = name
                     self._written(writing, say, only_done=True)
-                    say(f"[{number}/{len(jobs)}] {name}{clock.left(bar)}")
+                    say(f"[{number}/{len(jobs)}] {name}{_left(bar)}")
                 self._written(writing, say)
             finally:
                 writer.shutdown(cancel_futures=True)
@@ -153,16 +143,20 @@ class PaperRun:
             self.options.parameters,
             self.options.environment,
             self.options.seed,
-            source_digest(),
+            package_digest(),
         ]
         made_from = hashlib.sha256(json.dumps(story).encode()).hexdigest()
         data = out / "data" / f"{item.id}.parquet"
-        pictures = [out / "figures" / f"{item.id}{ending}" for ending in ENDINGS]
+        narrow = f"{item.id}-narrow"
+        pictures = [out / "figures" / name for name in (*(f"{item.id}{ending}" for ending in ENDINGS), f"{narrow}.svg")]
         if all(path.exists() for path in pictures) and note_in(data).get("made_from") == made_from:
             return
         data.unlink(missing_ok=True)  # the mark of completeness goes first and comes last
         save_figure(lambda figure: item.draw(self, figure), out / "figures", item.id, item.size(self))
-        item.save(self, data, {"made_from": made_from, "parameters": list(self.options.parameters)})
+        size = item.size(self, narrow=True)
+        save_figure(lambda figure: item.draw(self, figure), out / "figures", narrow, size, (".svg",))
+        note = {"versions": versions(), "source": package_digest(), "parameters": list(self.options.parameters)}
+        item.save(self, data, {**note, "made_from": made_from})
 
 
 class _Clock:
@@ -189,12 +183,14 @@ class _Clock:
 
         return start
 
-    def left(self, bar: Progress) -> str:
-        """How long it may still take, once there is something to judge by."""
-        if bar.done <= 0.0 or bar.done >= 0.999 * self.total:
-            return ""
-        seconds = (time.monotonic() - self.started) * (self.total - bar.done) / bar.done
-        return f", about {seconds / 60:.0f} min left" if seconds > 90 else f", about {seconds:.0f} s left"
+
+def _left(bar: Progress) -> str:
+    """How long it may still take, once there is something to judge by; compiling is not counted."""
+    seconds = bar.left()
+    if seconds is None:
+        return ""
+    about = f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
+    return f", about {about} left beside compiling"
 
 
 def _work(chunk: Any) -> float:

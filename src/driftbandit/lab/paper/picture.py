@@ -1,12 +1,14 @@
 """How the paper's figures look: one style a policy in all of them, two panels for two parameter sets, three formats."""
 
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.plots.regret import _STYLE, ENDINGS, _thousands, look
+from driftbandit.lab.plots import style
+from driftbandit.lab.plots.style import ENDINGS, RC, look, look_of, narrow
 from driftbandit.lab.support.files import replacing
 
 NAMES = {
@@ -19,20 +21,23 @@ NAMES = {
     "m-ucb": "M-UCB",
     "exp3s": "EXP3.S",
     "ds-ts-mu": "DS-TS, $\\mu_{max}$ known",
+    "drift-ts": "DriftTS (added)",
 }
 PANELS = {"text": "parameters of the text", "code": "parameters of the authors' code"}
-_ORDER = tuple(NAMES)
-# Nine policies and seven colours: the last two would take those of DS-TS and SW-TS, and only one of them is DS-TS.
-_COLOURS = {"exp3s": "#7f7f7f", "ds-ts-mu": "#000000"}
 
 
 def style_of(label: str) -> dict[str, Any]:
     """Colour, dashes and marker of a policy, the same in every figure of the paper."""
-    style = {**look(_ORDER.index(label)), "markerfacecolor": "white", "markeredgewidth": 1.2}
-    return {**style, "color": _COLOURS.get(label, style["color"])}
+    return {**look_of(label), "markerfacecolor": "white", "markeredgewidth": 1.2}
 
 
-def save_figure(draw: Callable[[Any], None], folder: Path, name: str, size: tuple[float, float]) -> None:
+def save_figure(
+    draw: Callable[[Any], None],
+    folder: Path,
+    name: str,
+    size: tuple[float, float],
+    endings: Sequence[str] = ENDINGS,
+) -> None:
     """Draw once and write `name` in all formats; the same numbers give the same bytes."""
     import matplotlib.style
     from matplotlib.figure import Figure
@@ -40,12 +45,12 @@ def save_figure(draw: Callable[[Any], None], folder: Path, name: str, size: tupl
     blank = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {"Software": None}}
     folder.mkdir(parents=True, exist_ok=True)
     # Embedding whole fonts into each PDF would take a third of the time; these hold the letters that occur.
-    with matplotlib.style.context(["default", _STYLE, {"pdf.fonttype": 3}]):
+    with matplotlib.style.context(["default", RC, {"pdf.fonttype": 3}]):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # placed once; doing it again for each format would take most of the time
-        for ending in ENDINGS:
+        for ending in endings:
             with replacing(folder / f"{name}{ending}") as draft:
                 figure.savefig(draft, format=ending[1:], metadata=blank[ending], dpi=150)
 
@@ -56,13 +61,39 @@ def mathematical(title: str) -> str:
 
 
 def panels(figure: Any, parameters: Sequence[str], title: str) -> dict[str, Any]:
-    """Axes for each parameter set, side by side on the same scale."""
-    axes = figure.subplots(1, len(parameters), sharey=True, squeeze=False)[0]
-    figure.suptitle(mathematical(title), x=0.01, ha="left", fontsize=10.5)
-    for place, name in zip(axes, parameters, strict=True):
-        place.set_title(PANELS[name], loc="left", fontsize=9.5)
-        place.tick_params(labelleft=True)
-    return dict(zip(parameters, axes, strict=True))
+    """Axes for each parameter set on the same scale: side by side, or below each other in a narrow figure."""
+    return rows_of_panels(figure, parameters, title, 1)[0]
+
+
+def head(figure: Any, title: str) -> None:
+    """The title over all panels, in lines that fit."""
+    kept = title.replace(" = ", "\u00a0=\u00a0")  # no line begins with an equal sign
+    lines = textwrap.wrap(kept, 48 if narrow(figure) else 100)
+    figure.suptitle("\n".join(map(mathematical, lines)), x=0.01, ha="left", fontsize=10.5)
+
+
+def rows_of_panels(figure: Any, parameters: Sequence[str], title: str, rows: int) -> list[dict[str, Any]]:
+    """Several rows of such panels, each row with a scale of its own."""
+    across = not narrow(figure)
+    shape = (rows, len(parameters)) if across else (rows * len(parameters), 1)
+    places = figure.subplots(*shape, squeeze=False).ravel()
+    head(figure, title)
+    out = []
+    for row in range(rows):
+        axes = places[row * len(parameters) : (row + 1) * len(parameters)]
+        for place, name in zip(axes, parameters, strict=True):
+            place.sharey(axes[0]) if place is not axes[0] else None
+            place.set_title(PANELS[name], loc="left", fontsize=9.5)
+            place.tick_params(labelleft=True)
+        out.append(dict(zip(parameters, axes, strict=True)))
+    return out
+
+
+def regret_label(figure: Any, what: str, runs: int) -> str:
+    """What stands beside an axis of regret: what it is, from how many runs, and what the bands are."""
+    if runs < 2:
+        return f"{what} (one run)"
+    return f"{what}, 95 % interval" if narrow(figure) else f"{what} (mean of {runs} runs, 95 % interval)"
 
 
 def thousands(*axes: Any) -> None:
@@ -70,7 +101,7 @@ def thousands(*axes: Any) -> None:
     from matplotlib.ticker import FuncFormatter
 
     for axis in axes:
-        axis.set_major_formatter(FuncFormatter(_thousands))
+        axis.set_major_formatter(FuncFormatter(style.thousands))
 
 
 def markers(count: int, number: int, total: int, wanted: int = 10) -> tuple[int, int]:
@@ -83,13 +114,8 @@ def legend(figure: Any, axes: Any, ends: dict[str, float]) -> None:
     """Beside the panels, in the order in which the curves end, so that each is found without its colour."""
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     order = sorted(ends, key=lambda label: -ends[label])
-    figure.legend(
-        [handles[NAMES[label]] for label in order],
-        [NAMES[label] for label in order],
-        loc="outside right upper",
-        handlelength=4.2,
-        labelspacing=0.6,
-    )
+    named = [NAMES[label] for label in order]
+    style.legend(figure, [handles[name] for name in named], named, labelspacing=0.6)
 
 
 def draw_means(axes: Any, rounds: np.ndarray, means: np.ndarray, steps: bool = False) -> None:

@@ -2,13 +2,11 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from driftbandit.lab.plots.chart import save_rows
+from driftbandit.lab.paper.options import Played
 from driftbandit.lab.stats.intervals import t_interval
-
-if TYPE_CHECKING:
-    from driftbandit.lab.paper.job import PaperRun
+from driftbandit.lab.support.tables import save_rows
 
 COLUMNS = (
     "item",
@@ -25,7 +23,7 @@ COLUMNS = (
 )
 
 
-def summary_rows(run: "PaperRun") -> list[list[Any]]:
+def summary_rows(run: Played) -> list[list[Any]]:
     """The lines of the summary: the mean of the runs, a 95 % t-interval (empty for a single run), the seconds of
     computing, and the gap where it is varied."""
     rows = []
@@ -55,6 +53,6 @@ def summary_rows(run: "PaperRun") -> list[list[Any]]:
     return rows
 
 
-def save_summary(run: "PaperRun", path: Path) -> Path:
+def save_summary(run: Played, path: Path) -> Path:
     """Write the summary of all items that did not fail."""
     return save_rows(COLUMNS, summary_rows(run), path)

@@ -1,31 +1,15 @@
 """Drift metrics: how a policy copes with change, beside how much it regrets.
 
 Regret adds everything up; these say where it comes from. All are made from one row a run and phase
-(`lab.jobs.phases`), except the price of forgetting, which needs a second simulation in the same world with the
-clock stopped."""
+(`lab.jobs.phases`); the price of forgetting, which needs a second simulation in the same world with the clock stopped,
+is `lab.investigations.price`."""
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.environments.frozen import Still
-from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.stats.intervals import Interval, interval
-from driftbandit.lab.support.files import replacing, writable
-
-_RESAMPLES = 2000
-
-
-class Difference(NamedTuple):
-    """A mean paired difference with its 95 % bootstrap interval, and the share of pairs below 0."""
-
-    mean: float
-    low: float
-    high: float
-    wins: float
 
 
 class Drift(NamedTuple):
@@ -122,62 +106,6 @@ def by_phase(rows: Mapping[str, np.ndarray]) -> list[PhaseLine]:
     return lines
 
 
-def difference(values: np.ndarray, reference: np.ndarray, seed: int = 0) -> Difference:
-    """Mean of `values - reference`, run by run on the same luck, with a percentile bootstrap interval over runs.
-
-    >>> difference(np.array([3.0, 4.0, 5.0]), np.array([2.0, 3.0, 4.0]))
-    Difference(mean=1.0, low=1.0, high=1.0, wins=0.0)
-    """
-    pairs = np.asarray(values, float) - np.asarray(reference, float)
-    if len(pairs) < 2:
-        return Difference(float(pairs.mean()), float("nan"), float("nan"), float((pairs < 0).mean()))
-    rng = np.random.default_rng(seed)  # the same resamples for everybody: the interval is part of the result
-    means = pairs[rng.integers(len(pairs), size=(_RESAMPLES, len(pairs)))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return Difference(float(pairs.mean()), float(low), float(high), float((pairs < 0).mean()))
-
-
-class Price(NamedTuple):
-    """What a policy pays for being ready to forget."""
-
-    regret: Interval  # in the world with the clock stopped
-    extra: Difference  # above a policy that never forgets, in the same stopped world
-    false_alarms: Interval | None  # a run: nothing changes, so every alarm is false; None for policies without alarms
-
-
-def price_of_forgetting(
-    policy: Any, environment: Any, runs: int = 100, seed: int = 0, reference: Any = None, workers: int | None = None
-) -> Price:
-    """Regret lost when nothing changes: the policy plays the world as it is in round 0, for ever, against a policy that
-    never forgets (`BetaTS()` unless told otherwise).
-
-    >>> from driftbandit.environments import Abrupt
-    >>> from driftbandit.policies import BetaTS
-    >>> price_of_forgetting(BetaTS(), Abrupt(n_arms=2, horizon=200, phases=2), runs=2).extra.mean
-    0.0
-    """
-    from driftbandit.policies.beta_ts import BetaTS
-
-    still = Still(environment)
-    mine = simulate(policy, still, runs, seed, checkpoints=1, workers=workers)
-    base = simulate(BetaTS() if reference is None else reference, still, runs, seed, checkpoints=1, workers=workers)
-    return Price(
-        interval(mine.regret[:, -1]),
-        difference(mine.regret[:, -1], base.regret[:, -1]),
-        _alarms(policy, still, runs, seed),
-    )
-
-
-def _alarms(policy: Any, still: Still, runs: int, seed: int) -> Interval | None:
-    from driftbandit.lab.jobs.phases import _detects, measured
-    from driftbandit.lab.jobs.store import Chunk
-
-    if not _detects(policy, still):
-        return None
-    rows = measured(Chunk(policy, still, runs, seed, checkpoints=1)).drift or {}
-    return interval(rows["alarms"].astype(float))
-
-
 def table(lines: Sequence[Drift]) -> tuple[list[str], list[list[Any]]]:
     """Head and rows, numbers as numbers, intervals as three columns."""
     head: list[str] = []
@@ -196,25 +124,3 @@ def table(lines: Sequence[Drift]) -> tuple[list[str], list[list[Any]]]:
                 row.append(value)
         rows.append(row)
     return head, rows
-
-
-def save_columns(columns: Mapping[str, Any], path: str | Path, note: Mapping[str, Any]) -> Path:
-    """Columns as Parquet, with where they come from in the file's metadata."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = writable(path, (".parquet",))
-    arrays = {
-        name: pa.array(column)
-        if not _texts(column)
-        else pa.array([None if value is None else str(value) for value in column]).dictionary_encode()
-        for name, column in columns.items()
-    }
-    made = pa.table(arrays).replace_schema_metadata({b"driftbandit-study": json.dumps(dict(note)).encode()})
-    with replacing(path) as draft:
-        pq.write_table(made, draft, compression="zstd")
-    return path
-
-
-def _texts(column: Any) -> bool:
-    return not isinstance(column, np.ndarray) and any(isinstance(value, str) for value in column)

@@ -2,6 +2,7 @@
 end."""
 
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -44,3 +45,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise OSError(f"Cannot write {str(path)!r}: {error.strerror or error}.") from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+def slug(text: str) -> str:
+    """A file name from a world's text."""
+    return re.sub(r"[^A-Za-z0-9=.]+", "-", text).strip("-.")[:80] or "world"

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from importlib import metadata
 from pathlib import Path
 
 
@@ -22,9 +23,25 @@ def _processor() -> str:
     return platform.processor()
 
 
-def _memory() -> str:
+def memory_bytes() -> int | None:
+    """How much memory the machine has, if it says."""
     try:
-        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return ""
-    return f"{size / 2**30:.0f} GB of memory"
+        return None
+
+
+def _memory() -> str:
+    size = memory_bytes()
+    return "" if size is None else f"{size / 2**30:.0f} GB of memory"
+
+
+def versions() -> dict[str, str]:
+    """The versions that a number may depend on."""
+    out = {"python": platform.python_version()}
+    for name in ("driftbandit", "numpy", "numba"):
+        try:
+            out[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            out[name] = "from source" if name == "driftbandit" else "not installed"
+    return out

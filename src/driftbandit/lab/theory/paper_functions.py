@@ -17,10 +17,9 @@ LOG_MAX = math.log(1.7e308)
 
 def log_add(*logs: float) -> float:
     """ln(e^a + e^b + ...), for sums whose terms or total have no float. Terms of minus infinity count as zero."""
-    top = max(logs)
-    if top == -math.inf:
-        return top
-    return top + math.log(math.fsum(math.exp(value - top) for value in logs))
+    from scipy.special import logsumexp
+
+    return float(logsumexp(logs))
 
 
 def _eps(eps: float, name: str) -> float:

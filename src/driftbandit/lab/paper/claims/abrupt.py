@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.jobs.batch import Cell
+from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper.claims.claim import ALMOST, COMPETITIVE, Claim, Unsettled
 from driftbandit.lab.paper.claims.evidence import AtLeast, Fact, Measured, Reader, every, most, regret_at
 from driftbandit.lab.theory.diagnosis import diagnose

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from driftbandit.lab.jobs.batch import Cell
+from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper.claims.evidence import NOT_RUN, Decision, Missing, Node, Reader, decide
 
 # What vague words mean, for all claims alike.

@@ -42,4 +42,4 @@ ITEMS = (
         for arms in _ARMS
     ),
 )
-EXPERIMENTS = tuple(item.experiment() for item in ITEMS)
+STUDIES = tuple(item.study() for item in ITEMS)

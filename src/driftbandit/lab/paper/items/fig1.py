@@ -2,20 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from driftbandit.environments import Abrupt, PhaseTable
-from driftbandit.lab.paper.items.item import Item, policy_for
-from driftbandit.lab.paper.picture import draw_means, mathematical, thousands
-from driftbandit.lab.paper.table import save_columns
+from driftbandit.lab.paper.items.item import NARROW_WIDTH, Item, policy_for
+from driftbandit.lab.paper.options import Played
+from driftbandit.lab.paper.picture import draw_means, head, thousands
+from driftbandit.lab.plots.style import legend
+from driftbandit.lab.support.tables import save_columns
 from driftbandit.lab.theory import pseudo_stationary
 from driftbandit.lab.theory.paper_functions import D
-
-if TYPE_CHECKING:
-    from driftbandit.lab.paper.job import PaperRun
-
 
 _BAND = 0.14  # height of the strip that tells 𝒯 from 𝒮, as a share of the panel
 
@@ -31,15 +29,15 @@ class Sets(Item):
         """The rounds of 𝒯(γ), as half-open ranges counted from 0."""
         return pseudo_stationary(list(world.starts), world.horizon, 1.0 - self.gamma)
 
-    def size(self, run: "PaperRun") -> tuple[float, float]:
+    def size(self, run: Played, narrow: bool = False) -> tuple[float, float]:
         """A panel a world, one below the other."""
-        return 9.2, 2.8 * len(self.worlds)
+        return (NARROW_WIDTH if narrow else 9.2), 2.8 * len(self.worlds) + (1.6 if narrow else 0.0)
 
-    def draw(self, run: "PaperRun", figure: Any) -> None:
+    def draw(self, run: Played, figure: Any) -> None:
         """The means of each world, 𝒮 hatched, 𝒯 plain, D(γ) as an arrow from each breakpoint."""
         delay = D(1.0 - self.gamma)
         places = figure.subplots(len(self.worlds), 1, squeeze=False)[:, 0]
-        figure.suptitle(mathematical(self.title), x=0.01, ha="left", fontsize=10.5)
+        head(figure, self.title)
         for axes, (what, world) in zip(places, self.worlds.items(), strict=True):
             draw_means(axes, np.arange(world.horizon), world.realise(0).means(0, world.horizon), steps=True)
             axes.axvspan(
@@ -68,11 +66,9 @@ class Sets(Item):
             Patch(facecolor="#dddddd", edgecolor="#666666", hatch="////", linewidth=0),
         ]
         words = [r"$\mathcal{T}(\gamma)$: passes as stationary", r"$\mathcal{S}(\gamma)$: too soon after a change"]
-        figure.legend(
-            [*handles, *kinds], [*names, *words], loc="outside right upper", handlelength=3.4, labelspacing=0.7
-        )
+        legend(figure, [*handles, *kinds], [*names, *words], handlelength=3.4, labelspacing=0.7)
 
-    def save(self, run: "PaperRun", path: Path, note: dict[str, Any]) -> None:
+    def save(self, run: Played, path: Path, note: dict[str, Any]) -> None:
         """One row a round, in or out of 𝒯(γ)."""
         names = list(self.worlds)
         inside = []

@@ -15,4 +15,4 @@ ITEMS = tuple(
     )
     for letter, arms in zip("abcd", (5, 10, 20, 30), strict=True)
 )
-EXPERIMENTS = tuple(item.experiment() for item in ITEMS)
+STUDIES = tuple(item.study() for item in ITEMS)

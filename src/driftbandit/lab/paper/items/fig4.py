@@ -2,42 +2,44 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.paper.items.item import Item
-from driftbandit.lab.paper.picture import NAMES, legend, panels, style_of, thousands
-from driftbandit.lab.paper.table import save_columns
-
-if TYPE_CHECKING:
-    from driftbandit.lab.paper.job import PaperRun
+from driftbandit.lab.paper.options import Played
+from driftbandit.lab.paper.picture import NAMES, legend, panels, regret_label, style_of, thousands
+from driftbandit.lab.stats.intervals import t_interval
+from driftbandit.lab.support.tables import save_columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gaps(Item):
-    """Policies against each other in worlds that differ by their gap alone; the paper draws means without intervals."""
+    """Policies against each other in worlds that differ by their gap alone. The paper draws means without intervals;
+    here each has its own."""
 
-    def draw(self, run: "PaperRun", figure: Any) -> None:
+    def draw(self, run: Played, figure: Any) -> None:
         """A panel for each parameter set, a line a policy."""
         ends: dict[str, float] = {}
         for parameters, axes in panels(figure, run.options.parameters, self.title).items():
             for number, label in enumerate(self.labels):
-                means = [run.final(self.id, label, parameters, gap).mean() for gap in self.gaps]
+                finals = np.array([run.final(self.id, label, parameters, gap) for gap in self.gaps])
+                means, style = finals.mean(axis=1), style_of(label)
                 # A marker at every fourth gap, shifted from line to line, so that none hides another.
-                axes.plot(
-                    self.gaps, means, **style_of(label), markevery=(number % len(self.gaps), 4), label=NAMES[label]
-                )
+                axes.plot(self.gaps, means, **style, markevery=(number % len(self.gaps), 4), label=NAMES[label])
+                if finals.shape[1] > 1:
+                    low, high = t_interval(finals.T)
+                    axes.fill_between(self.gaps, low, high, color=style["color"], alpha=0.22, linewidth=0, zorder=1)
                 ends[label] = ends.get(label, 0.0) + float(means[-1])
             axes.set_xlim(0, 0.3)
             axes.set_xlabel(r"gap $\Delta_T$ between the best arm and the others")
             thousands(axes.yaxis)
         figure.axes[0].set_ylim(bottom=0.0)  # once all panels are drawn, since it ends the search for a common scale
-        figure.axes[0].set_ylabel(f"regret at the end (mean of {run.options.runs} runs)")
+        figure.axes[0].set_ylabel(regret_label(figure, "regret at the end", run.options.runs))
         legend(figure, figure.axes[0], ends)
 
-    def save(self, run: "PaperRun", path: Path, note: dict[str, Any]) -> None:
+    def save(self, run: Played, path: Path, note: dict[str, Any]) -> None:
         """One row a policy, parameter set, gap and run."""
         options = run.options
         keys = [(label, p, gap) for p in options.parameters for label in self.labels for gap in self.gaps]

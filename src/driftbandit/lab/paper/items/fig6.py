@@ -18,4 +18,4 @@ ITEMS = tuple(
     )
     for letter, (arms, horizon, sigma) in _SETTINGS.items()
 )
-EXPERIMENTS = tuple(item.experiment() for item in ITEMS)
+STUDIES = tuple(item.study() for item in ITEMS)

@@ -24,4 +24,4 @@ ITEMS = (
         mu_max=0.5,
     ),
 )
-EXPERIMENTS = tuple(item.experiment() for item in ITEMS)
+STUDIES = tuple(item.study() for item in ITEMS)

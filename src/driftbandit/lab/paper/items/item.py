@@ -4,9 +4,10 @@ The kinds of item (regret curves, regret against the gap, means, sets, orders) a
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from driftbandit.lab.jobs.batch import Cell
+from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab.paper.options import Options, Played
 from driftbandit.policies.beta_ts import BetaTS, SlidingTS
 from driftbandit.policies.cusum_ucb import CusumUCB
 from driftbandit.policies.discounted_ts import DiscountedTS
@@ -15,10 +16,7 @@ from driftbandit.policies.m_ucb import MonitoredUCB
 from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
 from driftbandit.policies.ucb import DiscountedUCB
 
-if TYPE_CHECKING:
-    from driftbandit.lab.paper.job import Options, PaperRun
-
-PARAMETERS = ("text", "code")  # what the paper prints, what the authors' code runs
+NARROW_WIDTH = 4.4  # inches: at 400 pixels its letters are as large as those of the text
 EIGHT = ("exp3s", "sw-lb-sda", "cusum-ucb", "d-ucb", "m-ucb", "ts", "sw-ts", "ds-ts")
 SIX = tuple(label for label in EIGHT if label not in ("cusum-ucb", "m-ucb"))  # those of the smooth worlds
 KNOWN = "ds-ts-mu"  # DS-TS that was told the largest mean there can be
@@ -87,7 +85,7 @@ class Item:
         """The policies under one parameter set."""
         return {label: policy_for(label, parameters, self.world, self.mu_max) for label in self.labels}
 
-    def cells(self, options: "Options") -> dict[Key, Cell]:
+    def cells(self, options: Options) -> dict[Key, Cell]:
         """The simulations the item needs. Where text and code agree a cell occurs twice, and is computed once."""
         found = {}
         for gap in self.gaps or (None,):
@@ -105,14 +103,15 @@ class Item:
         world = type(self.world)(**{**self.world._asdict(), "horizon": horizon})
         return replace(self, world=world)
 
-    def size(self, run: "PaperRun") -> tuple[float, float]:
-        """Width and height of the figure in inches."""
-        return (10.2 if len(run.options.parameters) > 1 else 6.6, 4.2)
+    def size(self, run: Played, narrow: bool = False) -> tuple[float, float]:
+        """Width and height of the figure in inches; narrow ones are for the screen of a telephone."""
+        panels = len(run.options.parameters)
+        return (NARROW_WIDTH, 0.9 + 3.0 * panels) if narrow else (10.2 if panels > 1 else 6.6, 4.2)
 
-    def draw(self, run: "PaperRun", figure: Any) -> None:
+    def draw(self, run: Played, figure: Any) -> None:
         """Fill an empty figure."""
         raise NotImplementedError(f"{type(self).__name__} needs a method draw.")
 
-    def save(self, run: "PaperRun", path: Path, note: dict[str, Any]) -> None:
+    def save(self, run: Played, path: Path, note: dict[str, Any]) -> None:
         """Write what was drawn as Parquet, with `note` in the file's metadata."""
         raise NotImplementedError(f"{type(self).__name__} needs a method save.")

@@ -2,33 +2,32 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from driftbandit.draws import WORLD, stream_key
-from driftbandit.lab.paper.items.item import Item
-from driftbandit.lab.paper.picture import draw_means, mathematical
-from driftbandit.lab.paper.table import save_columns
-
-if TYPE_CHECKING:
-    from driftbandit.lab.paper.job import PaperRun
+from driftbandit.lab.paper.items.item import NARROW_WIDTH, Item
+from driftbandit.lab.paper.options import Played
+from driftbandit.lab.paper.picture import draw_means, head
+from driftbandit.lab.plots.style import legend
+from driftbandit.lab.support.tables import save_columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Means(Item):
     """What the policies of a figure have to follow; nothing is simulated. Of fresh worlds, that of the first run."""
 
-    def table(self, run: "PaperRun") -> tuple[np.ndarray, np.ndarray]:
+    def table(self, run: Played) -> tuple[np.ndarray, np.ndarray]:
         """Rounds (from 1) and the means of all arms in each."""
         world = self.environment(run.options.environment).realise(stream_key(run.options.seed, 0, WORLD))
         return np.arange(1, world.horizon + 1), world.means(0, world.horizon)
 
-    def size(self, run: "PaperRun") -> tuple[float, float]:
+    def size(self, run: Played, narrow: bool = False) -> tuple[float, float]:
         """One panel."""
-        return 7.6, 3.8
+        return (NARROW_WIDTH, 4.2) if narrow else (7.6, 3.8)
 
-    def draw(self, run: "PaperRun", figure: Any) -> None:
+    def draw(self, run: Played, figure: Any) -> None:
         """A line an arm."""
         rounds, means = self.table(run)
         # Steps are told by a few hundred points as well as by a hundred thousand, if none of the steps is missed.
@@ -37,11 +36,11 @@ class Means(Item):
         pick = np.unique(np.concatenate([np.linspace(0, len(rounds) - 1, 400).astype(int), jumps if abrupt else []]))
         axes = figure.subplots()
         draw_means(axes, rounds[pick.astype(int)], means[pick.astype(int)], steps=abrupt)
-        axes.set_title(mathematical(self.title), loc="left")
+        head(figure, self.title)
         axes.set_ylim(0, 1)
-        figure.legend(loc="outside right upper", handlelength=4.2)
+        legend(figure, *axes.get_legend_handles_labels())
 
-    def save(self, run: "PaperRun", path: Path, note: dict[str, Any]) -> None:
+    def save(self, run: Played, path: Path, note: dict[str, Any]) -> None:
         """One row a round, one column an arm."""
         rounds, means = self.table(run)
         columns = {"round": rounds, **{f"arm_{arm + 1}": means[:, arm] for arm in range(means.shape[1])}}

@@ -2,18 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from driftbandit.environments import AbruptGap
-from driftbandit.lab.paper.items.item import Item
-from driftbandit.lab.paper.picture import NAMES, mathematical, style_of
-from driftbandit.lab.paper.table import save_columns
+from driftbandit.lab.paper.items.item import NARROW_WIDTH, Item
+from driftbandit.lab.paper.options import Played
+from driftbandit.lab.paper.picture import NAMES, head, style_of
+from driftbandit.lab.plots.style import legend, narrow
+from driftbandit.lab.support.tables import save_columns
 from driftbandit.lab.theory import table1
-
-if TYPE_CHECKING:
-    from driftbandit.lab.paper.job import PaperRun
 
 _FORMULAS = {
     "cusum-ucb": r"$B_T\,/\,\Delta_T^2 + \sqrt{T B_T}$",
@@ -31,29 +30,31 @@ class Orders(Item):
 
     phases: tuple[int, ...] = (5, 10)
 
-    def size(self, run: "PaperRun") -> tuple[float, float]:
-        """A panel a number of phases."""
-        return 9.6, 3.9
+    def size(self, run: Played, narrow: bool = False) -> tuple[float, float]:
+        """A panel for each number of phases."""
+        return (NARROW_WIDTH, 2.0 + 2.8 * len(self.phases)) if narrow else (9.6, 3.9)
 
-    def draw(self, run: "PaperRun", figure: Any) -> None:
+    def draw(self, run: Played, figure: Any) -> None:
         """A line a policy; the trivial bound T for scale."""
         horizon = self.world.horizon
-        places = figure.subplots(1, len(self.phases), sharey=True)
-        figure.suptitle(mathematical(self.title), x=0.01, ha="left", fontsize=10.5)
+        places = figure.subplots(*((len(self.phases), 1) if narrow(figure) else (1, len(self.phases))), sharey=True)
+        head(figure, self.title)
         for axes, phases in zip(places, self.phases, strict=True):
             for number, label in enumerate(_FORMULAS):
                 sizes = [10.0 ** (table1(horizon, phases, gap)[label].log10 or 0.0) for gap in _GAPS]
                 name = f"{NAMES[label]}:  {_FORMULAS[label]}"
-                axes.plot(_GAPS, sizes, **style_of(label), markevery=(number, 4), label=name)
+                # D-UCB's order is that of DS-TS: a broad line, so that both are seen.
+                broad = {"linewidth": 5.0, "alpha": 0.55} if label == "d-ucb" else {}
+                axes.plot(_GAPS, sizes, **style_of(label), **broad, markevery=(number, 4), label=name)
             axes.axhline(horizon, color="#777777", linewidth=0.9)
             axes.text(0.298, horizon, "trivial bound T", ha="right", va="bottom", fontsize=8.5, color="#444444")
             axes.set(yscale="log", xlim=(0, 0.3), xlabel=r"gap $\Delta_T$")
             axes.set_title(rf"$B_T$ = {phases}", loc="left", fontsize=9.5)
         places[0].set_ylabel("order of the bound, without constants")
         handles, names = places[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside right upper", handlelength=4.2, labelspacing=1.0)
+        legend(figure, handles, names, labelspacing=1.0)
 
-    def save(self, run: "PaperRun", path: Path, note: dict[str, Any]) -> None:
+    def save(self, run: Played, path: Path, note: dict[str, Any]) -> None:
         """One row a policy, number of phases and gap."""
         horizon = self.world.horizon
         keys = [(label, phases, gap) for label in _FORMULAS for phases in self.phases for gap in _GAPS]

@@ -1,50 +1,62 @@
 """The report's figures: each with what it shows, its parameters, and a table of the regrets it ends with."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.lab.paper.items.item import Item
 from driftbandit.lab.paper.picture import NAMES, PANELS
-from driftbandit.lab.paper.report.claims_part import number, spread
-from driftbandit.lab.paper.report.page import Markup, Table, excerpt, folded, joined, picture, table, tag, typeset
+from driftbandit.lab.paper.report.page import number, spread
+from driftbandit.lab.paper.report.pictures import Picture, picture
 from driftbandit.lab.stats.intervals import t_interval
 
+_IN_SIGHT = 5  # gaps shown before all of them are folded away
 
-def figures(run: Any, out: Path) -> Markup:
+Row = tuple[str, list[str]]  # what heads it, and its cells
+
+
+class Numbers(NamedTuple):
+    """An item's final regrets: by policy, or by gap with some rows in sight and all of them folded away."""
+
+    caption: str
+    rows: list[Row]
+    columns: list[tuple[str, str]]  # policy and parameter set, where rows are gaps
+    few: list[Row]
+
+
+class Played(NamedTuple):
+    """World and policies as they can be typed."""
+
+    world: str
+    policies: list[Row]
+
+
+class Shown(NamedTuple):
+    """An item as the page has it."""
+
+    item: Item
+    failure: str
+    pictures: dict[str, Picture]  # "wide" and "narrow": the page shows the one that fits the screen
+    alternative: str
+    numbers: Numbers | None
+    played: Played | None
+
+
+def shown_figures(run: Any, out: Path) -> list[Shown]:
     """All items, in the order of the paper."""
-    return joined(_item(run, item, out) for item in run.items.values())
+    return [_shown(run, item, out / "figures") for item in run.items.values()]
 
 
-def _item(run: Any, item: Item, out: Path) -> Markup:
-    head = tag("h3", typeset(item.title), id=item.id)
+def _shown(run: Any, item: Item, folder: Path) -> Shown:
     if item.id in run.failures:
-        return tag("article", head, tag("p", f"Failed: {run.failures[item.id]}", class_="warning"))
-    path = out / "figures" / f"{item.id}.svg"
-    caption = tag("figcaption", f"{item.place}. {item.shows} Also as ", *_links(item.id))
-    parts: list[Markup] = [head]
-    if path.exists():
-        image = tag("div", picture(path, _alternative(run, item)), class_="scroll", tabindex="0", role="region",
-                    aria_label=f"{item.place}, figure")  # fmt: skip
-        parts.append(tag("figure", image, caption))
-    else:
-        parts.append(tag("p", f"The figure {path.name} is missing.", class_="warning"))
-    if item.labels:
-        parts += [_gap_table(run, item) if item.gaps else _table(run, item), _parameters(run, item)]
-    return tag("article", *parts, aria_labelledby=item.id)
-
-
-def _links(name: str) -> list[Markup]:
-    ends = [tag("a", ending, href=f"figures/{name}.{ending.lower()}") for ending in ("SVG", "PNG", "PDF")]
-    return [
-        joined([ends[0], ", ", ends[1], ", ", ends[2], "; data: ", tag("a", "Parquet", href=f"data/{name}.parquet")])
-    ]
-
-
-def shown(label: str) -> Markup:
-    """A policy's name as the figures have it."""
-    return typeset(NAMES[label])
+        return Shown(item, run.failures[item.id], {}, "", None, None)
+    paths = {"wide": folder / f"{item.id}.svg", "narrow": folder / f"{item.id}-narrow.svg"}
+    found = {kind: picture(path) for kind, path in paths.items() if path.exists()} if paths["wide"].exists() else {}
+    if not item.labels:
+        return Shown(item, "", found, _alternative(run, item), None, None)
+    numbers = _by_gap(run, item) if item.gaps else _by_policy(run, item)
+    return Shown(item, "", found, _alternative(run, item), numbers, _played(run, item))
 
 
 def _plain(label: str) -> str:
@@ -70,8 +82,8 @@ def _alternative(run: Any, item: Item) -> str:
     return f"{item.place}. {item.shows} {' '.join(lines)}"
 
 
-def _table(run: Any, item: Item) -> Markup:
-    """Final regrets, the lowest first."""
+def _by_policy(run: Any, item: Item) -> Numbers:
+    """The lowest first."""
     sets = run.options.parameters
     finals = {(label, name): run.final(item.id, label, name) for label in item.labels for name in sets}
     order = sorted(item.labels, key=lambda label: float(finals[label, sets[-1]].mean()))
@@ -81,46 +93,36 @@ def _table(run: Any, item: Item) -> Markup:
         for name in sets:
             final = finals[label, name]
             cells.append(spread(float(final.mean()), *(float(end) for end in t_interval(final))))
-        rows.append([shown(label), *cells])
-    head = ["policy", *(PANELS[name] for name in sets)]
+        rows.append((NAMES[label], cells))
     world = item.environment(run.options.environment)
     caption = f"Regret after {number(world.horizon)} rounds: mean of {run.options.runs} runs and 95 % interval"
-    return table(Table(caption, head, rows, numbers=tuple(range(1, len(head)))))
+    return Numbers(caption, rows, [], [])
 
 
-def _gap_table(run: Any, item: Item) -> Markup:
-    """Final regrets by gap; a few gaps in sight, all of them folded."""
-    sets = run.options.parameters
-    columns = [(label, name) for name in sets for label in item.labels]
-    head = ["gap", *(joined([shown(label), " ", tag("span", name, class_="place")]) for label, name in columns)]
+def _by_gap(run: Any, item: Item) -> Numbers:
+    """One row for each gap."""
+    columns = [(label, name) for name in run.options.parameters for label in item.labels]
     rows = {}
     for gap in item.gaps:
         cells = []
         for label, name in columns:
             final = run.final(item.id, label, name, gap)
             low, high = (float(end) for end in t_interval(final))
-            cells.append(f"{number(float(final.mean()))} ± {number((high - low) / 2)}" if len(final) > 1
-                         else number(float(final.mean())))  # fmt: skip
-        rows[gap] = [f"{gap:.2f}", *cells]
-    right = tuple(range(1, len(head)))
-    pick = [item.gaps[place] for place in np.unique(np.linspace(0, len(item.gaps) - 1, 5).round().astype(int))]
+            half = f" ±\u00a0{number((high - low) / 2)}" if len(final) > 1 else ""
+            cells.append(number(float(final.mean())) + half)
+        rows[gap] = f"{gap:.2f}", cells
+    places = np.unique(np.linspace(0, len(item.gaps) - 1, _IN_SIGHT).round().astype(int))
+    few = [rows[item.gaps[place]] for place in places]
     caption = f"Regret at the end by gap: mean of {run.options.runs} runs ± half of the 95 % interval"
-    few = table(Table(caption, head, [rows[gap] for gap in pick], numbers=right))
-    every = table(Table(f"{caption}, all gaps", head, list(rows.values()), numbers=right))
-    return excerpt(few, f"All {len(item.gaps)} gaps", every)
+    return Numbers(caption, list(rows.values()), [(NAMES[label], name) for label, name in columns], few)
 
 
-def _parameters(run: Any, item: Item) -> Markup:
-    """World and policies as they can be typed."""
-    sets = run.options.parameters
-    made = {name: item.policies(name) for name in sets}
+def _played(run: Any, item: Item) -> Played:
+    made = {name: item.policies(name) for name in run.options.parameters}
     rows = []
     for label in item.labels:
-        texts = [repr(made[name][label]) for name in sets]
+        texts = [repr(policies[label]) for policies in made.values()]
         same = len(set(texts)) == 1 and len(texts) > 1
-        rows.append([shown(label), *(tag("code", "as left" if same and i else text) for i, text in enumerate(texts))])
+        rows.append((NAMES[label], ["as left" if same and place else text for place, text in enumerate(texts)]))
     gap = item.gaps[0] if item.gaps else None
-    world = repr(item.environment(run.options.environment, gap))
-    where = "World, at its smallest gap: " if item.gaps else "World: "
-    listing = table(Table("Policies with their parameters", ["policy", *(PANELS[name] for name in sets)], rows))
-    return folded("World and parameters", tag("p", where, tag("code", world)), listing)
+    return Played(repr(item.environment(run.options.environment, gap)), rows)

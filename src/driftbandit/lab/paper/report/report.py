@@ -10,20 +10,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from driftbandit.lab.experiments.result import source_digest, versions
-from driftbandit.lab.jobs.batch import Cell
+from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper import choose
 from driftbandit.lab.paper.claims.claim import Verdict, claim_cells, unsettled, verdicts
 from driftbandit.lab.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED
-from driftbandit.lab.paper.disagreements import effect_cells
+from driftbandit.lab.paper.disagreements import effect_cells, measured
+from driftbandit.lab.paper.picture import PANELS
 from driftbandit.lab.paper.report import citation
-from driftbandit.lab.paper.report.claims_part import details, number, overview
-from driftbandit.lab.paper.report.disagreements_part import disagreements
-from driftbandit.lab.paper.report.figures_part import figures
-from driftbandit.lab.paper.report.page import Markup, Table, facts, joined, page, table, tag
+from driftbandit.lab.paper.report.claims_part import NAMES, shown_claims
+from driftbandit.lab.paper.report.figures_part import shown_figures
+from driftbandit.lab.paper.report.in_short import in_short
+from driftbandit.lab.paper.report.page import number, render, spread
 from driftbandit.lab.support.files import replacing, writable
-from driftbandit.lab.support.machine import machine
+from driftbandit.lab.support.fingerprints import package_digest
+from driftbandit.lab.support.machine import machine, versions
 
+SIGNS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_RUN: "–"}
+KINDS = tuple(SIGNS)
 _PARAMETERS = {
     "text": "what the paper prints, with EXP3.S's misprint corrected",
     "code": "what the authors' code runs, DS-TS with forgotten means",
@@ -44,97 +47,78 @@ def write(run: Any, out: str | Path) -> Path:
     """Write OUT/index.html, and the verdicts once more as OUT/claims.csv, from a finished run."""
     path = writable(Path(out) / "index.html")
     decided = verdicts(run)
-    _save_verdicts(decided, run.options.parameters, path.with_name("claims.csv"))
-    title = f"{citation.TITLE}, reproduced"
-    body = [
-        tag("header", tag("h1", title), tag("p", _lead(run), class_="lead"), _warnings(run), _contents(run)),
-        tag(
-            "main",
-            _section("summary", "In short", _summary(run, decided)),
-            _section("setup", "What was run", _setup(run)),
-            _section("claims", "The paper's claims", overview(run, decided)),
-            _section("figures", "Figures and tables", figures(run, Path(out))),
-            _section("disagreements", "Where text, theory and code disagree", disagreements(run)),
-            _section("evidence", "The claims, statement by statement", details(decided), _unsettled()),
-            _section("missing", "What is missing", _missing(run, decided)),
-            _section("cite", "How to cite", _cite()),
-            id="content",
-        ),
-    ]
+    _save_verdicts(verdict_rows(decided, run.options.parameters), path.with_name("claims.csv"))
     with replacing(path) as draft:
-        draft.write_text(page(title, body), encoding="utf-8")
+        draft.write_text(_page(run, decided, Path(out)), encoding="utf-8")
     return path
 
 
-def _save_verdicts(decided: list[Verdict], parameters: tuple[str, ...], path: Path) -> None:
+def _page(run: Any, decided: list[Verdict], out: Path) -> str:
+    """What the templates are given; what they make of it stands in them."""
+    sets = run.options.parameters
+    return render(
+        "report.html.j2",
+        title=f"{citation.TITLE}, reproduced",
+        options=run.options,
+        items=run.items,
+        failures=run.failures,
+        heads=[NAMES[name] for name in sets],
+        panels=[PANELS[name] for name in sets],
+        kinds=list(KINDS),
+        signs=SIGNS,
+        spread=spread,
+        in_short=in_short(run),
+        counts=verdict_counts(verdict_rows(decided, sets)),
+        command=command(run.options),
+        setup=_setup(run),
+        claims=shown_claims(decided, sets),
+        figures=shown_figures(run, out),
+        disagreements=measured(run),
+        unsettled=unsettled(),
+        absent=[name for name in choose(()) if name not in run.items],
+        without_runs=sorted({v.claim.id for v in decided for d in v.decisions.values() if d.verdict == NOT_RUN}),
+        citation=citation,
+        version=versions()["driftbandit"],
+    )
+
+
+def verdict_rows(decided: list[Verdict], parameters: tuple[str, ...]) -> list[dict[str, str]]:
+    """The verdicts as claims.csv has them: one row a claim, one column a parameter set. A claim about the worlds alone
+    has the same verdict in each."""
+    rows = []
+    for verdict in decided:
+        claim = verdict.claim
+        kinds = {name: verdict.decisions[name if claim.parameters else "worlds"].verdict for name in parameters}
+        rows.append({"claim": claim.id, "place": claim.place, "says": claim.says, **kinds})
+    return rows
+
+
+def verdict_counts(rows: list[dict[str, str]]) -> dict[str, list[int]]:
+    """For each parameter set how many claims hold, fail, are undecided, were not run: the one count there is, for the
+    page and for docs/reproduce.md."""
+    sets = [name for name in rows[0] if name not in ("claim", "place", "says")] if rows else []
+    counted = {name: Counter(row[name] for row in rows) for name in sets}
+    return {name: [counted[name][kind] for kind in KINDS] for name in sets}
+
+
+def _save_verdicts(rows: list[dict[str, str]], path: Path) -> None:
     with replacing(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["claim", "place", "says", *parameters])
-        for verdict in decided:
-            claim = verdict.claim
-            kinds = [name if claim.parameters else "worlds" for name in parameters]
-            writer.writerow([claim.id, claim.place, claim.says, *(verdict.decisions[kind].verdict for kind in kinds)])
-
-
-def _section(name: str, title: str, *content: str) -> Markup:
-    return tag("section", tag("h2", title, id=name), *content, aria_labelledby=name)
-
-
-def _lead(run: Any) -> str:
-    options = run.options
-    return (
-        f"{len(run.items)} figures, tables and announced experiments, {options.runs} runs each, simulated anew; "
-        f"parameters: {' and '.join(options.parameters)}; world: {options.environment}."
-    )
-
-
-def _warnings(run: Any) -> Markup:
-    notes = []
-    if run.options.quick:
-        notes.append(
-            f"A quick look with {run.options.runs} runs: intervals are wide and verdicts may change with more."
-        )
-    if run.failures:
-        notes.append(f"Failed: {', '.join(run.failures)}. See “What is missing”.")
-    return tag("div", *(tag("p", note) for note in notes), class_="warning", role="note") if notes else Markup("")
-
-
-def _contents(run: Any) -> Markup:
-    parts = {
-        "summary": "In short",
-        "setup": "What was run",
-        "claims": "Claims",
-        "figures": "Figures",
-        "disagreements": "Disagreements",
-        "evidence": "Statement by statement",
-        "missing": "Missing",
-        "cite": "How to cite",
-    }
-    own = tag("ul", *(tag("li", tag("a", name, href=f"#{key}")) for key, name in parts.items()))
-    jump = tag("ul", *(tag("li", tag("a", name, href=f"#{name}")) for name in run.items), class_="figures")
-    return tag("nav", own, jump, aria_label="Contents")
-
-
-def _summary(run: Any, decided: list[Verdict]) -> Markup:
-    sets = [*run.options.parameters, "worlds"]
-    counts = {name: Counter(v.decisions[name].verdict for v in decided if name in v.decisions) for name in sets}
-    heads = {"text": "text's parameters", "code": "code's parameters", "worlds": "about the worlds alone"}
-    kinds = (HOLDS, FAILS, UNDECIDED, NOT_RUN)
-    rows = [[heads[name], *(str(counts[name][kind]) for kind in kinds)] for name in sets]
-    made = Table("How many of the paper's claims hold", ["claims decided with the", *kinds], rows, numbers=(1, 2, 3, 4))
-    sentence = (
-        f"From what the paper says of its experiments {len(decided)} claims were made that computing can decide. What "
-        "became of vague words, and why, is said with each; a word with two fair readings gives two claims."
-    )
-    return joined([tag("p", sentence), table(made)])
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def command(options: Any) -> str:
     """The command that makes this report again.
 
-    >>> from driftbandit.lab.paper.job import Options
+    >>> from driftbandit.lab.paper.options import Options
     >>> command(Options(Path("build/paper"), ("fig3",), runs=10, parameters=("text",)))
     'driftbandit reproduce fig3 --runs 10 --parameters text --environment authors --seed 0'
+
+    What was added to the figures is part of it.
+
+    >>> command(Options(Path("build/paper"), additions=("drift-ts",)))[-24:]
+    '--seed 0 --with drift-ts'
     """
     parameters = "both" if len(options.parameters) > 1 else options.parameters[0]
     return " ".join(
@@ -143,38 +127,31 @@ def command(options: Any) -> str:
             *options.items,
             f"--runs {options.runs} --parameters {parameters}",
             f"--environment {options.environment} --seed {options.seed}",
+            *(f"--with {label}" for label in options.additions),
         ]
     )
 
 
-def _setup(run: Any) -> Markup:
+def _setup(run: Any) -> list[tuple[str, str]]:
+    """What was run and on what, as terms and what they are."""
     options = run.options
     plan = list(run.batch.plan.values())
     rounds = sum(chunk.runs * chunk.environment.horizon for chunk in plan)
     used = versions()
-    rows: list[tuple[str, str]] = [
-        ("Command", tag("code", command(options))),
+    return [
         ("Runs", f"{options.runs}, seed {options.seed}; run r of every policy met the same world and the same luck"),
         *((f"Parameters “{name}”", _PARAMETERS[name]) for name in options.parameters),
         ("World", _WORLDS[options.environment]),
+        *(("Added", f"{label}, drawn with the regret curves; in no table and no claim") for label in options.additions),
         ("Intervals", "95 %, Student's t over runs"),
         ("Simulated", f"{number(len(plan))} pieces of work, {number(rounds / 1e6)} million rounds"),
         ("Time", f"{_duration(run.seconds)} for {run.tally.computed} pieces; {run.tally.reused} were there already"),
         *_effort(Path(options.out) / "summary.csv"),
         ("Machine", machine()),
         ("Versions", ", ".join(f"{name} {version}" for name, version in used.items())),
-        ("Source", f"digest {source_digest()}"),
+        ("Source", f"digest {package_digest()}"),
         ("Written", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
     ]
-    files = (
-        tag("a", "summary.csv", href="summary.csv"),
-        " holds every final regret, ",
-        tag("code", "data/"),
-        " every curve of every run as Parquet, ",
-        tag("code", "figures/"),
-        " every figure as SVG, PNG and PDF.",
-    )
-    return joined([facts(rows), tag("p", *files)])
 
 
 def _effort(path: Path) -> list[tuple[str, str]]:
@@ -190,34 +167,3 @@ def _effort(path: Path) -> list[tuple[str, str]]:
 
 def _duration(seconds: float) -> str:
     return f"{seconds / 60:.1f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
-
-
-def _unsettled() -> Markup:
-    rows = [[claim.says, claim.place, claim.reason] for claim in unsettled()]
-    made = Table("Sentences that these runs cannot decide", ["sentence", "place", "why not"], rows)
-    return joined([tag("h3", "Left open on purpose", id="left-open"), table(made)])
-
-
-def _missing(run: Any, decided: list[Verdict]) -> Markup:
-    known = choose(())
-    absent = [name for name in known if name not in run.items]
-    undecided = sorted({v.claim.id for v in decided for d in v.decisions.values() if d.verdict == NOT_RUN})
-    lines = [f"{name} failed: {why}" for name, why in run.failures.items()]
-    if absent:
-        lines.append(f"Not asked for: {', '.join(absent)}.")
-    if undecided:
-        lines.append(f"Claims without the runs they need: {', '.join(undecided)}.")
-    if not lines:
-        return tag("p", f"Nothing: all {len(run.items)} items were computed and every claim has its runs.")
-    return tag("ul", *(tag("li", line) for line in lines))
-
-
-def _cite() -> Markup:
-    return joined(
-        [
-            tag("p", "The paper:"),
-            tag("p", citation.reference(), " ", tag("a", citation.URL, href=citation.URL)),
-            tag("pre", citation.bibtex()),
-            tag("p", f"The software: {citation.SOFTWARE}, version {versions()['driftbandit']}."),
-        ]
-    )

@@ -1,0 +1,1 @@
+"""Measuring speed: what `make bench` runs. One module per question; `report` puts the answers on paper."""

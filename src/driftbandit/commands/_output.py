@@ -1,0 +1,139 @@
+"""How commands print: tables that fit the terminal and lose nothing, results as JSON.
+
+A command saves what it was asked to save before it prints a word: the reader of its output may be gone, and a terminal
+may be full, but hours of work must not go with them."""
+
+import json
+import math
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_GAP = "  "
+_NARROWEST = 16  # a column of text is not wrapped to less than this
+
+
+def add_json(parser: Any) -> None:
+    """The option of every command that prints results."""
+    parser.add_argument("--json", action="store_true", help="print the results as one JSON document and nothing else")
+
+
+def print_json(value: Any) -> None:
+    """One JSON document, as every reader of JSON understands it: what is no number there (NaN, infinity) is null."""
+    print(json.dumps(_plain(value), indent=1, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """The value made of dicts, lists, texts, numbers, true, false and null."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Rows under a head. In a file or pipe one line a row, complete and easy to search. On a terminal too narrow for
+    that, columns of text are wrapped and, if need be, the last columns follow below; no number is ever cut."""
+    width = terminal_width()
+    lines = laid_out(head, rows, width)
+    if title:
+        print(title)
+    bold = width is not None and "NO_COLOR" not in os.environ and os.environ.get("TERM") not in (None, "dumb")
+    for number, line in lines:
+        print(f"\033[1m{line}\033[0m" if bold and number == 0 else line)
+
+
+def terminal_width() -> int | None:
+    """How many letters fit beside each other; None if nobody is looking at a terminal."""
+    if not sys.stdout.isatty():
+        return None
+    return max(20, shutil.get_terminal_size().columns)
+
+
+def laid_out(head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[tuple[int, str]]:
+    """(number of the row, line) for each line, the head being row 0; as wide as it likes if `width` is None."""
+    table = [list(head), *map(list, rows)]
+    flush = [_numbers(rows, column) for column in range(len(head))]
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    if width is None or _total(widths) <= width:
+        return _lines(table, range(len(head)), widths, flush)
+    # A head may be wrapped over numbers; numbers themselves and single words may not.
+    least = [_least(table, column, flush[column], widths[column]) for column in range(len(head))]
+    blocks, kept = [], [0]
+    for column in range(1, len(head)):
+        if len(kept) > 1 and _total([least[i] for i in [*kept, column]]) > width:
+            blocks.append(kept)
+            kept = [0]
+        kept.append(column)
+    blocks.append(kept)
+    out: list[tuple[int, str]] = []
+    for block in blocks:
+        if out:
+            out.append((-1, ""))
+        out += _lines(table, block, _shrunk(widths, least, block, width), flush)
+    return out
+
+
+def _least(table: list[list[str]], column: int, number: bool, natural: int) -> int:
+    cells = [row[column] for row in table[1:]]
+    if number:
+        words = max(len(word) for word in table[0][column].split() or [""])
+        return max([words, *map(len, cells)])
+    return min(natural, max(_NARROWEST, max((len(word) for cell in cells for word in _words(cell)), default=0)))
+
+
+def _words(text: str) -> list[str]:
+    """Where a text may be broken: at spaces, and after a comma."""
+    return text.replace(",", ", ").split()
+
+
+def _shrunk(widths: list[int], least: list[int], block: list[int], width: int) -> list[int]:
+    """Widths that fit: the widest column that may still shrink gives way first."""
+    now = list(widths)
+    while _total([now[i] for i in block]) > width:
+        able = [i for i in block if now[i] > least[i]]
+        if not able:
+            break
+        now[max(able, key=lambda i: now[i])] -= 1
+    return now
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _lines(table: list[list[str]], columns: Any, widths: list[int], flush: list[bool]) -> list[tuple[int, str]]:
+    out = []
+    for number, row in enumerate(table):
+        cells = {column: _wrapped(row[column], widths[column]) for column in columns}
+        for step in range(max(len(cell) for cell in cells.values())):
+            pieces = []
+            for column, cell in cells.items():
+                text = cell[step] if step < len(cell) else ""
+                pieces.append(text.rjust(widths[column]) if flush[column] else text.ljust(widths[column]))
+            out.append((number, _GAP.join(pieces).rstrip()))
+    return out
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    if len(text) <= width:
+        return [text]
+    if max(len(word) for word in text.split()) > width:
+        text = text.replace(",", ", ").replace(",  ", ", ")
+    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False) or [""]
+
+
+def _numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
+    return bool(rows) and all(row[column][:1] in "0123456789-+\u2212" for row in rows)

@@ -1,0 +1,218 @@
+"""Rewards that come late, out of order or never: what every policy promises then, with every option switched on.
+
+A live service asks for many arms before it hears of the first. Nothing that `learn` does may then depend on what the
+latest `choose` left behind, and interpreter, machine code and lanes must still agree to the last bit."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driftbandit import Agent
+from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.lab.engine import code_cache, numba_methods
+from driftbandit.lab.engine.apart import OwnArray
+from driftbandit.lab.engine.compiled_draws import lane_stream
+from driftbandit.lab.engine.loop import let_learn
+from driftbandit.lab.engine.simd import LaneArray
+from driftbandit.lab.engine.simulate import _in_lanes
+from driftbandit.parameters import parameters
+from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
+from driftbandit.policies.cts import GlobalCTS
+from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.policies.per_arm_cts import PerArmCTS
+from driftbandit.policies.restart import PeriodicRestart
+from driftbandit.primitives import learns_by_chance, teach
+from driftbandit.state import to_arrays, to_lists
+from driftbandit.text.registry import policies
+from naive.plays import PARAMETERS
+
+N_ARMS, LANES, REWARDS = 4, 8, 260
+LIVE = sorted(set(policies()) - {"Oracle", "OracleRestart"})  # these two look into a world
+BASE: dict[str, dict[str, Any]] = {"ManyArmsTS": {"gamma": 0.97, "tau_max": 0.5}, "PeriodicRestart": {"period": 90}}
+
+
+def with_every_option(name: str) -> list[Any]:
+    """The policy with every combination of its switches; a wrapper around a policy that learns by chance and one that
+    does not."""
+    cls = policies()[name]
+    given = {key: value for key, value in BASE.get(name, PARAMETERS.get(name, {})).items() if key != "base"}
+    kinds = {p.name: p for p in parameters(cls)}
+    assert not [p for p in kinds.values() if p.kind is str], f"{name}: say here which texts its option takes"
+    switches = [key for key, p in kinds.items() if p.kind is bool]
+    bases = [{}]
+    if "base" in kinds:
+        bases = [{"base": DiscountedTS(gamma=0.97)}, {"base": BetaTS(binarize=True)}, {"base": GlobalCTS(max_runs=50)}]
+    return [
+        cls(**{**given, **dict(zip(switches, values, strict=True)), **base})
+        for values in product((False, True), repeat=len(switches))
+        for base in bases
+    ]
+
+
+def script(kind: str, seed: int = 1) -> list[tuple[int, int]]:
+    """What happens, in order: (choice d, -1) asks for an arm, (choice d, reward n) hands in a reward for that choice.
+
+    "batches" asks several times before any reward, "out of order" shuffles each batch's rewards, "never" leaves a third
+    of the choices unanswered."""
+    luck = np.random.default_rng([seed, ["batches", "out of order", "never"].index(kind)])
+    steps: list[tuple[int, int]] = []
+    asked = told = 0
+    while told < REWARDS:
+        size = int(luck.integers(1, 8))
+        batch = list(range(asked, asked + size))
+        steps += [(choice, -1) for choice in batch]
+        asked += size
+        if kind == "never":
+            batch = [choice for choice in batch if luck.random() < 2 / 3]
+        elif kind == "out of order":
+            luck.shuffle(batch)
+        for choice in batch:
+            steps.append((choice, told))
+            told += 1
+    return steps
+
+
+def payoff(choice: int, arm: int) -> float:
+    """The reward of an arm at a choice: between 0 and 1, so that a coin has something to decide."""
+    return ((choice * 7 + arm * 3) % 10) / 10.0
+
+
+def enact(policy: Any, state: Any, draws: Any, choices: Any, numbers: Any, table: Any, arms: Any) -> None:
+    """Play a script: interpreted, compiled, or one run a lane."""
+    for step in range(len(choices)):
+        choice = choices[step]
+        told = numbers[step]
+        if told < 0:
+            # The clock stands at the number of rewards before this step, which the script gives as -1 - clock.
+            arms[choice] = policy.choose(state, -1 - told, draws.at(choice))
+        else:
+            arm = arms[choice]
+            let_learn(policy, state, told, arm, table[choice * N_ARMS + arm], draws.at(told))
+
+
+def script_arrays(kind: str) -> tuple[list[int], list[int], list[float], int]:
+    clock, numbers = 0, []
+    steps = script(kind)
+    for _, told in steps:
+        numbers.append(-1 - clock if told < 0 else told)
+        clock += told >= 0
+    asked = 1 + max(choice for choice, _ in steps)
+    table = [payoff(choice, arm) for choice in range(asked) for arm in range(N_ARMS)]
+    return [choice for choice, _ in steps], numbers, table, asked
+
+
+def enacted(policy: Any, kind: str, seed: int) -> tuple[list[int], Any]:
+    """The arms and the last state of the interpreter."""
+    choices, numbers, table, asked = script_arrays(kind)
+    state, arms = to_lists(policy.init(N_ARMS)), [0] * asked
+    enact(policy, state, Stream(stream_key(seed, 0, POLICY)), choices, numbers, table, arms)
+    return arms, to_arrays(state, policy.init(N_ARMS))
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple):
+        return all(same(a, b) for a, b in zip(one, other, strict=True))
+    return bool(np.array_equal(one, other, equal_nan=True))
+
+
+def of_lane(state: Any, lane: int) -> Any:
+    """What one lane holds, as the state of a run alone."""
+    if isinstance(state, tuple):
+        return tuple(of_lane(field, lane) for field in state)
+    return state.array[lane] if isinstance(state, OwnArray) else state.array[:, lane]
+
+
+KINDS = ["batches", "out of order", "never"]
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_an_agent_plays_the_same_interpreted_and_compiled_whenever_rewards_come(name: str) -> None:
+    for policy, kind in product(with_every_option(name), KINDS):
+        arms, state = enacted(policy, kind, seed=3)
+        for compiled in (False, True):
+            agent, chosen = Agent(policy, N_ARMS, seed=3, compiled=compiled, first=False, floor=0.0), {}
+            for choice, told in script(kind):
+                if told < 0:
+                    chosen[choice] = agent.choose()
+                else:
+                    agent.learn(chosen[choice], payoff(choice, chosen[choice]))
+            assert [chosen[choice] for choice in range(len(arms))] == arms, (policy, kind, compiled)
+            assert same(agent.state, state), (policy, kind, compiled)
+
+
+@pytest.mark.parametrize("name", [name for name in LIVE if getattr(policies()[name], "lockstep", False)])
+def test_lanes_play_what_the_interpreter_plays_whenever_rewards_come(name: str) -> None:
+    for policy, kind in product(with_every_option(name), KINDS):
+        if not policy.lockstep:  # a wrapper, of a policy that plays alone
+            continue
+        choices, numbers, table, asked = script_arrays(kind)
+        state = policy.init(N_ARMS)
+        for part in (policy, state):
+            numba_methods.prepare(part)
+        lanes = _in_lanes(state, LANES)
+        arms = LaneArray(np.zeros((asked, LANES), np.int64))
+        keys = [stream_key(lane, 0, POLICY) for lane in range(LANES)]
+        rewards = LaneArray(np.repeat(np.array(table)[:, None], LANES, axis=1))
+        compiled = code_cache.compiled(enact, policy, state)
+        compiled(policy, lanes, lane_stream(keys, N_ARMS), np.array(choices), np.array(numbers), rewards, arms)
+        for lane in range(LANES):
+            alone, last = enacted(policy, kind, seed=lane)
+            assert arms.array[:, lane].tolist() == alone, (policy, kind, lane)
+            assert same(of_lane(lanes, lane), last), (policy, kind, lane)
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_what_is_learnt_does_not_depend_on_who_asked_before(name: str) -> None:
+    """One state is never asked, the other several times before each reward, with draws of other rounds. A last question
+    with the same draws overwrites all scratch; then the two agree in every number."""
+    for policy in with_every_option(name):
+        silent, asked = to_lists(policy.init(N_ARMS)), to_lists(policy.init(N_ARMS))
+        stream = Stream(stream_key(5, 0, POLICY))
+        for t in range(200):
+            for extra in range(t % 4):
+                policy.choose(asked, t, stream.at(1000 + 7 * t + extra))
+            arm = (7 * t + t // 5) % N_ARMS
+            for state in (silent, asked):
+                teach(policy, state, t, arm, payoff(t, arm), stream.at(t))
+            if t % 3 == 2:
+                arms = {policy.choose(state, t + 1, stream.at(t + 1)) for state in (silent, asked)}
+                assert len(arms) == 1, (policy, t)
+                assert repr(silent) == repr(asked), (policy, t)
+
+
+@pytest.mark.parametrize("policy", [BetaTS(binarize=True), SlidingTS(window=500, binarize=True)])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_two_hundred_late_rewards_toss_two_hundred_coins(policy: Any, compiled: bool) -> None:
+    """Binomial(200, 1/2) lies outside 60..140 once in ten million tries a seed; one coin for all gives 0 or 200."""
+    for seed in range(1, 6):
+        agent = Agent(policy, 2, seed=seed, compiled=compiled)
+        arms = agent.choose(200)
+        for arm in arms:
+            agent.learn(arm, 0.5)
+        wins = float((agent.state.a - 1.0).sum())
+        assert wins == int(wins)
+        assert 60 <= wins <= 140
+
+
+@pytest.mark.parametrize("policy", [GlobalCTS(hazard=0.0), PerArmCTS(hazard=0.0), DiscountedBetaTS(1.0, binarize=True)])
+def test_late_rewards_of_a_half_are_won_and_lost_about_equally(policy: Any) -> None:
+    """As above, for the policies whose counts lie elsewhere: the largest count of a run, the discounted sums."""
+    agent = Agent(policy, 1, seed=1)
+    for _ in agent.choose(200):
+        agent.learn(0, 0.5)
+    assert 60 <= float(np.max(agent.state.wins)) <= 140
+    assert 60 <= float(np.max(agent.state.losses)) <= 140
+
+
+def test_a_wrapper_hands_on_the_numbers_of_the_round_it_is_really_in() -> None:
+    assert learns_by_chance(PeriodicRestart)
+    bare, wrapped = BetaTS(binarize=True), PeriodicRestart(BetaTS(binarize=True), period=10_000)
+    one, other = Agent(bare, 3, seed=2), Agent(wrapped, 3, seed=2)
+    for t in range(300):
+        arm = one.choose()
+        assert other.choose() == arm
+        for agent in (one, other):
+            agent.learn(arm, payoff(t, arm))
+    assert same(one.state, other.state.base)

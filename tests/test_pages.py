@@ -1,0 +1,186 @@
+"""Nothing shown can rot: every command and every block of code in README, docs, examples and the commands' own help is
+run, with sizes reduced where needed.
+
+Commands for a cluster, and those that take minutes whatever one says (`bench`), are read by the real parser only."""
+
+import contextlib
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from driftbandit import Bandit, DiscountedTS, cli, commands
+from driftbandit.lab.experiments import study_file
+
+ROOT = Path(__file__).parents[1]
+pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
+pytestmark = [
+    pytest.mark.skipif(not (ROOT / "docs").exists(), reason="the pages are not part of the source archive"),
+    pytest.mark.filterwarnings("ignore:The formula gives"),
+]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+ELSEWHERE = ("dask", "ray", "postgresql", "serve", "demo", "watch", "drill")  # read, not run
+SERVED = "http://127.0.0.1:8000"  # where the pages say a service is
+PLACEHOLDER = re.compile(
+    r"(?<![\w.])(?:WHO|ADDRESS|FOLDER|FILE|FILE_OR_URL|LOG|COPY|PREFIX|3f9a12bc|NAME|SCHEDULER|T|B|N)(?!\w)"
+)
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8")
+
+
+def commands_in(text):
+    """Lines that begin with `driftbandit`, and commands between backquotes."""
+    text = re.sub(r"```(?:toml|python).*?```", "", text, flags=re.DOTALL)
+    found = re.findall(r"^ {2,}(driftbandit [^\n]+)$", text, flags=re.MULTILINE)
+    found += re.findall(r"`(driftbandit [^`]+)`", text.replace("\n", " "))
+    return [line for line in found if not re.match(r"driftbandit: ", line)]
+
+
+def everything():
+    """(where, command) for each different command shown anywhere."""
+    shown = {}
+    for page in PAGES:
+        if page.name != "CHANGELOG.md":
+            for line in commands_in(text_of(page)):
+                shown.setdefault(" ".join(shlex.split(line, comments=True)), (page.name, line))
+    for module in commands.modules():
+        for line in commands_in(module._EXAMPLES):
+            line = re.split(r" {3,}", line)[0]
+            shown.setdefault(" ".join(shlex.split(line)), (module.__name__.rsplit(".", 1)[1], line))
+    return list(shown.values())
+
+
+SHOWN = everything()
+
+
+def words_of(line):
+    return shlex.split(line, comments=True)[1:]
+
+
+def reduced(words):
+    """The same command at a size of moments."""
+    name, out = words[0], []
+    for word in words[1:]:
+        out.append(re.sub(r"horizon=[\d_]+", "horizon=400", word))
+    for option, value in (("--runs", "4"), ("--measure", "4"), ("--horizon", "400")):
+        if option in out:
+            out[out.index(option) + 1] = value
+        elif option == "--runs" and name in ("run", "advise", "rates", "field", "reproduce"):
+            out += [option, value]
+    if name == "compare" and "--runs" not in out:
+        out += ["--runs", "4", "--horizon", "400"]
+    if name == "advise" and "--phases" in out:
+        out[out.index("--phases") + 1] = "3"
+    if name == "rates":
+        out += ["--scale", "0.002"]
+    if name == "field":
+        out += ["--quick"]
+    if name == "reproduce":
+        items = [word for word in out if re.match(r"(fig|table|abrupt|smooth|finite)[\w-]*$", word)]
+        out = ["fig1", *(word for word in out if word not in items)]
+    return [name, *out]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where a reader of the pages would stand: the examples, a study, a policy and a world of their own."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    own = text_of(ROOT / "examples" / "own_policy.py").replace("Cautious", "MyPolicy").replace("Seasons", "MyWorld")
+    (tmp_path / "package").mkdir()
+    for name in ("my_policy.py", "my_world.py", "package/module.py", "package/__init__.py"):
+        (tmp_path / name).write_text(own if "__init__" not in name else "", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in sys.modules if name.split(".")[0] == "package"]:
+        monkeypatch.delitem(sys.modules, name)  # of another test's folder
+    with Bandit.open(
+        "shop.db", "button", DiscountedTS(), ["red", "green", "blue"], holdback=0.1, baseline="red"
+    ) as made:
+        made.decide(id="ID")
+    chance = random.Random(7)
+    rows = [
+        (60 * n, arm, int(chance.random() < 0.3 + 0.2 * arm)) for n in range(20_000) for arm in [chance.randrange(2)]
+    ]
+    lines = ["time,arm,reward,propensity", *(f"{time},{'ab'[arm]},{reward},0.5" for time, arm, reward in rows)]
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    columns = {
+        "time": [row[0] for row in rows],
+        "arm": ["ab"[row[1]] for row in rows],
+        "reward": [row[2] for row in rows],
+    }
+    columns |= {"when": columns["time"], "button": columns["arm"], "click": columns["reward"]}
+    pq.write_table(pa.table({**columns, "propensity": [0.5] * len(rows)}), tmp_path / "log.parquet")
+    (tmp_path / "world.csv").write_text("rounds,a,b\n200,0.5,0.5\n200,0.6,0.4\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("where", "line"), SHOWN, ids=[f"{where}: {line[:70]}" for where, line in SHOWN])
+def test_every_command_that_is_shown_works(where, line, folder, capsys):
+    words = words_of(line)
+    if PLACEHOLDER.search(line):
+        pytest.skip("has a placeholder in it")
+    if len(words) < 2 and words[0] not in ("list", "field", "rates", "reproduce", "bench", "init", "theory", "help"):
+        return  # the name of a command in a sentence, which needs more words to work
+    if words[0] == "plot":
+        world = "abrupt(n_arms=2, horizon=200, phases=2)"
+        assert cli.main(["run", "ts", "--env", world, "--runs", "2", "--out", "result.parquet"]) == 0
+        for name in ("monday.parquet", "tuesday.parquet"):
+            shutil.copyfile("result.parquet", name)
+    if "--help" not in words and words[0] != "help":
+        cli.build_parser().parse_args(words)
+    if any(word in line.split() or f"{word}:" in line for word in ELSEWHERE):
+        return
+    if words[:2] == ["live", "create"]:
+        Path("shop.db").unlink()
+    if "study.toml" in words and words[0] == "compare":
+        assert cli.main(["init"]) == 0
+    code = cli.main(reduced(words))
+    assert code == 0, capsys.readouterr().err
+
+
+def test_the_pages_show_commands_and_no_command_is_missing_from_them():
+    assert len(SHOWN) > 40
+    names = {words_of(line)[0] for _, line in SHOWN if words_of(line)}
+    assert {module.__name__.rsplit(".", 1)[1] for module in commands.modules()} <= names
+
+
+@contextlib.contextmanager
+def serving(folder):
+    """A service of the reader's own, for the blocks that talk to one; its address."""
+    words = [sys.executable, "-m", "driftbandit", "serve", "--port", "0", "--db", str(folder / "served.db")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as service:
+        yield re.search(r"http://[\d.]+:\d+", service.stdout.readline())[0]
+        service.terminate()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_of_python_on_a_page_runs(page, folder, capsys):
+    blocks = re.findall(r"```python\n(.*?)```", text_of(page), re.DOTALL)
+    scope: dict[str, object] = {"__name__": "page"}
+    for block in blocks:
+        block = re.sub(r"\b\d{2,3}_000\b", "2_000", block).replace("runs=100", "runs=4")
+        with serving(folder) if SERVED in block else contextlib.nullcontext(SERVED) as address:
+            exec(compile(block.replace(SERVED, address), page.name, "exec"), scope)
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_study_on_a_page_can_be_read(page, folder):
+    for block in re.findall(r"```toml\n(.*?)```", text_of(page), re.DOTALL):
+        assert study_file.loads(block, page.name, folder).count() > 0
+
+
+def test_every_make_target_that_is_shown_exists():
+    targets = set(re.findall(r"^([a-z]+):", text_of(ROOT / "Makefile"), flags=re.MULTILINE))
+    for page in PAGES:
+        for target in re.findall(r"(?:^ {4}|`)make ([a-z]+)", text_of(page), flags=re.MULTILINE):
+            assert target in targets, f"{page.name} shows make {target}"

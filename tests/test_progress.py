@@ -1,0 +1,142 @@
+"""The progress bar: says when it compiles, and does not take compiling for work when it reckons the time left."""
+
+import io
+import threading
+
+import pytest
+
+from driftbandit.lab.support import progress
+from driftbandit.lab.support.progress import Progress, compiling
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still until it is moved."""
+
+    class Clock:
+        now = 1000.0
+
+        def monotonic(self):
+            return self.now
+
+    made = Clock()
+    monkeypatch.setattr(progress, "time", made)
+    monkeypatch.setattr(progress, "_compiling", progress._Compiling())
+    return made
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_time_spent_on_compiling_is_not_taken_for_work(clock):
+    with Progress(100.0) as bar:
+        with compiling():
+            clock.now += 60.0  # a cold start: a minute of compiling
+        clock.now += 1.0
+        bar.add(1.0)  # then one per cent of the work in one second
+        assert bar.left() == pytest.approx(99.0)  # and not 61 seconds times 99
+
+
+def test_one_of_two_workers_compiling_holds_up_half_of_the_work(clock):
+    with Progress(100.0, workers=2) as bar:
+        with compiling():
+            clock.now += 20.0  # meanwhile the other worker works
+            bar.add(10.0)
+        assert bar.left() == pytest.approx(90.0)  # 10 per cent in 10 seconds of both
+
+
+def test_compiling_before_the_bar_began_does_not_count(clock):
+    with compiling():
+        clock.now += 50.0
+    with Progress(10.0) as bar:
+        clock.now += 5.0
+        bar.add(5.0)
+        assert bar.left() == pytest.approx(5.0)
+
+
+def test_threads_that_compile_at_once_are_added_up(clock):
+    one, two = compiling(), compiling()
+    one.__enter__()
+    clock.now += 3.0
+    two.__enter__()
+    clock.now += 2.0
+    one.__exit__(None, None, None)
+    clock.now += 4.0
+    two.__exit__(None, None, None)
+    assert progress._compiling.seconds() == pytest.approx(5.0 + 6.0)
+    assert progress._compiling.threads == 0
+
+
+def test_the_bar_says_compiling_while_it_compiles_and_the_time_left_otherwise(clock):
+    with Progress(100.0, workers=2) as bar:
+        clock.now += 10.0
+        bar.add(50.0)
+        assert bar.said() == "10 s left"
+        with compiling():
+            assert bar.said() == "10 s left, compiling"
+            with compiling():
+                assert bar.said() == "compiling"
+        assert bar.said() == "10 s left"
+
+
+def test_on_a_terminal_the_word_is_seen_even_before_any_work_is_done(monkeypatch):
+    pytest.importorskip("rich")
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr(progress, "_QUIET", 0.05)
+    with Progress(10.0, True, label="work") as bar, compiling():
+        shown = threading.Event()
+        for _ in range(100):
+            if bar._bar is not None:
+                break
+            shown.wait(0.05)
+        assert bar._bar is not None
+        bar._bar[0].refresh()
+        assert "compiling" in screen.getvalue()
+    assert Progress.under_way == []
+
+
+def test_only_the_outermost_bar_is_shown(monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr("sys.stderr", Screen())
+    monkeypatch.setattr(progress, "_QUIET", 0.0)
+    with Progress(2.0, True, label="outer") as outer, Progress(2.0, True, label="inner") as inner:
+        inner.add(1.0)
+        outer.add(1.0)
+        assert inner._bar is None
+        assert outer._bar is not None
+
+
+def test_a_function_hears_the_share_and_nothing_is_drawn():
+    heard = []
+    with Progress(4.0, heard.append) as bar:
+        bar.add(1.0)
+        bar.add(3.0)
+    assert heard == [0.25, 1.0]
+
+
+def test_without_a_stream_for_errors_nothing_breaks(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    with Progress(1.0, True) as bar:
+        bar.add(1.0)
+
+
+def test_simulating_tells_the_bar_when_it_compiles(monkeypatch):
+    pytest.importorskip("numba")
+    from driftbandit import DiscountedTS
+    from driftbandit.environments import Smooth
+    from driftbandit.lab.engine import simulate
+
+    seen = []
+    plain = simulate._Job.compile
+
+    def watched(job, kinds):
+        seen.append(progress._compiling.threads)
+        plain(job, kinds)
+
+    monkeypatch.setattr(simulate._Job, "compile", watched)
+    simulate.simulate(DiscountedTS(), Smooth(n_arms=2, horizon=50), 1, progress=False)
+    assert seen == [1]
+    assert progress._compiling.threads == 0

@@ -1,0 +1,360 @@
+"""The command line when things go wrong around it: nobody reads, the disk is full, letters are missing, Ctrl-C comes
+early, numbers are too large. Nothing computed is lost, and nothing is a traceback."""
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import driftbandit
+from driftbandit import cli, commands
+from driftbandit.commands import _output
+from driftbandit.commands._shared import whole
+from driftbandit.lab.experiments.result import Result
+
+SOURCE = str(Path(driftbandit.__file__).parents[1])
+SMALL = "abrupt(n_arms=2, horizon=200, phases=2)"
+PLAY = ["run", "ts", "--env", SMALL, "--runs", "2"]
+NAMES = [module.__name__.rsplit(".", 1)[1] for module in commands.modules()]
+
+full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+
+
+def shell(line, **variables):
+    """A line of shell with `driftbandit` in it."""
+    words = line.replace("driftbandit ", f"'{sys.executable}' -m driftbandit ")
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {words}"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE, **variables},
+        timeout=120,
+    )
+
+
+# --- saved before printed
+
+
+def test_a_reader_that_leaves_takes_no_result_with_it(tmp_path):
+    done = shell(f"driftbandit run ts --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet | true")
+    assert done.stderr == ""
+    assert done.returncode in (0, 141)
+    assert Result.load(tmp_path / "x.parquet").labels == ["ts"]
+
+
+@full
+def test_a_full_disk_behind_the_output_is_one_sentence_and_the_result_is_saved(tmp_path):
+    done = shell(f"driftbandit run ts --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet > /dev/full")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "No space left" in done.stderr
+    assert Result.load(tmp_path / "x.parquet").labels == ["ts"]
+
+
+@full
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        ([*PLAY, "--out", "x.parquet", "--plot", "x.svg"], "x.svg"),
+        (["compare", "ts", "--env", SMALL, "--runs", "2", "--out", "r"], "r/summary.csv"),
+        (["rates", "--runs", "2", "--scale", "0.002", "--out", "r"], "r/rates.csv"),
+        (
+            ["theory", "--env", "AbruptGap(n_arms=2, horizon=400, phases=2, gap=0.2)", "--policy", "ds-ts.tuned",
+             "--measure", "4", "--figure", "x.svg"], "x.csv",
+        ),
+        (["reproduce", "fig1", "--out", "r"], "r/index.html"),
+        (["init", "s.toml"], "s.toml"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:The formula gives")
+def test_whatever_a_command_saves_is_saved_before_it_prints(words, file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with open("/dev/full", "w", buffering=1, encoding="utf-8") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert cli.main(words) == 2
+    assert "No space left" in capsys.readouterr().err
+    assert (tmp_path / file).exists()
+
+
+@pytest.mark.parametrize("ending", [">&-", "2>&-", ">&- 2>&-", "> /dev/full 2>&1"])
+@pytest.mark.parametrize("line", ["driftbandit list ts", "driftbandit lst", "driftbandit list | true"])
+def test_closed_streams_are_no_traceback(line, ending):
+    done = shell(f"{line} {ending}")
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    assert done.returncode in (0, 2, 141)
+
+
+def test_a_closed_output_does_not_hinder_the_work(tmp_path):
+    done = shell(f"driftbandit run ts --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet >&- 2>&-")
+    assert done.returncode == 0
+    assert Result.load(tmp_path / "x.parquet").labels == ["ts"]
+
+
+def test_letters_a_terminal_has_not_are_replaced():
+    done = shell("driftbandit list policies --long; driftbandit list 'Größe'", PYTHONIOENCODING="ascii")
+    assert "Trov?" in done.stdout
+    assert "nothing named 'Gr" in done.stderr
+    assert "codec" not in done.stderr
+
+
+# --- Ctrl-C
+
+
+def interrupted_by(module, words, tmp_path):
+    """Runs the command with Ctrl-C pressed while this module is being imported."""
+    folder = tmp_path / module
+    folder.mkdir()
+    (folder / "__init__.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    return subprocess.run(
+        [sys.executable, "-m", "driftbandit", *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}"},
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("module", ["numpy", "numba", "matplotlib"])
+def test_ctrl_c_during_imports_is_a_quiet_130(module, tmp_path):
+    done = interrupted_by(module, [*PLAY, "--plot", str(tmp_path / "x.svg")], tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "driftbandit: interrupted.\n")
+
+
+def test_an_import_that_turns_ctrl_c_into_an_error_of_its_own_counts_as_ctrl_c(capsys, monkeypatch):
+    def fail(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise ImportError("numpy could not be imported") from error
+
+    monkeypatch.setattr("driftbandit.lab.experiments.comparison.compare", fail)
+    assert cli.main(PLAY) == 130
+    assert capsys.readouterr().err == "driftbandit: interrupted.\n"
+
+
+# --- numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("9007199254740993", 2**53 + 1), ("123456789012345678901234567890", 123456789012345678901234567890),
+     ("1e5", 100_000), ("100_000", 100_000), ("2.5e1", 25), (" 7 ", 7)],
+)  # fmt: skip
+def test_whole_numbers_are_taken_exactly_as_written(text, number):
+    assert whole(0)(text) == number
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "-1", "0.5", "nan", "inf", "", "1e", "x" * 500, "9" * 5000])
+def test_what_is_no_whole_number_is_refused_in_a_short_line(text):
+    with pytest.raises(Exception, match="needs a whole number") as caught:
+        whole(0)(text)
+    assert len(str(caught.value)) < 140
+
+
+def test_a_large_seed_is_used_to_its_last_digit(tmp_path, capsys):
+    assert cli.main([*PLAY, "--seed", "9007199254740993", "--out", str(tmp_path / "x.parquet")]) == 0
+    assert "seed 9007199254740993" in capsys.readouterr().out
+    assert Result.load(tmp_path / "x.parquet").provenance["seed"] == 9007199254740993
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run", "sw-ts(window=1000000000000)"], "No memory holds what SlidingTS(window=1000000000000"),
+        (["run", "ts", "--env", "smooth(horizon=9000000000000000000)"], "more than anybody can play"),
+        (["run", "ts", "--env", "abrupt(horizon=9000000000000000)", "--runs", "1"], "No memory holds a world"),
+        (["run", "ts", "--env", "smooth(horizon=9000000000000)", "--runs", "1000000"], "years of computing"),
+        (["run", "ts", "--runs", "1e18"], "from 1 to 1_000_000_000"),
+        (["run", "ts", "--runs", "1e9"], "would take"),
+        (["run", "ts", "--env", "abrupt(n_arms=1000000000000)"], "would take"),
+        (["run", "ts", "--workers", "1e9"], "from 1 to 4_096"),
+        (["compare", "sw-ts(window=1000000000000)", "ts"], "No memory holds"),
+        (["compare", "ts", "--horizon", "9e18"], "more than anybody can play"),
+        (["compare", "ts", "--runs", "1e9", "--dry-run"], "would take"),
+        (["theory", "--env", "smooth(horizon=9000000000000000000)"], "more than anybody can play"),
+        (["advise", "--horizon", "9e18", "--phases", "3"], "more than anybody can play"),
+        (["advise", "--horizon", "1000", "--phases", "3", "--arms", "1e12"], "would take"),
+        (["field", "--runs", "1e18"], "from 2 to"),
+        (["reproduce", "--runs", "1e18"], "from 1 to"),
+        (["rates", "--runs", "1e18"], "from 2 to"),
+    ],
+)
+def test_sizes_that_no_memory_holds_get_a_sentence_at_once(words, says, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("driftbandit.lab.engine.simulate._Job.play", lambda *_: pytest.fail("the work was begun"))
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert says in err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+def test_running_out_of_memory_all_the_same_is_one_sentence(capsys, monkeypatch):
+    monkeypatch.setattr("driftbandit.lab.experiments.comparison.compare", lambda *_, **__: np.empty(2**50))
+    assert cli.main(PLAY) == 2
+    assert "There is not enough memory for this: Unable to allocate" in capsys.readouterr().err
+
+
+# --- help
+
+
+def test_help_is_a_command_too(capsys):
+    assert cli.main(["help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: driftbandit [-h]")
+    assert cli.main(["help", "run"]) == 0
+    assert capsys.readouterr().out.startswith("usage: driftbandit run [-h]")
+    assert cli.main(["help", "rnu"]) == 2
+    assert "did you mean run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", NAMES)
+def test_no_help_shows_a_doubled_percent_sign(command, capsys):
+    assert cli.main([command, "--help"]) == 0
+    assert cli.main(["--help"]) == 0
+    assert "%%" not in capsys.readouterr().out
+
+
+def test_an_unknown_word_is_quoted_no_longer_than_a_line(capsys):
+    assert cli.main(["x" * 5000]) == 2
+    assert cli.main(["list", "x" * 5000]) == 2
+    assert cli.main(["run", "--" + "x" * 5000, "ts"]) == 2
+    assert all(len(line) < 400 for line in capsys.readouterr().err.splitlines())
+
+
+def test_the_tab_key_completes_commands_options_and_policies():
+    pytest.importorskip("argcomplete")
+
+    def offered(line):
+        keys = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line)),
+                "COMP_TYPE": "9", "_ARGCOMPLETE_STDOUT_FILENAME": "/dev/stdout"}  # fmt: skip
+        return shell("driftbandit ", **keys).stdout.split()
+
+    assert offered("driftbandit repr") == ["reproduce"]
+    assert "--env" in offered("driftbandit run ts --e")
+    assert {"ds-ts", "ds-ts.tuned", "ds-ts.half_life"} <= set(offered("driftbandit run ds-ts"))
+
+
+# --- tables
+
+
+def test_a_table_never_cuts_a_number_however_narrow_the_terminal():
+    head = ["policy", "regret", "95 % interval", "above the reference", "95 % interval", "what it is"]
+    rows = [["ds-ts(gamma=0.9051316701949487)", "123456.7", "-123456.7 to 123456.8", "-310234.5", "-1.0 to 2.0",
+             "a sentence that goes on and on"]]  # fmt: skip
+    for width in (30, 40, 60, 80, 120, 200):
+        lines = [line for _, line in _output.laid_out(head, rows, width)]
+        text = " ".join(lines)
+        for cell in rows[0][:5]:
+            assert cell in text, (width, cell)
+        assert set(rows[0][5].split()) <= set(text.split())
+        if width >= 60:
+            assert max(map(len, lines)) <= width
+
+
+def test_the_commands_tables_fit_a_terminal_of_80_columns(capsys, monkeypatch):
+    monkeypatch.setattr(_output, "terminal_width", lambda: 80)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for words in (["list", "policies"], ["list", "environments"], ["list", "ds-ts"], ["list", "policies", "--long"]):
+        assert cli.main(words) == 0
+        printed = capsys.readouterr().out
+        table = printed.split("\n\n")[-1]
+        assert max(len(line) for line in table.splitlines()) <= 80, words
+
+
+def test_list_policies_is_one_line_a_policy_at_80_columns(capsys):
+    from driftbandit.text import parse
+
+    assert cli.main(["list", "policies"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(parse.policies())
+    assert max(map(len, lines)) <= 80
+
+
+def test_on_a_real_terminal_numbers_are_whole():
+    primary, secondary = pty.openpty()
+    words = [sys.executable, "-m", "driftbandit", *PLAY]
+    env = {**os.environ, "PYTHONPATH": SOURCE, "COLUMNS": "40", "TERM": "xterm"}
+    process = subprocess.Popen(words, stdout=secondary, stderr=subprocess.DEVNULL, env=env)
+    os.close(secondary)
+    out = b""
+    with os.fdopen(primary, "rb", buffering=0) as screen:
+        while True:
+            try:
+                piece = screen.read(4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            out += piece
+    assert process.wait() == 0
+    assert "…" not in out.decode()
+    assert b"regret" in out
+
+
+# --- JSON
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (PLAY, {"regret", "environment", "seed", "saved"}),
+        ([*PLAY[:-1], "1"], {"regret"}),
+        (["compare", "ts", "ds-ts", "--env", SMALL, "--runs", "2"], {"summary", "runs", "wrote"}),
+        (["compare", "ts", "--env", SMALL, "--runs", "2", "--drift"], {"drift"}),
+        (["compare", "ts", "--env", SMALL, "--runs", "2", "--dry-run"], {"cells", "chunks", "seconds"}),
+        (["list"], {"policies", "environments", "experiments", "laws"}),
+        (["list", "policies"], {"policies"}),
+        (["list", "ds-ts"], {"parameters", "constructors", "short"}),
+        (["list", "fig3a"], {"policies", "environment"}),
+        (["theory", "--env", SMALL, "--policy", "ds-ts.tuned"], {"bounds", "facts", "in_words"}),
+        (["advise", "--horizon", "200", "--phases", "2", "--runs", "4"], {"rows", "best", "paragraph"}),
+        (["rates", "--runs", "2", "--scale", "0.002"], {"fits"}),
+        (["reproduce", "fig1"], {"summary", "page", "chunks"}),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:The formula gives")
+def test_json_is_one_strict_document_and_nothing_else(words, keys, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main([*words, "--json"]) == 0
+
+    def refuse(constant):
+        pytest.fail(f"{constant} is not JSON")
+
+    data = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert keys <= set(data)
+
+
+def test_every_command_that_prints_results_has_json():
+    parser = cli.build_parser()
+    action = next(action for action in parser._actions if hasattr(action, "choices") and action.choices)
+    without = {name for name, sub in action.choices.items() if "--json" not in sub._option_string_actions}
+    assert without == {
+        "demo",
+        "export",
+        "help",
+        "init",
+        "keys",
+        "live",
+        "plot",
+        "serve",
+        "watch",
+    }  # write, serve, explain
+
+
+def test_numbers_json_has_not_are_null(capsys):
+    _output.print_json({"a": float("nan"), "b": [np.float64("inf"), np.int64(3)], "c": Path("x")})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 3], "c": "x"}
+
+
+def test_streams_of_an_odd_kind_are_left_as_they_are(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert cli.main(["list", "ts"]) == 0
+    assert "BetaTS(" in sys.stdout.getvalue()

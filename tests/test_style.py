@@ -1,0 +1,144 @@
+"""One colour, dash and marker for a policy in every figure of the project, told apart without colour."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+from matplotlib.figure import Figure
+
+from driftbandit.environments import Abrupt
+from driftbandit.lab.experiments.result import Result
+from driftbandit.lab.field import ratio_plot
+from driftbandit.lab.investigations.bound_and_regret import Point
+from driftbandit.lab.paper import picture
+from driftbandit.lab.plots import bound_plot, rates_plot, regret, style, sweep_plot
+from driftbandit.policies.beta_ts import DiscountedBetaTS
+from driftbandit.policies.ucb import DiscountedUCB
+from driftbandit.text import parse
+
+GREEN = "#009e73"
+
+
+def shape(line):
+    return line.get_color(), line.get_marker()
+
+
+def result(policies):
+    rounds = np.arange(1, 41) * 25
+    curves = {label: np.ones((3, 1)) * rounds * (n + 1) for n, label in enumerate(policies)}
+    return Result(rounds, np.arange(3), curves, {"id": "x", "title": "", "policies": dict(policies)})
+
+
+def drawn(figure, label):
+    return next(line for axes in figure.axes for line in axes.lines if str(line.get_label()).startswith(label))
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [
+        ("ds-ts", "ds-ts"), ("ds-ts(gamma=0.5)", "ds-ts"), ("DiscountedTS(gamma=0.5, tau_max=0.2)", "ds-ts"),
+        ("ds-ts.half_life(70)", "ds-ts"), ("ds-ts (code)", "ds-ts"), ("ds-ts, tau_max 1", "ds-ts"),
+        ("ds-ts [gamma=0.9]", "ds-ts"), ("ds-ts-mu", "ds-ts-mu"), ("ds-ts-many", "ds-ts-many"), ("dots", "dots"),
+        ("DiscountedBetaTS(gamma=0.9, optimistic=True)", "dots"), ("DiscountedBetaTS(gamma=0.9)", "dts"),
+        (DiscountedUCB(), "d-ucb"), (DiscountedBetaTS(optimistic=True), "dots"), (DiscountedBetaTS(), "dts"),
+        ("/home/me/mine.py:Mine(gamma=0.9)", "Mine"), ("package.module:Mine", "Mine"), ("my own label", "my"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_policy_is_known_by_whatever_names_it(what, name):
+    assert style.identity(what) == name
+
+
+def test_every_policy_of_the_package_has_a_look_of_its_own():
+    names = [name for cls in parse.policies().values() for name in (cls.short, *getattr(cls, "aliases", ()))]
+    looks = {name: tuple(map(str, style.look_of(name).values())) for name in [*names, "ds-ts-mu"]}
+    assert len(set(looks.values())) == len(looks)
+    paper = {tuple(map(str, style.look_of(name).values()))[1:] for name in picture.NAMES}
+    assert len(paper) == len(picture.NAMES)  # also without colour
+
+
+def test_several_curves_of_one_policy_share_its_colour_and_differ_in_the_rest():
+    looks = style.looks(["ds-ts(gamma=0.9)", "d-ucb", "ds-ts(gamma=0.5)", "ds-ts(gamma=0.1)", "ts"])
+    assert looks[1] == style.look_of("d-ucb")
+    assert len({(str(one["linestyle"]), one["marker"]) for one in looks}) == 5
+    assert [one["color"][1:3] for one in looks][0::2][:2] == ["00", "59"]  # black and a grey of it
+
+
+def test_d_ucb_looks_alike_in_every_figure():
+    own = GREEN, "D"
+    # run, compare, plot: alone, after others, under a label of its own
+    for policies in (
+        {"d-ucb(gamma=0.9)": "DiscountedUCB(gamma=0.9)"},
+        {"ts": "BetaTS()", "ds-ts": "DiscountedTS()", "mine": "DiscountedUCB(gamma=0.9)"},
+    ):
+        assert shape(drawn(regret.draw(result(policies)), list(policies)[-1])) == own
+    # rates
+    from driftbandit.lab.investigations import rates
+
+    sweep = rates.Sweep("horizon T", "horizon", (100.0, 200.0, 400.0), rates.sweeps()[0].base)
+    lines = [rates.Measured(name, sweep, np.ones((3, 4)), 0.0) for name in ("sw-ts", "d-ucb")]
+    figure = Figure()
+    rates_plot.draw(figure, lines, [rates.fit(line) for line in lines])
+    assert {c.lines[0].get_color() for c in figure.axes[0].containers if str(c.get_label()).startswith("d-ucb")} == {
+        GREEN
+    }
+    # the paper
+    assert (picture.style_of("d-ucb")["color"], picture.style_of("d-ucb")["marker"]) == own
+
+
+def test_d_ucb_looks_the_same_in_a_sweep_and_in_the_field(tmp_path, monkeypatch):
+    from driftbandit.lab.experiments import comparison, sweep
+    from driftbandit.lab.experiments.study import Study, Variants
+
+    figures = []
+
+    def caught(draw, path, size, dpi=110):
+        figures.append(Figure(figsize=size))
+        draw(figures[-1])
+        return path
+
+    study = Study(["ts", "d-ucb", Variants("ds-ts", gamma=[0.5, 0.9])], [Abrupt(2, 100, 2)], runs=2)
+    done = comparison.compare(study, tmp_path, progress=False)
+    monkeypatch.setattr(sweep_plot, "save_chart", caught)
+    sweep_plot.save_curves(done, sweep.grids(done), tmp_path / "x.svg")
+    assert drawn(figures[-1], "d-ucb").get_color() == GREEN
+    (dot,) = ratio_plot.dots(["d-ucb.tuned"], 1)
+    assert (dot["color"], dot["marker"]) == (GREEN, "D")
+    assert style.look_of("uniform")["color"] == bound_plot._UNIFORM
+
+
+@pytest.mark.parametrize("width", [3.6, 4.4, 5.4])
+def test_a_narrow_figure_has_its_legend_below_the_axes_and_nothing_cut_off(width):
+    figure = regret.draw(result({"ds-ts": "DiscountedTS()", "d-ucb": "DiscountedUCB()"}), "A title " * 12, width)
+    figure.draw_without_rendering()
+    legend, axes = figure.legends[0].get_window_extent(), figure.axes[0].get_tightbbox()
+    assert legend.y1 <= axes.y0 + 1
+    assert axes.x1 <= figure.bbox.x1 + 1
+    assert legend.x1 <= figure.bbox.x1 + 1
+    assert figure.axes[0].get_window_extent().width > 0.6 * figure.bbox.width
+
+
+def test_a_width_no_page_has_is_refused():
+    with pytest.raises(ValueError, match="between 2 and 40 inches"):
+        regret.draw(result({"ts": "BetaTS()"}), width=0.1)
+
+
+def test_the_bound_figure_hides_no_line_under_another():
+    from driftbandit.lab.stats.intervals import Interval
+
+    points = [
+        Point(t, 20.0 + k, 20.3 + k, 0.4 * k, 0.08 * t, Interval(0.07 * t, 0.069 * t, 0.071 * t))
+        for k, t in ((3, 1000), (4, 10_000), (5, 100_000))
+    ]
+    for size in ((11, 4), (4.4, 10)):
+        figure = Figure(figsize=size, layout="constrained")
+        bound_plot.draw(figure, points, [(2, 20.0), (30, 35.0)], 41.5, "a title")
+        first, close, _ = figure.axes
+        widths = {line.get_label(): line.get_linewidth() for line in first.lines}
+        assert widths["uniform play"] > 2.5 * widths["DS-TS, measured"]
+        assert widths["Theorem 1, printed"] > 2.5 * widths["Theorem 1, proved"]
+        low, high = close.get_ylim()
+        level = close.lines[0].get_ydata()[0]
+        assert (level - 0.07) / (high - low) > 0.05  # told apart on the plain axis
+        figure.draw_without_rendering()
+        assert figure.legends[0].get_window_extent().y1 <= first.get_tightbbox().y0 or size[0] < 5

@@ -1,0 +1,67 @@
+"""What people import: the names are there, they are what they say, and an editor knows them."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import driftbandit
+import driftbandit.environments
+import driftbandit.lab
+import driftbandit.policies
+from driftbandit import commands
+from driftbandit.text.registry import policies
+
+LAB = [
+    "Advice",
+    "Cell",
+    "Comparison",
+    "Result",
+    "Simulation",
+    "Study",
+    "Variants",
+    "advise",
+    "compare",
+    "load",
+    "price_of_forgetting",
+    "run",
+    "simulate",
+]
+
+
+def test_the_policies_package_names_exactly_the_policies_there_are():
+    found = {name: cls.__module__ for name, cls in policies().items()}
+    assert found == driftbandit.policies._MODULES, "run `make format`"
+    assert sorted(driftbandit.policies.__all__) == sorted(found)
+    assert all(getattr(driftbandit.policies, name) is cls for name, cls in policies().items())
+
+
+def test_a_type_checker_sees_the_same_policies():
+    tree = ast.parse(Path(driftbandit.policies.__file__).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    assert seen == driftbandit.policies._MODULES, "run `make format`"
+
+
+def test_a_misspelt_policy_gets_the_nearest_one():
+    with pytest.raises(AttributeError, match="did you mean SlidingTS"):
+        driftbandit.policies.SlidngTS  # noqa: B018
+
+
+def test_the_lab_offers_these_names_and_explains_each():
+    assert sorted(driftbandit.lab.__all__) == sorted(LAB)
+    assert all(inspect.getdoc(getattr(driftbandit.lab, name)) for name in LAB)
+
+
+def test_every_public_name_exists_and_says_what_it_is():
+    for package in (driftbandit, driftbandit.environments, driftbandit.lab, driftbandit.policies):
+        for name in package.__all__:
+            if not name.startswith("__"):
+                assert inspect.getdoc(getattr(package, name)), f"{package.__name__}.{name}"
+
+
+def test_every_command_describes_itself_and_does_one_thing():
+    for module in commands.modules():
+        assert callable(module.add_parser)
+        assert callable(module.run)

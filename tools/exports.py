@@ -1,0 +1,59 @@
+"""Write `policies/__init__.py`: one import per policy, so that an editor and mypy know every class.
+
+A policy is added as one file and its test; this list is derived, and `make format` writes it anew. A test compares it
+with what is in the folder."""
+
+from pathlib import Path
+
+from driftbandit.text.registry import policies
+
+TARGET = Path(__file__).parents[1] / "src" / "driftbandit" / "policies" / "__init__.py"
+HEAD = '''"""What to play: every policy in the paper, and its relatives. `driftbandit list policies` shows them.
+
+A class is loaded when it is first asked for, so that a program pays for the policy it names alone. Written by
+`make format` from the modules of this folder.
+
+>>> from driftbandit.policies import SlidingTS
+>>> SlidingTS(window=678).window
+678
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+'''
+TAIL = """
+if not TYPE_CHECKING:  # a type checker knows the names above and no others, so that it finds a misspelt one
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return getattr(import_module(_MODULES[name]), name)
+        if name.startswith("_"):
+            raise AttributeError(name)
+        from driftbandit.checks import nearest
+
+        hint = nearest(name, _MODULES) or "."
+        raise AttributeError(f"There is no policy {name!r}{hint} `driftbandit list policies` shows all.")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+"""
+
+
+def wanted() -> str:
+    """The text the file should have."""
+    modules: dict[str, list[str]] = {}
+    for name, cls in policies().items():
+        modules.setdefault(cls.__module__, []).append(name)
+    where = {name: module for module, names in modules.items() for name in names}
+    imports = [f"    from {module} import {', '.join(sorted(names))}" for module, names in sorted(modules.items())]
+    lines = [HEAD + "\n".join(imports), "", "_MODULES = {"]
+    lines += [f'    "{name}": "{where[name]}",' for name in sorted(where)]
+    lines += ["}", "__all__ = [  # noqa: RUF022", *(f'    "{name}",' for name in sorted(where)), "]"]
+    return "\n".join(lines) + TAIL
+
+
+if __name__ == "__main__":
+    TARGET.write_text(wanted())
