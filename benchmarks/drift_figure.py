@@ -1,0 +1,122 @@
+"""What DriftTS believes while the world stands still, jumps, moves in one arm, and drifts: for docs/drift-ts.md.
+
+    python benchmarks/drift_figure.py --out docs/drift-ts       (writes belief.svg and .png, wide and narrow, and .csv)
+
+One run with a fixed seed. Above, the true means of the arms; below, how the weight of all hypotheses is shared."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftbandit.agent.interpreted import PlainPolicy
+from driftbandit.lab.plots.chart import save_chart
+from driftbandit.lab.plots.style import COLOURS, legend, look, narrow, thousands
+from driftbandit.lab.support.tables import save_rows
+from driftbandit.policies.drift_bank import HYPOTHESES, PULLS, RATES, ROOM, RUN_RECORD, RUNS
+from driftbandit.policies.drift_ts import DriftTS
+
+JUMP, ONE_JUMPS, DRIFT, END = 1_000, 1_800, 2_400, 4_400  # when all means jump, when one does, when all begin to drift
+STEP = 4  # rounds between two points of the figure
+BEGINNING = 64  # a run born before this round has seen the beginning of the world
+SLOW = 7  # from this rate on, a thousand rounds move a mean by .015 (sd) or less: as good as standing still
+SHARES = {  # bottom to top, with the colour and the hatching of each
+    "stands still, or as good as": (COLOURS[7], ""),
+    "all arms jumped": (COLOURS[2], ""),
+    "some arms jumped": (COLOURS[6], "//"),
+    "every arm drifts": (COLOURS[5], ""),
+    "all rise and fall together": (COLOURS[3], ".."),
+}
+
+
+def true_means() -> np.ndarray:
+    """Rounds × 3 arms: still, new means for all, a new mean for one, then sines that take turns at the top."""
+    t = np.arange(END)[:, None]
+    turns = 2.0 * np.pi * (t - DRIFT) / 1_600.0
+    drifting = 0.5 + 0.35 * np.sin(turns + 2.0 * np.pi * np.array([0.0, 1.0, 2.0]) / 3.0)
+    steps = np.where(t < JUMP, [0.8, 0.5, 0.3], np.where(t < ONE_JUMPS, [0.35, 0.2, 0.65], [0.35, 0.2, 0.1]))
+    return np.where(t < DRIFT, steps, drifting)
+
+
+def shares(known: Any, n_arms: int) -> list[float]:
+    """The weight of each kind of hypothesis. A run was born when the pulls of all arms were those it remembers.
+
+    The run of round 0 does not live long: at the first merging the one born in round 8 is often the heavier. So what
+    has stood still is told by a birth at the beginning, and slow movers belong to it."""
+    weights = np.array(known.world[:HYPOTHESES])
+    weights /= weights.sum()
+    born = np.array(known.runs).reshape(n_arms, RUN_RECORD)[:, PULLS : PULLS + RUNS].sum(axis=0)
+    jumped = np.where(born >= BEGINNING, weights[:RUNS], 0.0)
+    movers = weights[RUNS:].reshape(2, RATES)[:, :SLOW].sum(axis=1)
+    parts = [jumped[:ROOM].sum(), jumped[ROOM:].sum(), *movers]
+    return [float(part) for part in (1.0 - sum(parts), *parts)]
+
+
+def play(means: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rounds looked at, and the shares after each."""
+    n_arms = means.shape[1]
+    player = PlainPolicy(DriftTS(), DriftTS().init(n_arms), seed)
+    luck = np.random.default_rng(seed).random(len(means))
+    rows = []
+    for t in range(len(means)):
+        arm = player.choose(t, t)
+        player.learn(t, arm, float(luck[t] < means[t, arm]))
+        if (t + 1) % STEP == 0:
+            rows.append([t + 1, *shares(player.state.known, n_arms)])
+    table = np.array(rows)
+    return table[:, 0], table[:, 1:]
+
+
+def draw(figure: Any, means: np.ndarray, rounds: np.ndarray, found: np.ndarray) -> None:
+    """Means above, shares below, on one axis of rounds."""
+    from matplotlib.ticker import MaxNLocator
+
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
+    for arm in range(means.shape[1]):
+        style = {**look(arm), "marker": None}
+        upper.plot(np.arange(END), means[:, arm], **style, label=f"mean of arm {arm + 1}")
+    upper.set_ylim(0.0, 1.0)
+    upper.set_ylabel("true mean")
+    colours, hatches = zip(*SHARES.values(), strict=True)
+    bands = lower.stackplot(rounds, found.T, colors=colours, labels=SHARES, linewidth=0.4, edgecolor="white")
+    for band, hatch in zip(bands, hatches, strict=True):
+        band.set_hatch(hatch)
+    lower.set_ylim(0.0, 1.0)
+    lower.set_xlim(0, END)
+    lower.set_ylabel("share of the weight")
+    lower.set_xlabel("round")
+    lower.xaxis.set_major_locator(MaxNLocator(5))
+    lower.xaxis.set_major_formatter(thousands)
+    for axes in (upper, lower):
+        axes.grid(False)
+        for change in (JUMP, ONE_JUMPS, DRIFT):
+            axes.axvline(change, color="black", linewidth=0.8, linestyle=(0, (2, 2)))
+    one_line = ("all jump", "arm 3 jumps", "all jump, then drift")
+    words = ("all\njump", "arm 3\njumps", "all jump,\nthen drift") if narrow(figure) else one_line
+    for change, word in zip((JUMP, ONE_JUMPS, DRIFT), words, strict=True):
+        upper.annotate(word, (change, 1.0), (3, 2), textcoords="offset points", fontsize=8.5, annotation_clip=False)
+    handles, names = upper.get_legend_handles_labels()
+    legend(figure, [*handles, *reversed(bands)], [*names, *reversed(SHARES)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    means = true_means()
+    rounds, found = play(means, args.seed)
+    args.out.mkdir(parents=True, exist_ok=True)
+    rows = [[int(t), *row] for t, row in zip(rounds, found.round(5).tolist(), strict=True)]
+    save_rows(("round", *SHARES), rows, args.out / "belief.csv")
+    for name, size in (("belief", (10.2, 5.0)), ("belief-narrow", (4.4, 6.0))):
+        for ending in (".svg", ".png"):
+            save_chart(lambda figure: draw(figure, means, rounds, found), args.out / f"{name}{ending}", size)
+    for t in (JUMP, JUMP + 40, ONE_JUMPS, ONE_JUMPS + 100, DRIFT, DRIFT + 400, END):
+        told = ", ".join(f"{name} {share:.0%}" for name, share in zip(SHARES, found[t // STEP - 1], strict=True))
+        print(f"round {t:5d}: {told}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""DriftTS: four kinds of hypotheses about how the world changes, weighed by how well they predicted the rewards.
+
+No parameters. Runs say "the arms changed when I was born, and nothing has changed since"; drifters say "every mean
+wanders at my rate"; tides say "all means wander together at my rate". Every run here keeps its own counts, so that
+nothing is ever subtracted from totals, and a bank of runs is a list of levels, each a list of one or two runs, the
+older first: read from level 0 upwards, that is the order of the slots.
+
+Settled here, where the specification could be read in two ways: the clock is the number of rewards learnt, so an arm
+played in the last round has rested for 0 rounds when choosing and for 1 when learning. Level l holds 1 + (bit l of M)
+runs, M = 1 + t / 8, before the birth of round t and hence 1 + (bit l of M + 1) after it. Weights are compared and
+averaged in merges after they have been thinned by the births, but for the question "who is the heaviest?" before.
+"""
+
+from dataclasses import dataclass
+
+from .draws import Round, total
+
+RATE, GROW = 1 / 16, 1 / 4  # how many births: at first, and for each change believed in
+SHARE = 1 / 4  # the part of the weight that flows to drifters and tides, times t
+RHO = 1 / 2  # how likely a single arm is to change where arms change one by one
+EVERY = 8  # rounds between births
+TIDE = 1 / 4  # the tides' part of what drifters and tides have at the start and are given
+V0 = 1 / 4  # prior variance of a tide's level and offsets, in units of the noise of one reward
+RATES = [4.0 ** -(g + 3) for g in range(12)]
+NOTHING = 1e-200  # runs below this weight have weight 0
+
+
+@dataclass
+class Count:
+    """What is remembered of one arm: `pulls` rewards of sum `wins`; both may be fractions."""
+
+    pulls: float = 0.0
+    wins: float = 0.0
+
+    def copy(self) -> "Count":
+        return Count(self.pulls, self.wins)
+
+    def add(self, reward: float) -> None:
+        self.pulls += 1.0
+        self.wins += reward
+
+    def mean(self) -> float:
+        return (1.0 + self.wins) / (2.0 + self.pulls)
+
+    def clipped(self) -> "Count":
+        return Count(self.pulls, min(max(self.wins, 0.0), self.pulls))
+
+
+@dataclass
+class Run:
+    """The world changed at the birth of this run. `changes` is how many changes it believes in, all in all; `since` has
+    each arm's count from the birth on. Where arms change one by one, arm k did change with probability `changed[k]`,
+    and otherwise `longer[k]` is the count that is still true of it. In bank A `changed` is 1 throughout."""
+
+    weight: float
+    changes: float
+    since: list[Count]
+    longer: list[Count]
+    changed: list[float]
+
+    def learn(self, arm: int, y: float) -> None:
+        if_changed = self.changed[arm] * likelihood(self.since[arm].mean(), y)
+        if_not = (1.0 - self.changed[arm]) * likelihood(self.longer[arm].mean(), y)
+        self.weight *= if_changed + if_not
+        self.changed[arm] = if_changed / (if_changed + if_not)
+        self.since[arm].add(y)
+        self.longer[arm].add(y)
+
+
+@dataclass
+class Drifter:
+    """Every mean wanders: the count of an arm that has rested for d rounds fades to n / (1 + q d n)."""
+
+    g: int
+    weight: float
+    changes: float
+    pulls: list[float]
+    means: list[float]
+
+    def faded(self, arm: int, rested: int) -> Count:
+        n = self.pulls[arm] / (1.0 + RATES[self.g] * rested * self.pulls[arm])
+        return Count(n, n * self.means[arm])
+
+    def learn(self, arm: int, y: float, rested: int) -> None:
+        count = self.faded(arm, rested)
+        self.weight *= likelihood(count.mean(), y)
+        self.pulls[arm] = count.pulls + 1.0
+        self.means[arm] += (y - self.means[arm]) / (count.pulls + 1.0)
+
+
+@dataclass
+class Tide:
+    """All means are a common level that wanders plus an offset of each arm that stays: a Kalman filter that forgets the
+    covariances. `level_variance` and `variances` are in units of the noise of one reward."""
+
+    g: int
+    weight: float
+    changes: float
+    level: float
+    level_variance: float
+    offsets: list[float]
+    variances: list[float]
+
+    def count(self, arm: int) -> Count:
+        n = max(1.0 / self.variances[arm] - 1.0 / V0, 0.0)
+        return Count(n, n * clip(self.level + self.offsets[arm]))
+
+    def learn(self, arm: int, y: float) -> None:
+        u = self.level_variance + RATES[self.g]
+        r = self.variances[arm]
+        mean = self.level + self.offsets[arm]
+        n = max(1.0 / (u + r) - 2.0, 0.0)
+        self.weight *= likelihood((1.0 + n * clip(mean)) / (2.0 + n), y)
+        surprise = (y - mean) / (1.0 + u + r)
+        self.level += u * surprise
+        self.offsets[arm] += r * surprise
+        self.level_variance = min(u - u * u / (1.0 + u + r), 1.0)
+        self.variances[arm] = r - r * r / (1.0 + u + r)
+
+
+Hypothesis = Run | Drifter | Tide
+Bank = list[list[Run]]  # levels; each holds one or two runs, the older first
+
+
+def likelihood(p: float, y: float) -> float:
+    return p**y * (1.0 - p) ** (1.0 - y)
+
+
+def clip(mean: float) -> float:
+    return min(max(mean, 0.0), 1.0)
+
+
+def runs_of(bank: Bank) -> list[Run]:
+    return [run for level in bank for run in level]
+
+
+def merged(older: Run, newer: Run) -> Run:
+    """One run in the place of two: the weights add, `changes` is averaged by weight, all else is the heavier's (the
+    older's if they weigh the same)."""
+    heavier = newer if newer.weight > older.weight else older
+    weight = older.weight + newer.weight
+    if weight > 0.0:
+        changes = (older.weight * older.changes + newer.weight * newer.changes) / weight
+    else:
+        changes = older.changes
+    return Run(weight, changes, heavier.since, heavier.longer, heavier.changed)
+
+
+def shelve(bank: Bank, run: Run, level: int = 0) -> None:
+    """Put a run that is newer than all others of its level there; two that are in its way merge and move up first."""
+    if level == len(bank):
+        bank.append([run])
+    elif len(bank[level]) == 1:
+        bank[level].append(run)
+    else:
+        shelve(bank, merged(*bank[level]), level + 1)
+        bank[level] = [run]
+
+
+class NaiveDriftTS:
+    """DriftTS, in the words of its specification (the constants are above).
+
+    Choose: a hypothesis by its weight; a count (n, x) of each arm there; a = 1 + x, b = 1 + n - x, for drifters both
+    times 1 + (a + b) / 2^g; score = max(Beta(a, b) draw, a / (a + b)). The largest score is played, among equals the
+    one with the larger draw, then the first arm. Learn: every hypothesis is multiplied by the likelihood of the reward
+    and learns it; weights are normalised, a little flows to drifters and tides, and in every 8th round each bank gives
+    birth to a run.
+
+    Draws: uniform(0) against the cumulative weights of A's slots, S's slots, drifters, tides, in units of their sum;
+    uniform(1 + k) < changed[k] says that arm k did change, where a run of S was drawn; betas(a, b)[k] for arm k."""
+
+    def __init__(self, n_arms: int) -> None:
+        self.n_arms = n_arms
+        self.t = 0
+        self.last = [0] * n_arms
+        self.together: Bank = [[self.newborn(1 / 26, 0.0, 1.0)]]  # bank A
+        self.one_by_one: Bank = [[self.newborn(1 / 26, 0.0, 1.0)]]  # bank S
+        rates = range(len(RATES))
+        self.drifters = [Drifter(g, (1 - TIDE) / 13, 0.0, [0.0] * n_arms, [0.5] * n_arms) for g in rates]
+        self.tides = [Tide(g, TIDE / 13, 0.0, 0.5, V0, [0.0] * n_arms, [V0] * n_arms) for g in rates]
+
+    def newborn(self, weight: float, changes: float, changed: float) -> Run:
+        arms = range(self.n_arms)
+        return Run(weight, changes, [Count() for _ in arms], [Count() for _ in arms], [changed for _ in arms])
+
+    def hypotheses(self) -> list[Hypothesis]:
+        return [*runs_of(self.together), *runs_of(self.one_by_one), *self.drifters, *self.tides]
+
+    def choose(self, t: int, rng: Round) -> int:
+        a, b = self.parameters(self.drawn(rng.uniform(0)), rng)
+        draws = rng.betas(a, b)
+        scores = [max(draws[k], a[k] / (a[k] + b[k])) for k in range(self.n_arms)]
+        best = 0
+        for k in range(1, self.n_arms):
+            if (scores[k], draws[k]) > (scores[best], draws[best]):
+                best = k
+        return best
+
+    def drawn(self, u: float) -> Hypothesis:
+        possible = [hypothesis for hypothesis in self.hypotheses() if hypothesis.weight > 0.0]
+        whole = total(hypothesis.weight for hypothesis in possible)
+        cumulative = 0.0
+        for hypothesis in possible:
+            cumulative += hypothesis.weight
+            if cumulative > u * whole:
+                return hypothesis
+        return possible[-1]
+
+    def parameters(self, hypothesis: Hypothesis, rng: Round) -> tuple[list[float], list[float]]:
+        """Of each arm's Beta distribution, if this hypothesis holds."""
+        a, b = [], []
+        for k in range(self.n_arms):
+            count = self.count(hypothesis, k, rng)
+            factor = 1.0
+            if isinstance(hypothesis, Drifter):
+                factor = 1.0 + (2.0 + count.pulls) / 2.0**hypothesis.g
+            a.append((1.0 + count.wins) * factor)
+            b.append((1.0 + count.pulls - count.wins) * factor)
+        return a, b
+
+    def count(self, hypothesis: Hypothesis, k: int, rng: Round) -> Count:
+        if isinstance(hypothesis, Drifter):
+            return hypothesis.faded(k, self.t - self.last[k])
+        if isinstance(hypothesis, Tide):
+            return hypothesis.count(k)
+        did_change = rng.uniform(1 + k) < hypothesis.changed[k]  # always, for a run of A
+        return (hypothesis.since[k] if did_change else hypothesis.longer[k]).clipped()
+
+    def learn(self, t: int, arm: int, reward: float) -> None:
+        self.t += 1
+        for hypothesis in self.hypotheses():
+            if isinstance(hypothesis, Drifter):
+                hypothesis.learn(arm, reward, self.t - self.last[arm])
+            else:
+                hypothesis.learn(arm, reward)
+        self.last[arm] = self.t
+
+        everything = self.hypotheses()
+        s = total(hypothesis.weight for hypothesis in everything)
+        mean_changes = total(hypothesis.weight * hypothesis.changes for hypothesis in everything) / s
+        alpha = SHARE / (SHARE + self.t)
+        z = (1.0 - alpha) / s
+        birthday = self.t % EVERY == 0
+        h = EVERY / (1.0 + self.t) if birthday else 0.0
+
+        new_together = self.birth(self.together, z * h) if birthday else None
+        new_one_by_one = self.birth(self.one_by_one, z * h) if birthday else None
+        if new_one_by_one is not None:
+            new_one_by_one.changed = [RHO] * self.n_arms
+            new_one_by_one.longer = self.handed_on()
+
+        for hypothesis in everything:
+            hypothesis.weight *= z * (1.0 - h * (RATE + GROW * hypothesis.changes))
+            if isinstance(hypothesis, Run):
+                if hypothesis.weight < NOTHING:
+                    hypothesis.weight = 0.0
+            else:
+                share = 1.0 - TIDE if isinstance(hypothesis, Drifter) else TIDE
+                gift = alpha * share / len(RATES)
+                hypothesis.weight += gift
+                hypothesis.changes += gift / hypothesis.weight * (mean_changes - hypothesis.changes)
+
+        if new_together is not None and new_one_by_one is not None:
+            shelve(self.together, new_together)
+            shelve(self.one_by_one, new_one_by_one)
+
+    def birth(self, bank: Bank, zh: float) -> Run:
+        """The run that a bank gives birth to: its parents are the runs of the bank, and with half their weight the
+        drifters and tides; a parent that believes in more changes has more children."""
+        parents = [(run.weight, run.changes) for run in runs_of(bank)]
+        parents += [(other.weight / 2.0, other.changes) for other in [*self.drifters, *self.tides]]
+        b0 = total(w for w, _ in parents)
+        b1 = total(w * c for w, c in parents)
+        b2 = total(w * c * c for w, c in parents)
+        children = RATE * b0 + GROW * b1
+        changes = min(self.t / EVERY, 1.0 + (RATE * b1 + GROW * b2) / children)
+        return self.newborn(zh * children, changes, 1.0)
+
+    def handed_on(self) -> list[Count]:
+        """What is known of each arm if it has not changed: the counts of the heaviest among S and the drifters (the
+        first of them in the order of drawing, if several weigh the same)."""
+        candidates: list[Run | Drifter] = [*runs_of(self.one_by_one), *self.drifters]
+        heaviest = candidates[0]
+        for candidate in candidates:
+            if candidate.weight > heaviest.weight:
+                heaviest = candidate
+        if isinstance(heaviest, Drifter):
+            return [heaviest.faded(k, self.t - self.last[k]) for k in range(self.n_arms)]
+        return [
+            (heaviest.since[k] if heaviest.changed[k] >= 0.5 else heaviest.longer[k]).copy() for k in range(self.n_arms)
+        ]

@@ -1,0 +1,128 @@
+"""Where the slow DriftTS keeps its runs: carrying from level to level against the bits of the clock, and by hand.
+
+The specification numbers slots and finds them by the bits of M = 1 + t / 8; the twin carries as one does when counting
+on one's fingers. Both must put every run into the same place. Its sentence "level l holds 1 + (bit l of M) runs" is
+true before the birth of round t; after it, it is true of M + 1.
+"""
+
+import math
+
+import pytest
+
+from .draws import Draws
+from .drift_ts import EVERY, Bank, Count, NaiveDriftTS, Run, merged, runs_of, shelve
+from .plays import reward
+
+
+def run_of(weight: float, changes: float = 0.0, arms: int = 1) -> Run:
+    counts = range(arms)
+    return Run(weight, changes, [Count() for _ in counts], [Count() for _ in counts], [1.0] * arms)
+
+
+def shelves_by_the_text(births: int) -> dict[int, list[int]]:
+    """Slot -> the births merged in it, after so many births, by the bits of M as the specification puts it."""
+    slots: dict[int, list[int]] = {1: [0]}  # the root
+    for birth in range(1, births + 1):
+        m = 1 + birth  # 1 + t / EVERY
+        top = m.bit_length() - 1
+        for level in range(top):  # what is said to be there before the birth
+            assert [slot in slots for slot in (1 + 2 * level, 2 + 2 * level)] == [True, bool(m >> level & 1)]
+        j = 0
+        while j < top and m >> j & 1:
+            j += 1
+        for level in range(j - 1, -1, -1):
+            older, newer = slots.pop(1 + 2 * level), slots.pop(2 + 2 * level)
+            second = level + 1 == j and j < top
+            destination = 2 * (level + 1) + (2 if second else 1)
+            assert destination not in slots
+            slots[destination] = older + newer
+        destination = 2 if j == 0 else 1
+        assert destination not in slots
+        slots[destination] = [birth]
+    return slots
+
+
+def shelves_of_the_twin(births: int) -> Bank:
+    """As many runs of weight 1 whose `changes` is the number of the birth: so weights count births, and the average
+    tells which."""
+    bank: Bank = [[run_of(1.0, 0.0)]]
+    for birth in range(1, births + 1):
+        shelve(bank, run_of(1.0, float(birth)))
+    return bank
+
+
+@pytest.mark.parametrize("births", [*range(26), 62, 63, 64, 1000, 12_500])
+def test_carrying_and_the_bits_of_the_clock_put_every_run_into_the_same_slot(births: int):
+    bank, slots = shelves_of_the_twin(births), shelves_by_the_text(births)
+    found = {1 + 2 * level + i: run for level, runs in enumerate(bank) for i, run in enumerate(runs)}
+    assert sorted(found) == sorted(slots)
+    for slot, run in found.items():
+        assert (run.weight, run.changes) == (len(slots[slot]), sum(slots[slot]) / len(slots[slot]))
+
+
+@pytest.mark.parametrize("births", [*range(26), 62, 63, 64, 1000, 12_500])
+def test_every_birth_is_in_one_run_and_higher_shelves_are_older(births: int):
+    bank, slots = shelves_of_the_twin(births), shelves_by_the_text(births)
+    in_order = [slot for level in range(len(bank) - 1, -1, -1) for slot in (1 + 2 * level, 2 + 2 * level)]
+    oldest_first = [slots[slot] for slot in in_order if slot in slots]
+    assert [birth for run in oldest_first for birth in run] == list(range(births + 1))
+    assert [{run.weight for run in level} for level in bank] == [{2.0**level} for level in range(len(bank))]
+    after = births + 2  # M of the next birth says what is there now
+    assert [len(level) for level in bank] == [1 + (after >> level & 1) for level in range(after.bit_length() - 1)]
+    assert len(runs_of(bank)) <= 2 * math.log2(births + 2)
+
+
+# After the birth of round t: the births in each run, from slot 1 upwards; levels are separated by "|".
+LAID_OUT = {
+    8: "0,1",
+    16: "2|0-1",
+    24: "2,3|0-1",
+    32: "4|0-1,2-3",
+    40: "4,5|0-1,2-3",
+    48: "6|4-5|0-3",
+    56: "6,7|4-5|0-3",
+    64: "8|4-5,6-7|0-3",
+    72: "8,9|4-5,6-7|0-3",
+    80: "10|8-9|0-3,4-7",
+    104: "12,13|8-9,10-11|0-3,4-7",
+    112: "14|12-13|8-11|0-7",
+    200: "24,25|20-21,22-23|16-19|0-7,8-15",
+}
+
+
+@pytest.mark.parametrize("t", LAID_OUT)
+def test_shelves_laid_out_by_hand(t: int):
+    def named(run: Run) -> str:
+        first = run.changes - (run.weight - 1) / 2
+        return f"{first:.0f}" if run.weight == 1.0 else f"{first:.0f}-{first + run.weight - 1:.0f}"
+
+    bank = shelves_of_the_twin(t // EVERY)
+    assert "|".join(",".join(named(run) for run in level) for level in bank) == LAID_OUT[t]
+
+
+def test_the_twin_itself_keeps_its_runs_on_these_shelves():
+    twin = NaiveDriftTS(5)
+    for t in range(1, 201):
+        arm = twin.choose(t - 1, Draws(3, t))
+        twin.learn(t - 1, arm, reward(t, arm))
+        slots = shelves_by_the_text(t // EVERY)
+        for bank in (twin.together, twin.one_by_one):
+            found = {1 + 2 * level + i: run for level, runs in enumerate(bank) for i, run in enumerate(runs)}
+            assert sorted(found) == sorted(slots)
+            for slot, run in found.items():
+                born = t - sum(count.pulls for count in run.since)
+                assert born / EVERY in slots[slot]  # it is one of those merged there
+
+
+def test_merging_adds_weights_averages_changes_and_keeps_the_heavier_memory():
+    older, newer = run_of(0.1, 2.0), run_of(0.3, 6.0)
+    older.since, newer.since = [Count(9.0, 4.0)], [Count(5.0, 1.0)]
+    older.longer, newer.longer = [Count(20.0, 8.0)], [Count(15.0, 7.0)]
+    older.changed, newer.changed = [0.2], [0.7]
+    both = merged(older, newer)
+    assert (both.weight, both.changes) == pytest.approx((0.4, 5.0))
+    assert (both.since, both.longer, both.changed) == ([Count(5.0, 1.0)], [Count(15.0, 7.0)], [0.7])
+    newer.weight = 0.1
+    assert merged(older, newer).since == [Count(9.0, 4.0)]  # the older, if they weigh the same
+    older.weight = newer.weight = 0.0
+    assert (merged(older, newer).weight, merged(older, newer).changes) == (0.0, 2.0)

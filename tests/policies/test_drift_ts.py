@@ -1,0 +1,313 @@
+"""DriftTS against its slow twin, numbers one can check by hand, and what must hold whatever the rewards."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driftbandit import Agent
+from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.environments import Abrupt
+from driftbandit.environments.rewards import Constant, TruncatedGaussian
+from driftbandit.lab.engine.simulate import simulate
+from driftbandit.policies import drift_bank, drift_births
+from driftbandit.policies.beta_ts import BetaTS
+from driftbandit.policies.drift_bank import (
+    CHANGED,
+    CHANGES,
+    HYPOTHESES,
+    LEVEL,
+    MOVERS,
+    PULLS,
+    RATES,
+    ROOM,
+    RUN_RECORD,
+    RUNS,
+    slots_at,
+)
+from driftbandit.policies.drift_draw import add_up
+from driftbandit.policies.drift_ts import DriftTS
+from driftbandit.policies.likelihood import part_of_win
+from driftbandit.state import to_lists
+from harness import abrupt_means, assert_same_as_twin, rewards, taught
+from naive import TWINS
+from naive.drift_ts import runs_of
+
+POLICY_ = DriftTS()
+histories = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 1.0, 0.3])), max_size=150)
+
+
+def weights_of(state):
+    """The weights as probabilities."""
+    weights = np.array(state.known.world[:HYPOTHESES])
+    return weights / weights.sum()
+
+
+# ---- the twin --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+@pytest.mark.parametrize("world", ["abrupt", "smooth"])
+@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+def test_drift_ts_chooses_the_arms_of_its_twin(n_arms, world, kind):
+    assert_same_as_twin(POLICY_, n_arms, 400 if n_arms == 30 else 1000, seed=n_arms, world=world, kind=kind)
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+def test_over_thousands_of_rounds_too(kind):
+    assert_same_as_twin(POLICY_, 3, 6000, seed=1, kind=kind)
+
+
+def test_a_horizon_shorter_than_the_number_of_arms_is_played():
+    assert_same_as_twin(POLICY_, 30, 12, seed=3)
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+def test_all_hypotheses_weigh_what_the_twins_do(kind):
+    n_arms, rounds = 3, 3000
+    reward = rewards(abrupt_means(n_arms, rounds, 5), kind, 5)
+    twin, state = TWINS["DriftTS"](n_arms), to_lists(POLICY_.init(n_arms))
+    for t in range(rounds):
+        arm = t * 7 % 11 % n_arms
+        twin.learn(t, arm, reward(t, arm))
+        POLICY_.learn(state, t, arm, reward(t, arm))
+        if t % 501 == 500 or t < 20:
+            weights, changes = weights_of(state), np.array(state.known.world[CHANGES : CHANGES + RUNS])
+            # In bank S 1 - (a probability next to 1) is rounded off by chance; nothing of that matters.
+            for first, bank, near in ((0, twin.together, 1e-100), (ROOM, twin.one_by_one, 1e-12)):
+                alive = [2 * level + n for level, runs in enumerate(bank) for n in range(len(runs))]
+                runs = list(runs_of(bank))
+                slots = [first + slot for slot in alive]
+                whole = sum(hypothesis.weight for hypothesis in twin.hypotheses())
+                assert weights[slots] == pytest.approx([run.weight / whole for run in runs], rel=1e-8, abs=near)
+                assert changes[slots] == pytest.approx([run.changes for run in runs], rel=1e-6)
+            movers = [*twin.drifters, *twin.tides]
+            assert weights[RUNS:] == pytest.approx([mover.weight / whole for mover in movers], rel=1e-8)
+            levels = state.known.world[LEVEL + RATES : LEVEL + MOVERS]
+            assert levels == pytest.approx([tide.level for tide in twin.tides], rel=1e-9)
+
+
+# ---- by hand ---------------------------------------------------------------------------------------------------------
+
+
+def test_before_any_reward_half_a_share_each_goes_to_the_two_first_runs():
+    weights = weights_of(POLICY_.init(2))
+    assert weights[[0, ROOM]] == pytest.approx([1 / 26, 1 / 26])
+    assert weights[RUNS : RUNS + RATES] == pytest.approx(0.75 / 13)
+    assert weights[RUNS + RATES :] == pytest.approx(0.25 / 13)
+
+
+def test_one_reward_tells_nothing_but_gives_the_movers_their_share():
+    # Everybody expected 1/2; alpha = (1/4) / (1/4 + 1) = 1/5 of all goes to the movers.
+    weights = weights_of(taught(POLICY_, [(0, 1.0)], n_arms=2))
+    assert weights[0] == pytest.approx(0.8 / 26)
+    assert weights[RUNS] == pytest.approx(0.8 * 0.75 / 13 + 0.2 * 0.75 / 12)
+    assert weights[-1] == pytest.approx(0.8 * 0.25 / 13 + 0.2 * 0.25 / 12)
+
+
+def test_three_rewards_weigh_hypotheses_as_computed_by_hand():
+    # Runs expect 1/2, then a win with 2/3, then with 3/4, and see a loss. The fastest drifter (q = 1/64) has n = 1,
+    # then n = 64/65 + 1, m = 1; then n / (1 + n/64) pulls' worth of wins. The first tide (u = r = 1/4, q = 1/64) is
+    # worked out below in the words of the specification.
+    run = [1 / 2, 2 / 3, 1 / 4]
+    n1 = 1 / (1 + 1 / 64)
+    n2 = (n1 + 1) / (1 + (n1 + 1) / 64)
+    drifter = [1 / 2, (1 + n1) / (2 + n1), 1 / (2 + n2)]
+    tide, level, u, offset, r = [], 0.5, 0.25, 0.0, 0.25
+    for y in (1.0, 1.0, 0.0):
+        u += 1 / 64
+        m, n = level + offset, max(1 / (u + r) - 2, 0)
+        p = (1 + n * min(max(m, 0), 1)) / (2 + n)
+        tide.append(p if y else 1 - p)
+        s, e = 1 + u + r, (y - m) / (1 + u + r)
+        level, offset, u, r = level + u * e, offset + r * e, min(u - u * u / s, 1), r - r * r / s
+    state = taught(POLICY_, [(0, 1.0), (0, 1.0), (0, 0.0)], n_arms=1)
+    whole = [1.0]
+    for t in range(1, 4):  # the sum of all weights from the ratio of what the first run has to what it would have had
+        before = weights_of(taught(POLICY_, [(0, 1.0), (0, 1.0), (0, 0.0)][: t - 1], n_arms=1))
+        after = weights_of(taught(POLICY_, [(0, 1.0), (0, 1.0), (0, 0.0)][:t], n_arms=1))
+        alpha = 0.25 / (0.25 + t)
+        whole.append(before[0] * run[t - 1] * (1 - alpha) / after[0])
+        for place, says, part in ((RUNS, drifter, 0.75), (RUNS + RATES, tide, 0.25)):
+            expected = before[place] * says[t - 1] * (1 - alpha) / whole[t] + alpha * part / 12
+            assert after[place] == pytest.approx(expected, rel=1e-12)
+    assert whole[1] == pytest.approx(1 / 2)
+    assert weights_of(state)[0] == weights_of(state)[ROOM]
+
+
+def test_the_first_newborn_gets_a_sixteenth_of_eight_ninths_of_its_givers():
+    state = taught(POLICY_, [(0, 1.0), (1, 0.0)] * 4, n_arms=2)
+    weights, alpha, flow = weights_of(state), 0.25 / 8.25, 8 / 9 / 16
+    bank = weights[0] / ((1 - alpha) * (1 - flow))  # what the bank and the movers had before
+    movers = (weights[RUNS:].sum() - alpha) / ((1 - alpha) * (1 - flow))
+    assert weights[1] == pytest.approx((1 - alpha) * flow * (bank + movers / 2), rel=1e-12)
+    assert state.known.world[CHANGES + 1] == 1.0  # it has seen one change
+    assert sum(state.known.world[:HYPOTHESES]) == pytest.approx(1.0, abs=1e-12)  # normalised at births
+    record = state.known.runs[:RUN_RECORD]
+    assert (record[1], record[1 + PULLS]) == (4.0, 4.0)  # arm 0 had four wins when it was born
+    assert record[CHANGED + 1] == 0.5
+
+
+def test_two_runs_become_one_with_the_heaviers_record():
+    state = taught(POLICY_, [(0, 1.0)] * 16, n_arms=1)
+    known = state.known
+    known.world[0], known.world[1], known.world[CHANGES], known.world[CHANGES + 1] = 0.1, 0.3, 2.0, 6.0
+    known.runs[0], known.runs[1] = 5.0, 7.0
+    drift_births.merge(known, 0, 2)
+    assert (known.world[0], known.world[1], known.world[2]) == (0.0, 0.0, pytest.approx(0.4))
+    assert (known.world[CHANGES + 2], known.runs[2]) == (pytest.approx(5.0), 7.0)
+
+
+@pytest.mark.parametrize("rounds", [0, 7, 8, 15, 16, 23, 24, 40, 56, 64, 200, 1000])
+def test_the_shelves_are_those_of_a_binary_counter(rounds):
+    state = taught(POLICY_, [(0, float(t % 2)) for t in range(rounds)], n_arms=1)
+    count = 2 + rounds // 8
+    levels = count.bit_length() - 1
+    expected = {2 * level for level in range(levels)} | {2 * level + 1 for level in range(levels) if count >> level & 1}
+    for first in (0, ROOM):
+        assert {slot for slot in range(ROOM) if state.known.world[first + slot] > 0.0} == expected
+    born = [state.known.runs[PULLS + slot] for slot in sorted(expected, key=lambda slot: (-(slot // 2), slot % 2))]
+    assert born == sorted(born)  # higher levels hold older runs, and the first of two is the older
+    assert slots_at(rounds) == 2 * levels
+
+
+def test_the_oldest_runs_are_merged_for_ever_when_the_levels_are_used_up(monkeypatch):
+    monkeypatch.setattr(drift_bank, "LEVELS", 3)
+    monkeypatch.setattr(drift_births, "LEVELS", 3)
+    state = to_lists(POLICY_.init(1))
+    for t in range(3000):
+        POLICY_.learn(state, t, 0, float(t % 3 == 0))
+        used = {slot for slot in range(ROOM) if state.known.world[slot] > 0.0}
+        assert used <= set(range(7))
+    assert 6 in used
+    assert math.isclose(sum(weights_of(state)), 1.0)
+
+
+def test_likelihoods_of_fractions_are_powers():
+    generator = np.random.default_rng(0)
+    for a, b, y in zip(*(generator.random((3, 500)) * [[1e6], [50.0], [1.0]] + 1e-6), strict=True):
+        y = min(y, 1.0)
+        assert part_of_win(a, b, y) == pytest.approx(a**y * b ** (1 - y), rel=2e-14)
+    assert (part_of_win(0.3, 0.7, 1.0), part_of_win(0.3, 0.7, 0.0)) == (0.3, 0.7)
+
+
+# ---- always ----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(histories)
+def test_weights_are_probabilities_and_records_stay_in_range(history):
+    state = taught(POLICY_, history, n_arms=3)
+    weights, t = weights_of(state), len(history)
+    assert (weights >= 0.0).all()
+    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+    assert state.known.cumulative[-1] == pytest.approx(sum(state.known.world[:HYPOTHESES]), rel=1e-12)
+    assert np.count_nonzero(weights[:RUNS]) <= 4 * math.log2(2 + t / 8 + 1)  # two banks, two a level
+    assert sum(state.known.pulls) == t
+    runs = np.array(state.known.runs).reshape(3, RUN_RECORD)
+    assert ((runs[:, CHANGED : CHANGED + ROOM] >= 0.0) & (runs[:, CHANGED : CHANGED + ROOM] <= 1.0)).all()
+    assert (np.array(state.known.world[CHANGES : CHANGES + RUNS]) <= max(1, t // 8)).all()
+
+
+@given(histories)
+def test_with_the_first_run_alone_it_draws_from_what_ts_draws_from(history):
+    state, ts = taught(POLICY_, history, n_arms=3), taught(BetaTS(), history, n_arms=3)
+    known = state.known
+    known.world[:HYPOTHESES] = [1.0] + [0.0] * (HYPOTHESES - 1)
+    for arm in range(3):  # the run that counts from the beginning
+        known.runs[arm * RUN_RECORD] = known.runs[arm * RUN_RECORD + PULLS] = 0.0
+    add_up(known.world, known.cumulative, slots_at(len(history)))
+    stream = Stream(stream_key(1, 0, POLICY))
+    for n in range(3):
+        arm = POLICY_.choose(state, len(history), stream.at(n))
+        assert state.a == pytest.approx(ts.a)
+        assert state.b == pytest.approx(ts.b)
+        BetaTS().choose(ts, len(history), stream.at(n))
+        assert state.draws == pytest.approx(ts.scores)
+        assert state.scores[arm] == max(state.scores)
+
+
+@pytest.mark.parametrize("n_arms", [2, 6])
+def test_an_arm_never_played_is_tried(n_arms):
+    state, stream = to_lists(POLICY_.init(n_arms)), Stream(stream_key(2, 0, POLICY))
+    for t in range(2000):
+        POLICY_.learn(state, t, t % (n_arms - 1), float(t % 10 < 4))
+    assert n_arms - 1 in {POLICY_.choose(state, 2000, stream.at(t)) for t in range(2000, 2100)}
+
+
+@pytest.mark.parametrize("law", [Constant(), TruncatedGaussian(0.4)])
+def test_rewards_between_and_beyond_0_and_1_give_the_same_run_in_all_ways(law):
+    world = Abrupt(n_arms=3, horizon=500, phases=3, world="2", law=law)
+    lanes, alone = (simulate(POLICY_, world, runs=6, pulls=True, lockstep=flag) for flag in (True, False))
+    plain = simulate(POLICY_, world, runs=1, pulls=True, compiled=False)
+    assert (lanes.regret == alone.regret).all()
+    assert (lanes.pulls == alone.pulls).all()
+    assert (plain.regret[0] == alone.regret[0]).all()
+
+
+# ---- live ------------------------------------------------------------------------------------------------------------
+
+
+def agent_after(n_arms, rounds, seed=3):
+    """An agent in a world that changes after two thirds of the rounds."""
+    generator = np.random.default_rng([seed, rounds])
+    agent, means = Agent(DriftTS(), arms=n_arms, seed=seed, first=False, floor=0.0), generator.random(n_arms)
+    for t in range(rounds):
+        if t == rounds * 2 // 3:
+            means = generator.random(n_arms)
+        arm = agent.choose()
+        agent.learn(arm, float(generator.random() < means[arm]))
+    return agent
+
+
+@pytest.mark.parametrize(("n_arms", "rounds"), [(2, 0), (4, 2), (3, 30), (5, 400)])
+def test_chances_are_those_of_many_choices(n_arms, rounds):
+    """Within 5 standard errors of 8,000 choices: one chance failure in 100,000."""
+    agent = agent_after(n_arms, rounds)
+    exact = agent.probabilities()
+    values = np.array(list(exact.values()))
+    choices = agent.choose(8000)
+    sampled = np.array([choices.count(arm) for arm in range(n_arms)]) / 8000
+    assert values.sum() == pytest.approx(1.0)
+    assert exact.error < 2e-3
+    assert (np.abs(sampled - values) < 5 * np.sqrt(values * (1 - values) / 8000) + exact.error + 1e-3).all()
+
+
+def test_arms_that_nobody_has_tried_share_their_chance_evenly():
+    chances = Agent(DriftTS(), arms=4, seed=1).probabilities()
+    assert list(chances.values()) == pytest.approx([0.25] * 4, abs=1e-6)
+
+
+def test_a_new_arm_is_tried_and_a_removed_one_is_not():
+    agent = agent_after(3, 300)
+    agent.add_arm("new")
+    assert agent.probabilities()["new"] > 0.02
+    assert "new" in agent.choose(200)
+    agent.remove_arm(0)
+    assert 0 not in agent.choose(200)
+    assert set(agent.probabilities()) == {1, 2, "new"}
+    assert Agent.restore(agent.snapshot()).choose(20) == agent.choose(20)
+
+
+def test_snapshots_stay_small():
+    assert len(agent_after(10, 3000).snapshot()) < 60_000
+
+
+def test_it_explains_when_the_world_changed_and_what_it_expects():
+    agent = Agent(DriftTS(), arms=["left", "right"], seed=1)
+    for t in range(2000):
+        agent.learn(("left", "right")[t % 2], float((t % 4 < 2) != (t % 2 == 0 and t >= 1200)) if t % 8 else 1.0)
+    for t in range(2000, 3000):
+        agent.learn("left", 0.0 if t % 10 else 1.0)
+        agent.learn("right", 1.0 if t % 10 else 0.0)
+    told = agent.explain()
+    assert told.still + told.jumps + told.drifts + told.tides == pytest.approx(1.0, abs=1e-4)
+    assert told.jumps > told.still
+    assert told.last_change == pytest.approx(2000, rel=0.1)
+    assert told.arms["left"].mean == pytest.approx(0.1, abs=0.05)
+    assert told.arms["right"].mean == pytest.approx(0.9, abs=0.05)
+    assert "last change about" in str(told).lower()
+    with pytest.raises(ValueError, match="cannot explain itself"):
+        Agent(BetaTS(), arms=2).explain()
