@@ -1,40 +1,97 @@
-"""`driftbandit field`: every policy on three worlds, as a figure and a table."""
+"""`driftbandit field`: where policies stand, on worlds of every kind, beside the best tuned policy of each."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
-from driftbandit.commands._shared import add_example, need_lab, whole
+from driftbandit.commands._output import add_json, print_json, print_table
+from driftbandit.commands._shared import MOST_RUNS, add_example, add_seed, add_workers, need_lab, whole
 
 _EXAMPLES = """\
-  driftbandit field --out build/field
-      regret.svg, regret.png and regret.csv: all policies, each tuned by its theory, in an abrupt, a smooth and a
-      stationary world
-  driftbandit field --runs 10 --out build/field
+  driftbandit field
+      drift-ts on the whole suite, beside what was tuned and kept: table.md, ratios.csv, figures (some minutes)
+  driftbandit field "my_policy.py:MyPolicy(gamma=0.9)" sw-ts.tuned
+      policies of your own, or any others; `tuned` is told the horizon, phases and arms of each world
+  driftbandit field drift-ts --worlds smooth,trap-K5
+      some worlds only: names, kinds, design or check
+  driftbandit field --list
+      the worlds, and how to name each for `--env`
+  driftbandit field --quick
+      six short worlds and a coarse grid tuned on the spot: about a minute, to see that everything works
+  driftbandit field --tune
+      tune anew and write what was found to DIR/kept.csv: about an hour on two cores, goes on where it stopped
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
-    summary = "compare every policy on an abrupt, a smooth and a stationary world"
+    summary = "compare policies with the best tuned one on a suite of worlds"
     parser = add_example(subparsers, "field", summary, _EXAMPLES)
-    parser.add_argument("--out", default="build/field", metavar="DIR", help="where to write (default: build/field)")
-    parser.add_argument("--runs", type=whole(2), default=40, metavar="N", help="independent runs (default: 40)")
-    parser.add_argument("--workers", type=whole(1), metavar="N", help="threads (default: one a core)")
+    parser.add_argument("policies", nargs="*", metavar="POLICY", help="a policy's text (default: drift-ts)")
+    parser.add_argument("--worlds", default="", metavar="A,B", help="names, kinds or roles (default: all)")
+    parser.add_argument(
+        "--out",
+        default="build/field",
+        metavar="DIR",
+        help="where to write and to keep finished pieces (default: build/field)",
+    )
+    parser.add_argument("--runs", type=whole(2, MOST_RUNS), metavar="N", help="runs of each policy given (default: 32)")
+    add_seed(parser, 0, ", of the policies given (default: 0)")
+    add_workers(parser)
+    parser.add_argument("--quick", action="store_true", help="six short worlds, eight runs, a coarse grid")
+    parser.add_argument("--tune", action="store_true", help="play the whole grid again and keep it in DIR/kept.csv")
+    parser.add_argument("--kept", metavar="FILE", help="read what was tuned from here (default: the package's own)")
+    parser.add_argument("--list", action="store_true", help="show the worlds, and stop")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Play, draw, write the table."""
+    """Tune if asked, play, compare, write."""
+    from driftbandit.lab.field import suite
+
+    worlds = suite.chosen(
+        [word for word in args.worlds.split(",") if word], suite.quick() if args.quick else suite.SUITE
+    )
+    if args.list:
+        rows = [[world.name, world.kind, world.role, repr(world.environment)] for world in worlds]
+        print_table(["world", "kind", "role", "environment"], rows)
+        return
     need_lab("numba", "scipy", "matplotlib")
-    from driftbandit.lab.investigations import all_policies
+    from driftbandit.lab.field import job
     from driftbandit.lab.support.files import writable
 
     out = Path(args.out)
-    out.mkdir(parents=True, exist_ok=True)
-    writable(out / "regret.csv")
-    standings = all_policies.compare(args.runs, Path("build") / "field-store", args.workers, progress=True)
-    for ending in ("svg", "png"):
-        all_policies.draw(standings, out / f"regret.{ending}")
-    all_policies.save_table(standings, out / "regret.csv")
-    count = len({s.policy for s in standings})
-    print(f"{count} policies, {args.runs} runs: {out / 'regret.svg'}, {out / 'regret.csv'}")
+    writable(out / "ratios.csv")
+    asked = job.Field(
+        worlds=worlds,
+        texts=tuple(dict.fromkeys(args.policies)),
+        runs=args.runs,
+        seed=args.seed,
+        out=out,
+        store=out / "store",
+        workers=args.workers,
+        quick=args.quick,
+        tune=args.tune,
+        kept=Path(args.kept) if args.kept else None,
+    )
+    quiet = args.json
+    done = asked.play(progress=not quiet, say=(lambda text: None) if quiet else lambda text: print(text, flush=True))
+    paths = done.save(out)
+    if args.json:
+        print_json(done.as_json())
+        return
+    _print(done)
+    for path in paths:
+        print(f"wrote {os.fspath(path)}")
+
+
+def _print(done: Any) -> None:
+    from driftbandit.lab.field.report import ratio
+
+    head = ["policy", "geometric mean", "worst", "where", "every world", "within 10 %"]
+    rows = [
+        [one.name, ratio(one.mean), ratio(one.worst), one.worst_world, ratio(one.every), f"{one.near} of {one.worlds}"]
+        for one in done.totals
+    ]
+    print_table(head, rows, "regret over that of the best tuned policy: the worlds that change, the worst, every world")

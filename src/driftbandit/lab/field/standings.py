@@ -1,0 +1,195 @@
+"""Everybody's ratio to the best tuned policy, world by world, and what it comes to over all of them.
+
+The best tuned policy of a world is the plain minimum over the grid, on the runs it is reported from: the target a
+policy without tuning is held to. A minimum of many noisy means is a little too small, so ratios are a little too large;
+`Best.fair` says by how much. Standard errors of ratios treat the two means as independent, which overstates them where
+both policies met the same worlds."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from driftbandit.lab.field.grids import GRID, NO_RIVALS, made, short_of, shown
+from driftbandit.lab.field.kept import Line, line
+from driftbandit.lab.field.suite import DESIGN, World, told
+from driftbandit.lab.jobs.batch import Batch
+from driftbandit.lab.jobs.estimate import seconds_a_weight
+from driftbandit.lab.jobs.work import Cell
+
+Results = dict[str, Line]  # the name of a world -> how the contestant did there
+
+
+class Best(NamedTuple):
+    """The best tuned policy of a world."""
+
+    line: Line
+    policy: str  # its text with all parameters
+    fair: float  # regret of the setting chosen on one half of the runs, measured on the other; both ways, averaged
+
+
+class Standing(NamedTuple):
+    """A contestant in a world."""
+
+    world: World
+    name: str
+    line: Line
+    ratio: float
+    error: float  # standard error of the ratio
+
+
+class Summary(NamedTuple):
+    """A contestant over all worlds that count: geometric means of the ratio, the worst, and how many are near."""
+
+    name: str
+    design: float  # changing design worlds; nan if there are none
+    check: float  # changing check worlds
+    mean: float  # all changing worlds
+    error: float  # standard error of its logarithm
+    worst: float
+    worst_world: str
+    every: float  # all worlds, also those that stand still, the slow ones and the traps
+    near: int  # worlds within 10 % of the best tuned
+    worlds: int
+
+
+def best_tuned(worlds: Sequence[World], lines: Iterable[Line]) -> dict[str, Best]:
+    """The best tuned policy of every world of which lines are kept."""
+    out = {}
+    rivals = [one for one in lines if short_of(one.label) not in NO_RIVALS]
+    for world in worlds:
+        here = [one for one in rivals if one.world == world.name]
+        here = [one for one in here if one.runs == max(other.runs for other in here)]
+        if here:
+            best = min(here, key=lambda one: one.mean)
+            first, second = min(here, key=lambda one: one.first_half), min(here, key=lambda one: one.second_half)
+            fair = (first.second_half + second.first_half) / 2.0
+            out[world.name] = Best(best, repr(made(best.label, told(world.environment))), fair)
+    return out
+
+
+def settings(worlds: Sequence[World], lines: Iterable[Line], best: Mapping[str, Best]) -> dict[str, Results]:
+    """The contestants that the kept lines hold: every policy as its theory says, each family with the one setting that
+    does best over the design worlds, and each family tuned for each world."""
+    by_label: dict[str, Results] = {}
+    for one in lines:
+        if one.world in best:
+            by_label.setdefault(one.label, {})[one.world] = one
+    out = {shown(label): found for label, found in by_label.items() if label.endswith(".tuned")}
+    design = [world.name for world in worlds if world.role == DESIGN and world.name in best]
+    for family in GRID:
+        members = {label: found for label, found in by_label.items() if short_of(label) == family.short}
+        fixed = {
+            label: found
+            for label, found in members.items()
+            if not label.endswith(".tuned") and design and all(name in found for name in design)
+        }
+        if fixed:
+            choice = min(fixed, key=lambda label: _log_mean([fixed[label][name] for name in design], best))
+            out[choice] = fixed[choice]
+        if members:
+            seen = {name for found in members.values() for name in found}
+            out[f"{family.short}, tuned for each world"] = {
+                name: min((found[name] for found in members.values() if name in found), key=lambda one: one.mean)
+                for name in seen
+            }
+    return out
+
+
+def _log_mean(lines: Sequence[Line], best: Mapping[str, Best]) -> float:
+    return sum(math.log(max(one.mean, 1e-9) / best[one.world].line.mean) for one in lines) / len(lines)
+
+
+class Contest(NamedTuple):
+    """Contestants to be played: their texts, how often, and where results are kept."""
+
+    texts: Sequence[str]
+    runs: int
+    seed: int
+    folder: Path
+    workers: int | None = None
+
+    def cells(self, worlds: Sequence[World]) -> dict[tuple[str, str], Cell]:
+        """One cell per contestant and world."""
+        facts = {world.name: told(world.environment) for world in worlds}
+        return {
+            (text, world.name): Cell(made(text, facts[world.name]), world.environment, self.runs, self.seed, 1)
+            for text in self.texts
+            for world in worlds
+        }
+
+    def play(
+        self,
+        worlds: Sequence[World],
+        progress: bool | Callable[[float], None] = False,
+        say: Callable[[float], None] | None = None,
+    ) -> dict[str, Results]:
+        """Play everybody everywhere; `say` is told first about how many seconds of one core it will take."""
+        cells = self.cells(worlds)
+        batch = Batch(cells.values(), self.folder)
+        if say is not None:
+            say(_seconds(batch))
+        batch.run(workers=self.workers, progress=progress, label="contestants")
+        out: dict[str, Results] = {}
+        for (text, world), cell in cells.items():
+            out.setdefault(text, {})[world] = line(world, text, batch.result(cell).regret[:, -1])
+        return out
+
+
+def _seconds(batch: Batch) -> float:
+    """What is missing, by the speed of each policy in the first world it is missing in."""
+    from driftbandit.lab.jobs.work import weight
+
+    speed: dict[str, float] = {}
+    total = 0.0
+    for name in batch.missing():
+        chunk = batch.plan[name]
+        kind = type(chunk.policy).__name__
+        if kind not in speed:
+            speed[kind] = seconds_a_weight(chunk)
+        total += speed[kind] * weight(chunk)
+    return total
+
+
+def standings(worlds: Sequence[World], best: Mapping[str, Best], contestants: Mapping[str, Results]) -> list[Standing]:
+    """The ratio of every contestant in every world to the best tuned policy there."""
+    out = []
+    for name, results in contestants.items():
+        for world in worlds:
+            if world.name in results and world.name in best:
+                mine, theirs = results[world.name], best[world.name].line
+                ratio = mine.mean / theirs.mean
+                error = ratio * math.hypot(mine.error / max(mine.mean, 1e-9), theirs.error / theirs.mean)
+                out.append(Standing(world, name, mine, ratio, error))
+    return out
+
+
+def summaries(found: Sequence[Standing]) -> list[Summary]:
+    """Every contestant over all its worlds, the best first: by the geometric mean over the worlds that change."""
+    by_name: dict[str, list[Standing]] = {}
+    for one in found:
+        by_name.setdefault(one.name, []).append(one)
+    out = [_summary(name, here) for name, here in by_name.items()]
+    return sorted(out, key=lambda one: (math.isnan(one.mean), one.mean, one.every))
+
+
+def _summary(name: str, here: Sequence[Standing]) -> Summary:
+    changing = [one for one in here if one.world.changing]
+    worst = max(changing or here, key=lambda one: one.ratio)
+    error = math.sqrt(sum((one.error / one.ratio) ** 2 for one in changing if one.ratio > 0)) / max(1, len(changing))
+    return Summary(
+        name,
+        _geometric([one for one in changing if one.world.role == DESIGN]),
+        _geometric([one for one in changing if one.world.role != DESIGN]),
+        _geometric(changing),
+        error,
+        worst.ratio,
+        worst.world.name,
+        _geometric(here),
+        sum(one.ratio <= 1.1 for one in here),
+        len(here),
+    )
+
+
+def _geometric(here: Sequence[Standing]) -> float:
+    return math.exp(sum(math.log(max(one.ratio, 1e-9)) for one in here) / len(here)) if here else math.nan

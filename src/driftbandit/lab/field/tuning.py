@@ -1,0 +1,117 @@
+"""The best tuned policy of every world: the whole grid, played.
+
+Cheap settings play all runs. Dear ones play a few first, and then, the most promising before the others, the rest, as
+long as they come near the best so far: all meet the same worlds and the same luck, so a few runs tell who is out. In
+the worlds of the frontier everybody plays all runs."""
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.lab.field import kept
+from driftbandit.lab.field.grids import DEAR, NO_RIVALS, labels, made, nanoseconds, short_of
+from driftbandit.lab.field.kept import Line
+from driftbandit.lab.field.suite import DESIGN, World, told
+from driftbandit.lab.jobs.batch import Batch
+from driftbandit.lab.jobs.work import Cell
+
+FRONTIER = ("stat-K5", "trap-K5")
+HEATS = 4  # runs that a dear setting plays before it is judged
+PATIENCE = 1.25  # a dear setting is out if its first runs clearly cost more than this many times the best so far
+AT_ONCE = 2  # dear settings that play on together
+
+
+class Plan(NamedTuple):
+    """How to tune: runs in all, the store, and whether the grid is coarse."""
+
+    folder: Path
+    runs: int = kept.RUNS
+    seed: int = kept.SEED
+    coarse: bool = False
+    workers: int | None = None
+
+    def heats(self, world: World) -> int:
+        """The runs a dear setting plays before it is judged."""
+        return self.runs if world.name in FRONTIER or self.coarse else min(self.runs, HEATS)
+
+
+def estimate(worlds: Sequence[World], plan: Plan) -> float:
+    """Seconds on one quiet core, by what policies cost in docs/speed/table.md; a third of the dear
+    settings is counted as playing all runs."""
+    total = 0.0
+    for world in worlds:
+        env, heats = world.environment, plan.heats(world)
+        for label in labels(env.horizon, plan.coarse):
+            runs = heats + (plan.runs - heats) / 3 if short_of(label) in DEAR else plan.runs
+            total += nanoseconds(label, env.n_arms) * 1e-9 * env.horizon * runs
+    return total
+
+
+def ordered(worlds: Sequence[World]) -> list[World]:
+    """Design worlds first, and the quicker ones before the longer: whoever stops early has most of it."""
+    return sorted(worlds, key=lambda w: (w.role != DESIGN, w.environment.horizon * (10 + w.environment.n_arms)))
+
+
+def tune(
+    worlds: Sequence[World],
+    plan: Plan,
+    progress: bool | Callable[[float], None] = False,
+    finished: Callable[[World, list[Line]], None] | None = None,
+) -> list[Line]:
+    """Play the grid in every world; what is finished is kept in the store, and handed to `finished` world by world."""
+    lines: list[Line] = []
+    for world in ordered(worlds):
+        found = tune_one(world, plan, progress)
+        lines += found
+        if finished is not None:
+            finished(world, found)
+    return lines
+
+
+def tune_one(world: World, plan: Plan, progress: bool | Callable[[float], None] = False) -> list[Line]:
+    """Every setting of the grid in one world."""
+    facts = told(world.environment)
+    policies = {label: made(label, facts) for label in labels(facts.horizon, plan.coarse)}
+    heats = plan.heats(world)
+    regret = _played(
+        world,
+        plan,
+        {label: (policy, heats if short_of(label) in DEAR else plan.runs) for label, policy in policies.items()},
+        progress,
+    )
+    rivals = [label for label in policies if short_of(label) not in NO_RIVALS]
+    while True:
+        done = [label for label in rivals if len(regret[label]) == plan.runs]
+        best = min((regret[label] for label in done), key=lambda values: float(values.mean()))
+        waiting = [label for label in regret if len(regret[label]) < plan.runs and in_the_race(regret[label], best)]
+        if not waiting:
+            break
+        waiting.sort(key=lambda label: float(regret[label].mean()))
+        regret |= _played(world, plan, {label: (policies[label], plan.runs) for label in waiting[:AT_ONCE]}, progress)
+    return [kept.line(world.name, label, values) for label, values in regret.items()]
+
+
+def in_the_race(first: np.ndarray, best: np.ndarray) -> bool:
+    """Does a dear setting, after its first runs, still have a chance to come near the best of those that played all of
+    them? Their difference on these runs, less one standard error, is not above what patience allows."""
+    reference = best[: len(first)]
+    behind = first - reference
+    error = float(behind.std(ddof=1)) / math.sqrt(len(behind))
+    return float(behind.mean()) - error <= (PATIENCE - 1.0) * float(reference.mean())
+
+
+def _played(
+    world: World, plan: Plan, wanted: dict[str, tuple[Any, int]], progress: bool | Callable[[float], None]
+) -> dict[str, np.ndarray]:
+    """Final regret of every run."""
+    cells = {
+        label: Cell(policy, world.environment, runs, plan.seed, checkpoints=1)
+        for label, (policy, runs) in wanted.items()
+    }
+    batch = Batch(cells.values(), plan.folder)
+    batch.run(workers=plan.workers or os.cpu_count(), progress=progress, label=world.name)
+    return {label: batch.result(cell).regret[:, -1] for label, cell in cells.items()}

@@ -1,0 +1,402 @@
+"""`driftbandit field`: the suite is what it says, the best tuned policy is the best, ratios are right, and one's own
+policy stands in the table after one command."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftbandit.cli import main
+from driftbandit.environments import Abrupt, PhaseTable, Smooth
+from driftbandit.lab.field import frontier_plot, grids, kept, ratio_plot, report, tuning
+from driftbandit.lab.field.frontier import Point, undominated
+from driftbandit.lab.field.job import Field
+from driftbandit.lab.field.kept import Line
+from driftbandit.lab.field.standings import Contest, best_tuned, settings, standings, summaries
+from driftbandit.lab.field.suite import APART, CHECK, DESIGN, SUITE, World, chosen, quick, told
+from driftbandit.text.parse import parse_environment
+
+ROOT = Path(__file__).parent.parent
+
+# ---- the suite
+
+
+def test_the_suite_has_every_kind_arms_from_2_to_50_and_names_of_its_own():
+    kinds = "abrupt gap smooth finite limited stationary fast slow trap local mixed seasonal rising bursts common rare"
+    assert {world.kind for world in SUITE} == set(kinds.split())
+    assert len({world.name for world in SUITE}) == len(SUITE)
+    arms = {world.environment.n_arms for world in SUITE}
+    assert (min(arms), max(arms)) == (2, 50)
+    assert {world.role for world in SUITE} == {DESIGN, CHECK}
+    assert all((world.target is not None) == (world.role == DESIGN) for world in SUITE)
+    assert set(APART) < {world.kind for world in SUITE}
+
+
+@pytest.mark.parametrize("world", SUITE, ids=lambda world: world.name)
+def test_a_world_of_the_suite_is_read_back_from_what_the_list_prints(world):
+    assert parse_environment(repr(world.environment)) == world.environment
+
+
+def test_worlds_are_chosen_by_name_kind_and_role():
+    assert [world.name for world in chosen(["trap-K5", "slow"])] == ["trap-K5", "slow-K5", "slow-K10"]
+    assert len(chosen(["design"])) + len(chosen(["check"])) == len(chosen([])) == len(SUITE)
+    with pytest.raises(ValueError, match="no world, kind or role 'smoth'; did you mean smooth"):
+        chosen(["smoth"])
+
+
+def test_a_policy_is_told_the_phases_of_a_world_and_how_often_the_best_arm_changes_in_a_drift():
+    assert told(Abrupt(3, 500, 4))[:3] == (500, 4, 3)
+    assert told(Smooth(5, 10_000, 1e-3)).phases == 14
+    steps = PhaseTable(means=((0.1, 0.5), (0.2, 0.5), (0.6, 0.5), (0.5, 0.5)), starts=(0, 2, 4, 6), horizon=8)
+    assert told(steps).phases == 2  # the second arm reigns, then the first; being level takes no crown
+    assert told(steps).variation == pytest.approx(0.1 + 0.4 + 0.1)
+
+
+# ---- the grid
+
+
+@pytest.mark.parametrize("horizon", [10_000, 100_000, 1_000_000])
+def test_every_setting_of_the_grid_can_be_made_and_none_is_tried_twice(horizon):
+    labels = grids.labels(horizon)
+    assert len(set(labels)) == len(labels) > 100
+    facts = told(Abrupt(5, 2000, 4))._replace(horizon=horizon)
+    made = {label: grids.made(label, facts) for label in labels}
+    assert made["sw-ts(window=1000)"].window == 1000
+    assert made["ds-ts(gamma=0.999, tau_max=0.05)"].gamma == 0.999
+    assert made["dots.tuned"].optimistic
+    assert {grids.short_of(label) for label in labels} == set(grids.registered()) - set(grids.UNTUNED)
+
+
+def test_the_longest_memory_is_for_the_longest_worlds_and_all_others_are_tried_everywhere():
+    short, long = set(grids.labels(10_000)), set(grids.labels(1_000_000))
+    assert short < long
+    assert all("300000" in label or "0.9999967" in label for label in long - short)
+
+
+def test_the_costs_behind_the_estimate_are_those_measured():
+    speed = ROOT / "docs" / "speed" / "speed.json"
+    if not speed.exists():
+        pytest.skip("the pages are not part of the source archive")
+    rows = json.loads(speed.read_text(encoding="utf-8"))["policies"]
+    for short in grids.DEAR:
+        for n_arms in (5, 30):
+            measured = next(
+                row["ns"] for row in rows if row["policy"] == short and row["n_arms"] == n_arms and not row["lockstep"]
+            )
+            assert grids.nanoseconds(short, n_arms) == pytest.approx(measured, rel=0.1), (short, n_arms)
+
+
+def test_the_whole_grid_is_estimated_at_an_hour_of_two_cores_or_less():
+    assert tuning.estimate(SUITE, tuning.Plan(Path("unused"))) / 2 <= 3600
+
+
+# ---- tuning
+
+
+@pytest.fixture
+def few_settings(monkeypatch):
+    wanted = ["ts.tuned", "uniform.tuned", "ds-ts(gamma=0.9)", "kl-ucb.tuned", "d-klucb(gamma=0.5)"]
+    monkeypatch.setattr(tuning, "labels", lambda horizon, coarse=False: wanted)
+
+
+LITTLE = World("little", "stationary", DESIGN, Abrupt(3, 2000, 1))
+
+
+def test_dear_settings_far_behind_play_the_first_runs_only(few_settings, tmp_path):
+    lines = {one.label: one for one in tuning.tune([LITTLE], tuning.Plan(tmp_path, runs=12, workers=1))}
+    assert lines["d-klucb(gamma=0.5)"].runs == tuning.HEATS  # a memory of two rounds
+    assert lines["kl-ucb.tuned"].runs == 12
+    assert lines["uniform.tuned"].runs == 12  # cheap
+
+
+def test_the_race_is_left_when_the_first_runs_are_clearly_behind_what_patience_allows():
+    best = np.array([10.0, 10.0, 10.0, 10.0, 500.0, 500.0])  # later runs have no say
+    assert tuning.in_the_race(np.array([12.0, 12.5, 12.5, 13.0]), best)
+    assert not tuning.in_the_race(np.array([13.0, 14.0, 14.0, 15.0]), best)
+    assert tuning.in_the_race(np.array([9.0, 10.0, 10.0, 60.0]), best)  # one bad run is no proof
+
+
+def test_in_the_worlds_of_the_frontier_everybody_plays_all_runs(few_settings, tmp_path):
+    world = LITTLE._replace(name=tuning.FRONTIER[0])
+    assert {one.runs for one in tuning.tune([world], tuning.Plan(tmp_path, runs=12, workers=1))} == {12}
+
+
+def test_tuning_goes_on_where_it_stopped(few_settings, tmp_path):
+    plan = tuning.Plan(tmp_path, runs=8, workers=1)
+    first = tuning.tune([LITTLE], plan)
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.chunk")}
+    seen = []
+    again = tuning.tune([LITTLE], plan, finished=lambda world, lines: seen.append((world.name, len(lines))))
+    assert again == first
+    assert files == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.chunk")}
+    assert seen == [("little", 5)]
+
+
+def test_design_worlds_are_tuned_first():
+    order = tuning.ordered(SUITE)
+    roles = [world.role for world in order]
+    assert roles == sorted(roles, key=lambda role: role != DESIGN)
+
+
+# ---- what is kept
+
+
+def test_lines_are_read_back_as_they_were_written(tmp_path):
+    regret = np.array([1.0, 2.0, 4.0, 9.0])
+    one = kept.line("w", "sw-ts(window=10)", regret)
+    assert one.mean == 4.0
+    assert one.first_half == 1.5
+    assert one.second_half == 6.5
+    assert one.error == pytest.approx(regret.std(ddof=1) / 2)
+    kept.write([one, one._replace(label='my.py:Mine(a="b,c")')], tmp_path / "kept.csv")
+    back = kept.read(tmp_path / "kept.csv")
+    assert [line.label for line in back] == ["sw-ts(window=10)", 'my.py:Mine(a="b,c")']
+    assert back[0] == one._replace(error=float(f"{one.error:.7g}"))
+    assert kept.read(tmp_path / "absent.csv") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("a,b\n", "not a file of tuned"), ("", "not a file of tuned"), ("GOOD\nw,l,x,1,1,1\n", "damaged")]
+)
+def test_a_file_that_holds_something_else_is_refused(tmp_path, text, why):
+    path = tmp_path / "kept.csv"
+    path.write_text(text.replace("GOOD", ",".join(Line._fields)), encoding="utf-8")
+    with pytest.raises(ValueError, match=why):
+        kept.read(path)
+
+
+def test_what_the_package_keeps_is_what_the_code_computes():
+    lines = {(one.world, one.label): one for one in kept.read()}
+    assert lines
+    assert {world for world, _ in lines} <= {world.name for world in SUITE}
+    world = chosen(["smooth-K5-short"])[0]
+    texts = ["ds-ts(gamma=0.999)", "d-ucb(gamma=0.999, xi=0.05)"]
+    for text in texts:
+        contest = Contest([text], kept.RUNS, kept.SEED, Path("unused"))
+        from driftbandit.lab.jobs.batch import compute
+
+        cell = contest.cells([world])[text, world.name]
+        mine = kept.line(world.name, text, compute(cell.chunks()[0]).regret[:, -1])
+        theirs = lines[world.name, text]
+        assert theirs.runs == mine.runs
+        assert theirs[3:] == pytest.approx(mine[3:], rel=1e-6)
+
+
+# ---- ratios
+
+STAND = World("stand", "stationary", DESIGN, Abrupt(3, 400, 1))
+MOVE = World("move", "abrupt", DESIGN, Abrupt(3, 400, 4))
+DRIFT = World("drift", "smooth", CHECK, Smooth(3, 400))
+LINES = [
+    Line("stand", "ts.tuned", 32, 10.0, 1.0, 9.0),
+    Line("stand", "sw-ts(window=100)", 32, 40.0, 2.0, 40.0),
+    Line("stand", "sw-ts(window=300)", 32, 20.0, 2.0, 20.0),
+    Line("move", "ts.tuned", 32, 90.0, 1.0, 90.0),
+    Line("move", "sw-ts(window=100)", 32, 20.0, 1.0, 18.0),
+    Line("move", "sw-ts(window=300)", 32, 21.0, 1.0, 22.0),
+    Line("move", "global-cts(hazard=0.01)", 4, 1.0, 1.0, 1.0),
+    Line("move", "uniform.tuned", 32, 5.0, 1.0, 5.0),
+    Line("drift", "ts.tuned", 32, 45.0, 1.0, 45.0),
+    Line("drift", "sw-ts(window=100)", 32, 5.0, 1.0, 5.0),
+    Line("drift", "sw-ts(window=300)", 32, 10.0, 1.0, 10.0),
+]
+THREE = [STAND, MOVE, DRIFT]
+
+
+def test_the_best_tuned_policy_is_the_least_regret_among_those_that_played_all_runs_and_know_nothing_extra():
+    best = best_tuned(THREE, LINES)
+    assert {name: one.line.label for name, one in best.items()} == {
+        "stand": "ts.tuned",
+        "move": "sw-ts(window=100)",  # not the four runs of global-cts, not uniform play
+        "drift": "sw-ts(window=100)",
+    }
+    assert best["move"].policy == "SlidingTS(window=100, prior_wins=1.0, prior_losses=1.0, binarize=False)"
+    # chosen on the first half: window 100 (18), which has 22 on the second; on the second: window 300 (20), first 22
+    assert best["move"].fair == pytest.approx((22 + 22) / 2)
+
+
+def test_ratios_errors_and_means_are_as_worked_out_by_hand():
+    best = best_tuned(THREE, LINES)
+    mine = {"stand": Line("stand", "mine", 8, 20.0, 4.0, 0.0), "move": Line("move", "mine", 8, 40.0, 4.0, 0.0)}
+    mine["drift"] = Line("drift", "mine", 8, 20.0, 1.0, 0.0)
+    found = standings(THREE, best, {"mine": mine})
+    assert [one.ratio for one in found] == [2.0, 2.0, 4.0]
+    assert found[1].error == pytest.approx(2.0 * math.sqrt(0.1**2 + 0.05**2))
+    (total,) = summaries(found)
+    assert (total.design, total.check) == pytest.approx((2.0, 4.0))  # the world that stands still is apart
+    assert total.mean == pytest.approx(math.sqrt(8.0))
+    assert total.every == pytest.approx(16 ** (1 / 3))
+    assert (total.worst, total.worst_world, total.near, total.worlds) == (4.0, "drift", 0, 3)
+    assert total.error == pytest.approx(math.hypot(found[1].error / 2.0, found[2].error / 4.0) / 2)
+
+
+def test_a_family_stands_with_its_theory_with_one_setting_and_tuned_for_each_world():
+    best = best_tuned(THREE, LINES)
+    found = settings(THREE, LINES, best)
+    assert set(found) == {
+        "ts",
+        "uniform",
+        "sw-ts(window=300)",
+        "sw-ts, tuned for each world",
+        "global-cts, tuned for each world",
+    }
+    # over the design worlds, 300 has 2 x 1.05 and 100 has 4 x 1: 300 is chosen, though 100 wins in the check world
+    assert found["sw-ts, tuned for each world"]["drift"].label == "sw-ts(window=100)"
+    assert found["sw-ts, tuned for each world"]["stand"].label == "sw-ts(window=300)"
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=30))
+def test_the_frontier_is_what_nobody_beats_in_both_worlds(pairs):
+    found = [Point("f", str(i), float(still), float(trap)) for i, (still, trap) in enumerate(pairs)]
+    edge = undominated(found)
+    for point in found:
+        beaten = any(
+            other.still <= point.still and other.trap <= point.trap and other[2:] != point[2:] for other in found
+        )
+        assert (point[2:] in {other[2:] for other in edge}) == (not beaten)
+
+
+# ---- tables and figures
+
+
+def results():
+    best = best_tuned(THREE, LINES)
+    found = standings(THREE, best, settings(THREE, LINES, best))
+    return best, found, summaries(found)
+
+
+def test_the_table_says_who_is_best_with_which_parameters_and_everybody_is_in_the_csv(tmp_path):
+    best, found, totals = results()
+    report.save_markdown(THREE, best, found, totals, ["ts"], tmp_path / "t.md", "How.")
+    text = (tmp_path / "t.md").read_text(encoding="utf-8")
+    assert "| move | design | `sw-ts(window=100)` | 20 ± 1.0 | 4.50 ± 0.23 |" in text
+    assert "plain minimum over the grid" in text
+    report.save_csv(found, best, tmp_path / "t.csv")
+    lines = (tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + 3 + len(found)
+    assert '"SlidingTS(window=100, prior_wins=1.0, prior_losses=1.0, binarize=False)"' in lines[2]
+
+
+def test_drift_ts_is_held_to_its_specification_in_standard_errors(tmp_path):
+    world = chosen(["stat-K5"])[0]
+    best = best_tuned([world], [Line("stat-K5", "ts.tuned", 32, 50.0, 5.0, 50.0)])
+    found = standings([world], best, {"drift-ts": {"stat-K5": Line("stat-K5", "drift-ts", 32, 129.0, 6.0, 0.0)}})
+    report.save_markdown([world], best, found, summaries(found), ["drift-ts"], tmp_path / "t.md", "How.")
+    assert "| stat-K5 | 99 ± 8.0 | 129 ± 6.0 | +3.0 | within 3 standard errors |" in (tmp_path / "t.md").read_text(
+        "utf-8"
+    )
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_the_figure_is_drawn_the_same_twice_and_holds_a_dot_per_world(tmp_path, narrow):
+    _, found, _ = results()
+    names = ["ts", "sw-ts(window=300)"]
+    one = ratio_plot.save(found, names, tmp_path / "one.svg", narrow)
+    two = ratio_plot.save(found, names, tmp_path / "two.svg", narrow)
+    assert one.read_bytes() == two.read_bytes()
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    ratio_plot._draw(figure, found, THREE, names, narrow, 1)
+    (axes,) = figure.axes
+    dots = [line for line in axes.lines if line.get_linestyle() == "None"]
+    assert len(dots) == 2 * (3 + 2)
+    ticks = axes.get_yticklabels() if narrow else axes.get_xticklabels()
+    assert [tick.get_text() for tick in ticks] == ["stand", "move", "drift *", "geometric mean", "worst"]
+
+
+def test_the_frontier_is_drawn(tmp_path):
+    marks = [Point("ts", "ts.tuned", 10.0, 90.0), Point("sw-ts", "a", 40.0, 20.0), Point("mine", "mine", 12.0, 30.0)]
+    assert frontier_plot.save(marks, ("mine",), tmp_path / "f.svg").stat().st_size > 1000
+
+
+# ---- the command
+
+
+def test_the_list_names_every_world(capsys):
+    assert main(["field", "--list", "--worlds", "trap,common.2"]) == 0
+    out = capsys.readouterr().out
+    assert "trap-K20" in out
+    assert "CommonShift(" in out
+    assert "smooth" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--worlds", "nowhere"], "no world, kind or role 'nowhere'"),
+        (["sw-tss"], "did you mean sw-ts"),
+        (["--kept", "absent.csv"], "--tune"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_a_sentence_before_any_work(arguments, why, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["field", *arguments]) != 0
+    err = capsys.readouterr().err
+    assert why in err
+    assert "Traceback" not in err
+    assert not list(tmp_path.rglob("*.chunk"))
+
+
+MINE = '''
+from typing import NamedTuple
+import numpy as np
+
+class State(NamedTuple):
+    pulls: object
+
+class Mine(NamedTuple):
+    """Plays arms in turn."""
+    first: int = 0
+
+    def init(self, n_arms):
+        return State(np.zeros(n_arms, np.int64))
+
+    def choose(self, state, t, rng):
+        return (t + self.first) % len(state.pulls)
+
+    def learn(self, state, t, arm, reward):
+        state.pulls[arm] += 1
+'''
+
+
+@pytest.mark.slow
+def test_a_researchers_own_policy_stands_in_the_table_after_one_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
+    worlds = "trap-K5,smooth-K5-short,stat-K5"
+    assert main(["field", "mine.py:Mine(first=1)", "--quick", "--worlds", worlds, "--out", "out", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [world["name"] for world in found["worlds"]] == ["smooth-K5-short", "stat-K5", "trap-K5"]
+    mine = {one["world"]: one for one in found["standings"] if one["policy"] == "mine.py:Mine(first=1)"}
+    assert set(mine) == {"smooth-K5-short", "stat-K5", "trap-K5"}
+    # in turn, in the trap of 5 arms: (0.4 * 4/5) a round before the jump, (0.9 * 4 - 0.5 - 0.3) / 5 after it
+    assert mine["trap-K5"]["regret"] == pytest.approx(2500 * 0.32 + 2500 * 0.56)
+    best = {world["name"]: world["best"] for world in found["worlds"]}
+    assert mine["trap-K5"]["ratio"] == pytest.approx(mine["trap-K5"]["regret"] / best["trap-K5"]["regret"])
+    for name in ("ratios.csv", "table.md", "ratios.svg", "ratios-narrow.png", "frontier.svg", "kept.csv"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.chunk")}
+    # again, beside a world more: what is finished is not played again, and what was tuned is read from the file
+    more = [
+        "field",
+        "ds-ts(gamma=0.99)",
+        "--kept",
+        "out/kept.csv",
+        "--worlds",
+        "stat-K5",
+        "--runs",
+        "2",
+        "--out",
+        "two",
+    ]
+    asked = Field(quick(), ("mine.py:Mine(first=1)",), tmp_path / "out", tmp_path / "out" / "store", quick=True)
+    again = asked._replace(worlds=[w for w in quick() if w.name in worlds.split(",")]).play(say=lambda text: None)
+    assert again.as_json()["standings"] == found["standings"]
+    assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.chunk")}
+    assert main(more) == 0
+    assert "ds-ts(gamma=0.99)" in capsys.readouterr().out
