@@ -1,0 +1,118 @@
+"""What the rules of real life cost in regret: delayed rewards, a floor, a holdback, and forgetting by the clock.
+
+    python benchmarks/live_cost.py [--runs 20] [--out docs/live/cost.csv]
+
+Played by the parts a live bandit is made of (rules, fold, the draws of decisions), without a store. Rewards are 0 or 1;
+DS-TS has the discount its theory gives for the world. Time is counted in ticks of which the world has 10,000; traffic
+is one decision a tick, or comes in days: ten times as dense by day as by night, and the same on average."""
+
+import argparse
+import csv
+import heapq
+import math
+import statistics
+from pathlib import Path
+
+import numpy as np
+
+from driftbandit import DiscountedTS, Forgetting
+from driftbandit.draws import REWARD as LUCK
+from driftbandit.draws import WORLD, Stream, stream_key
+from driftbandit.environments import Abrupt, Smooth
+from driftbandit.live import rules
+from driftbandit.live.fold import Fold
+from driftbandit.live.ids import Decisions
+from driftbandit.live.opening import policy_maker
+from driftbandit.live.records import CHANGE, REWARD, Change, Event
+from driftbandit.live.settings import first_config
+from driftbandit.state import to_lists
+
+TICKS, ARMS, TICK = 10_000, 5, 1_000_000  # a tick is a second
+WORLDS = {
+    "abrupt": Abrupt(n_arms=ARMS, horizon=TICKS, phases=5),
+    "smooth": Smooth(n_arms=ARMS, horizon=TICKS, sigma=0.001),
+}
+GAMMA = {"abrupt": Forgetting.tuned(TICKS, 5).gamma, "smooth": Forgetting.text_smooth(TICKS).gamma}
+
+
+def arrivals(traffic, chance):
+    """The times of the decisions, in microseconds."""
+    if traffic == "even":
+        return np.arange(TICKS) * TICK
+    day = TICKS / 10
+    rate = np.where((np.arange(TICKS) % day) < day / 2, 20 / 11, 2 / 11)
+    counts = chance.poisson(rate)
+    return np.sort(np.repeat(np.arange(TICKS), counts) * TICK + chance.integers(0, TICK, counts.sum()))
+
+
+def regret(name, run, delay=0, floor=0.0, holdback=0.0, half_life=False, traffic="even"):
+    """The regret of one run."""
+    world = to_lists(WORLDS[name].realise(stream_key(7, run, WORLD)))
+    luck = Stream(stream_key(7, run, LUCK))
+    policy = DiscountedTS(GAMMA[name])
+    options = {"floor": floor, "holdback": holdback, "baseline": "uniform" if holdback else None}
+    if half_life:  # the same memory, by the clock
+        options["half_life"] = -math.log(2.0) / math.log(GAMMA[name])
+    config = first_config(policy, ARMS, stream_key(7, run, 2), "hash", options)
+    fold = Fold(policy_maker())
+    fold.apply([Event(1, CHANGE, 0, "#1", 1, body=Change("create", "", False, config).text())])
+    times = arrivals(traffic, np.random.default_rng([7, run]))
+    due, total = [], 0.0
+    for first in range(0, len(times), 256):
+        block = times[first : first + 256]
+        numbers = Decisions.of(int(config.key), list(range(first, first + len(block))))
+        for column, at in enumerate(block):
+            at, n = int(at), first + column
+            while due and due[0][0] <= at:
+                fold.apply([heapq.heappop(due)[2]])
+            tick = at // TICK
+            slot, how = rules.choose(config, fold.policy, fold.view(at), fold.learnt, numbers.at(column), None)
+            value = float(world.pull(tick, slot, luck.at(n)))
+            heapq.heappush(due, (at + delay * TICK, n, Event(0, REWARD, at, "", slot, how, value, at)))
+            total += world.best(tick) - world.mean(tick, slot)
+    return total * TICKS / len(times)
+
+
+CASES = [
+    ("nothing", {}),
+    ("rewards 10 ticks late", {"delay": 10}),
+    ("rewards 100 ticks late", {"delay": 100}),
+    ("rewards 1000 ticks late", {"delay": 1000}),
+    ("floor 0.01", {"floor": 0.01}),
+    ("floor 0.02", {"floor": 0.02}),
+    ("floor 0.05", {"floor": 0.05}),
+    ("holdback 0.05, uniform", {"holdback": 0.05}),
+    ("holdback 0.1, uniform", {"holdback": 0.1}),
+    ("half-life by the clock", {"half_life": True}),
+    ("half-life by the clock, 100 late", {"half_life": True, "delay": 100}),
+    ("days and nights", {"traffic": "days"}),
+    ("days and nights, half-life by the clock", {"traffic": "days", "half_life": True}),
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    rows = []
+    base = {}
+    for what, options in CASES:
+        for name in WORLDS:
+            values = [regret(name, run, **options) for run in range(args.runs)]
+            base.setdefault(name, values)
+            mean, error = statistics.mean(values), statistics.stdev(values) / math.sqrt(len(values))
+            more = [value - first for value, first in zip(values, base[name], strict=True)]
+            extra = statistics.mean(more), statistics.stdev(more) / math.sqrt(len(more))
+            rows.append([what, name, f"{mean:.1f}", f"{error:.1f}", f"{extra[0]:+.1f}", f"{extra[1]:.1f}", args.runs])
+            print(*rows[-1], sep="\t", flush=True)
+    if args.out:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        with args.out.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["rule", "world", "regret", "se", "more than nothing", "se of that", "runs"])
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

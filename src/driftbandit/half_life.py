@@ -1,0 +1,126 @@
+"""Forgetting by the clock: durations as people write them, and how much of a weight is left after some time.
+
+Every time is a whole number of microseconds."""
+
+import math
+import re
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from driftbandit.primitives import compilable
+
+SECOND = 1_000_000
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_WORDS = {
+    "µs": "us", "microsecond": "us", "millisecond": "ms", "sec": "s", "second": "s", "m": "min", "minute": "min",
+    "hr": "h", "hour": "h", "day": "d", "week": "w",
+}  # fmt: skip
+_TEXT = re.compile(r"\s*([0-9.eE+-]+)\s*([a-zA-Zµ]+)\s*")
+_LONGEST = 1 << 60  # 36,000 years: sums of two times stay within 64 bits
+
+
+def duration(value: Any, name: str) -> int:
+    """Microseconds from "6 h", a timedelta or a number of seconds; `name` is what the duration is for.
+
+    >>> duration("6 h", "half_life"), duration(90, "wait")
+    (21600000000, 90000000)
+    """
+    seconds = math.nan
+    if isinstance(value, timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        seconds = float(value)
+    elif isinstance(value, str) and (match := _TEXT.fullmatch(value)):
+        word = match[2] if match[2] in ("m", "M") else match[2].lower()
+        unit = _UNITS.get(word, _UNITS.get(_WORDS.get(word, _WORDS.get(word.rstrip("s"), ""))))
+        try:
+            seconds = float(match[1]) * unit if unit is not None else math.nan
+        except ValueError:
+            seconds = math.nan
+    microseconds = seconds * SECOND
+    if not 1.0 <= microseconds < _LONGEST:
+        raise ValueError(
+            f"{name} is a positive time such as '6 h', '15 min', '2 days', a timedelta or seconds; got {value!r:.60}."
+        )
+    return round(microseconds)
+
+
+def spelt(microseconds: int) -> str:
+    """A duration as text that `duration` reads back.
+
+    >>> spelt(duration("6 h", "wait")), spelt(1_500_000)
+    ('6 h', '1.5 s')
+    """
+    seconds = microseconds / SECOND
+    for unit in ("w", "d", "h", "min"):
+        if seconds >= _UNITS[unit] and (seconds / _UNITS[unit]).is_integer():
+            return f"{seconds / _UNITS[unit]:g} {unit}"
+    return f"{seconds!r} s".replace(".0 s", " s")
+
+
+_LN2 = math.log(2.0)
+_EXP = tuple(1.0 / math.factorial(k) for k in range(14))  # the rest is below 2e-16 for arguments below ln(2) / 2
+_LEAST = 2.0**-1000  # a weight never becomes 0: counts may be divided by its square root
+
+
+@compilable
+def half_to_the(x: float) -> float:
+    """2**-x for x >= 0, at least 2**-1000: what is left after x half-lives.
+
+    Only +, -, * and exact scaling, so that every process and every machine computes the same bits; a library's power
+    function differs from another's in the last one."""
+    if x >= 1000.0:
+        return _LEAST
+    n = math.floor(x + 0.5)
+    y = (n - x) * _LN2
+    p = _EXP[12] + y * _EXP[13]
+    p = _EXP[11] + y * p
+    p = _EXP[10] + y * p
+    p = _EXP[9] + y * p
+    p = _EXP[8] + y * p
+    p = _EXP[7] + y * p
+    p = _EXP[6] + y * p
+    p = _EXP[5] + y * p
+    p = _EXP[4] + y * p
+    p = _EXP[3] + y * p
+    p = _EXP[2] + y * p
+    p = _EXP[1] + y * p
+    p = _EXP[0] + y * p
+    return math.ldexp(p, -int(n))
+
+
+@compilable
+def learn_by_time(policy: Any, state: Any, time: int, half_life: int, arm: Any, reward: Any, decided: int) -> Any:
+    """Take in the reward of a decision made at one time into a state that stands at another; its time afterwards.
+
+    A reward weighs what it would weigh had it come at once, whenever it comes and in whatever order."""
+    weight = 1.0
+    if decided > time:
+        policy.fade(state, half_to_the((decided - time) / half_life))
+        time = decided
+    elif decided < time:
+        weight = half_to_the((time - decided) / half_life)
+    policy.take(state, arm, reward, weight)
+    return time
+
+
+def fading_policies() -> str:
+    """The short names of the policies that can forget by the clock, for a message."""
+    from driftbandit.text.registry import policies
+
+    return ", ".join(sorted(cls.short for cls in policies().values() if hasattr(cls, "fade")))  # type: ignore[attr-defined]
+
+
+def checked_half_life(half_life: Any, policy: Any) -> int:
+    """The half-life in microseconds, if this policy can forget by the clock."""
+    microseconds = duration(half_life, "half_life")
+    name = getattr(policy, "short", type(policy).__name__)
+    if not (hasattr(policy, "fade") and hasattr(policy, "take")):
+        raise ValueError(f"half_life needs a policy that can forget by the clock, and {name} cannot; these can: "
+                         f"{fading_policies()}.")  # fmt: skip
+    if getattr(policy, "binarize", False):
+        raise ValueError(f"half_life works on rewards as they are; {name} with binarize=True turns them into 0 or 1 by "
+                         "a coin per round. Leave binarize out.")  # fmt: skip
+    return microseconds

@@ -1,0 +1,147 @@
+"""Prove a journal: recompute every decision and every snapshot from the events, and name the first difference.
+
+An arm is a pure function of the configuration, the state after `known` events, the time and the decision's id. All of
+them are in the journal; so the audit needs nothing else, and works while the bandits are running."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+from driftbandit.live import rules
+from driftbandit.live.errors import Unknown
+from driftbandit.live.fold import Fold
+from driftbandit.live.ids import ROUNDS, Decisions
+from driftbandit.live.journal import Journal
+from driftbandit.live.opening import policy_maker, reading, rereader
+from driftbandit.live.records import WAYS, DecisionRow, slots_from
+
+_BLOCK = 256
+
+
+class Audit(NamedTuple):
+    """What was found in one bandit's journal."""
+
+    bandit: str
+    decisions: int
+    events: int
+    snapshots: int
+    differences: list[str]
+
+
+class Known(NamedTuple):
+    """A decision, and what its decider knew: everything needed to make it again."""
+
+    row: DecisionRow
+    fold: Fold  # after row.known events; valid until the next one
+    view: Any  # its state at the time of the decision
+    rng: Decisions  # at the decision's numbers
+    allowed: list[int] | None
+
+
+class Missing(Exception):
+    """A decision knows more events than the journal holds."""
+
+
+def audit(target: Any, name: str | None = None, policies: Mapping[str, type] | None = None) -> list[Audit]:
+    """Every bandit of a journal, or the one of this name."""
+    journal = reading(target)
+    try:
+        wrong = journal.check()
+        found = journal.bandits()
+        if name is not None:
+            if name not in found:
+                raise Unknown(f"There is no bandit {name!r:.60} in this journal.")
+            found = {name: found[name]}
+        out = [audit_bandit(journal, title, number, policies) for title, number in found.items()]
+    finally:
+        journal.close()
+    if wrong:
+        out.append(Audit("(the store)", 0, 0, 0, wrong))
+    return out
+
+
+def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str, type] | None = None) -> Audit:
+    """One bandit: its decisions in the order of what they knew, its snapshots on the way."""
+    differences: list[str] = []
+    walk = Walk(journal, number, policies)
+    count = 0
+    try:
+        for known in walk.decisions():
+            count += 1
+            row, fold = known.row, known.fold
+            slot, how = rules.choose(fold.config, fold.policy, known.view, fold.learnt, known.rng, known.allowed)
+            if (slot, how) != (row.slot, row.how):
+                differences.append(
+                    f"decision {row.id} (after {row.known} events) says arm {row.slot} by "
+                    f"{WAYS.get(row.how, row.how)}; recomputed it is arm {slot} by {WAYS[how]}"
+                )
+                break
+    except Missing as error:
+        differences.append(str(error))
+    except ValueError as error:
+        differences.append(f"after {walk.fold.n} events: {error}")
+    else:
+        walk.finish()
+    return Audit(name, count, walk.fold.n, walk.snapshots, differences + walk.differences)
+
+
+class Walk:
+    """A fold that moves along the events, and stops at each decision where its decider stood."""
+
+    def __init__(self, journal: Journal, number: int, policies: Mapping[str, type] | None = None) -> None:
+        self.journal, self.number = journal, number
+        self.fold = Fold(policy_maker(dict(policies or {})), rereader(journal, number))
+        self.snapshots = 0
+        self.differences: list[str] = []
+        self._kept = dict(journal.snapshots(number))
+        self._events = (event for _, event in journal.events(number))
+        self._view: Any = None
+        self._viewed = -1
+
+    def decisions(self) -> Iterator[Known]:
+        """Every decision with what was known."""
+        rows = self.journal.decisions(self.number)
+        while block := list(islice(rows, _BLOCK)):
+            self._advance(block[0].known)
+            config = self.fold.config
+            numbers = Decisions.of(int(config.key), [ROUNDS[config.rounds](row.id) for row in block])
+            for column, row in enumerate(block):
+                self._advance(row.known)
+                slots = slots_from(row.available)
+                allowed = self.fold.active if slots is None else slots
+                yield Known(row, self.fold, self._seen(row.at), numbers.at(column), allowed)
+
+    def _seen(self, at: int) -> Any:
+        if self.fold.fades or self._viewed != self.fold.n:
+            self._view, self._viewed = self.fold.view(at), self.fold.n
+        return self._view
+
+    def finish(self) -> None:
+        """Fold what no decision knew yet."""
+        for event in self._events:
+            self.fold.apply([event])
+            self._compare()
+
+    def _advance(self, known: int) -> None:
+        while self.fold.n < known:
+            event = next(self._events, None)
+            if event is None:
+                raise Missing(f"a decision knew {known} events, and the journal holds {self.fold.n}")
+            self.fold.apply([event])
+            self._compare()
+
+    def _compare(self) -> None:
+        body = self._kept.get(self.fold.n)
+        if body is not None:
+            self.snapshots += 1
+            if not _same(body, self.fold):
+                self.differences.append(f"the snapshot after {self.fold.n} events differs from what they give")
+
+
+def _same(body: str, fold: Fold) -> bool:
+    import json
+
+    try:
+        return bool(json.loads(body)["fold"] == json.loads(fold.dump()))
+    except (ValueError, KeyError, TypeError):
+        return False

@@ -1,0 +1,360 @@
+"""A bandit that decides for real: an identity, a journal, and rules for real life around one policy."""
+
+import contextlib
+import importlib
+import math
+import os
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
+
+from driftbandit.agent.inputs import as_float, checked_seed, listed
+from driftbandit.draws import POLICY as POLICY_STREAM
+from driftbandit.draws import stream_key
+from driftbandit.live import rules, settings
+from driftbandit.live.changing import Changing
+from driftbandit.live.errors import Conflict, StoreError, Unknown
+from driftbandit.live.ids import ROUNDS, Decisions, Supply, checked_id, checked_name, made_ids
+from driftbandit.live.journal import Decide, Pay
+from driftbandit.live.opening import exists, policy_classes, policy_maker, warn, writing
+from driftbandit.live.records import WAYS, Config, Decision, DecisionRow, slots_text
+from driftbandit.live.replica import Replica
+from driftbandit.live.writer import Ticket
+
+MOST = 1000  # decisions or rewards in one call
+_REMEMBERED = 10_000  # decisions, to spare the store a look when their reward comes
+_BEHIND = 10_000  # asks that may wait for the disk before even those wait that need not
+
+
+class Bandit(Changing):
+    """A policy with a journal: decisions and rewards survive crashes, late rewards find their decision, a reward counts
+    once, and every decision can be proved later.
+
+    >>> import tempfile, os
+    >>> from driftbandit import DiscountedTS
+    >>> path = os.path.join(tempfile.mkdtemp(), "shop.db")
+    >>> with Bandit.open(path, "button", DiscountedTS(), arms=["red", "green", "blue"], half_life="6 h") as bandit:
+    ...     decision = bandit.decide()              # on disk before it returns
+    ...     bandit.reward(decision.id, 1.0)         # later, in another process if you like; twice counts once
+    'learnt'
+
+    The journal is a SQLite file (one writing process) or a PostgreSQL database (many); several bandits may share it. It
+    holds the configuration too: `Bandit.open(path, "button")` is enough from the second time on.
+
+    Threads may share a bandit, and coroutines: `adecide` and `areward` are `decide` and `reward` for asyncio."""
+
+    @classmethod
+    def open(
+        cls,
+        target: Any,
+        name: str,
+        policy: Any = None,
+        arms: int | Iterable[Hashable] | None = None,
+        *,
+        half_life: Any = None,
+        floor: float | None = None,
+        holdback: float | None = None,
+        baseline: Any = None,
+        learn_holdback: bool | None = None,
+        wait: Any = None,
+        default: float | None = None,
+        reward_range: tuple[float, float] | None = None,
+        outside: str | None = None,
+        seed: int | None = None,
+        durability: str = "disk",
+        snapshot_every: int = 10_000,
+        who: str = "",
+        policies: Mapping[str, type] | None = None,
+        clock: Callable[[], int] | None = None,
+        rounds: str = "hash",
+        compiled: bool = False,
+    ) -> "Bandit":
+        """The bandit of this name in the journal at `target` (a path, or postgresql://...), made if there is none.
+
+        `half_life` forgets by the clock; without it rewards are counted. With probability `floor` (0.01) the arm is
+        drawn evenly. A share `holdback` of decisions follows the `baseline` (an arm, or "uniform") and is not learnt
+        from; `uplift` compares. A decision without a reward after `wait` gets the reward `default`. Rewards lie in
+        `reward_range`; one outside is refused, or clipped where it is learnt with outside="clip".
+
+        With durability="none" `decide` returns before its record is on disk. `policies` names classes of your own,
+        {"MyPolicy": MyPolicy}. `clock` gives microseconds, for simulations; `seed` makes decisions with given ids
+        repeatable, and rounds="number" lets ids "0", "1", ... draw the numbers of a simulation's rounds. compiled=True
+        (needs the `lab` extra) reads a long journal by machine code.
+
+        Where the bandit exists, its journal stands: options that differ are reported, and changed by `change`."""
+        checked_name(name)
+        options = {
+            "half_life": half_life, "floor": floor, "holdback": holdback, "baseline": baseline,
+            "learn_holdback": learn_holdback, "wait": wait, "default": default, "reward_range": reward_range,
+            "outside": outside,
+        }  # fmt: skip
+        if isinstance(target, str) and target.startswith(("http://", "https://")):
+            return _served(target, name, policy, arms, **options, seed=seed, who=who)  # type: ignore[no-any-return]
+        if durability not in ("disk", "none"):
+            raise ValueError(f'durability is "disk" or "none"; got {durability!r:.60}.')
+        if rounds not in ROUNDS:
+            raise ValueError(f'rounds is "hash" or "number"; got {rounds!r:.60}.')
+        if isinstance(snapshot_every, bool) or not isinstance(snapshot_every, int) or snapshot_every < 1:
+            raise ValueError(f"snapshot_every is a whole number of 1 or more; got {snapshot_every!r:.60}.")
+        config = None
+        if arms is not None:
+            key = int.from_bytes(os.urandom(8), "little")
+            key = key if seed is None else stream_key(checked_seed(seed), 0, POLICY_STREAM)
+            config = settings.first_config(policy, arms, key, rounds, options)
+        own = {**(policy_classes(settings.checked_policy(policy)) if policy is not None else {}), **(policies or {})}
+        if config is None and not exists(target):
+            raise Unknown(f"There is no journal {target!s:.200} yet; give arms=[...] to make one.")
+        opened = writing(target)
+        try:
+            number = opened.journal.bandits().get(name)
+            if number is None:
+                if config is None:
+                    have = ", ".join(list(opened.journal.bandits())[:8]) or "none yet"
+                    raise Unknown(
+                        f"There is no bandit {name!r:.60} in this journal (it has: {have}); give arms=[...] to "
+                        "make one."
+                    )
+                number = opened.journal.create(name, opened.journal.now())
+            bandit = cls(
+                Replica(opened, number, policy_maker(own), snapshot_every, clock, compiled), name, durability, who
+            )
+            if bandit._fold.config is None:
+                if config is None:
+                    raise Unknown(f"Bandit {name!r:.60} has no configuration yet; give arms=[...].")
+                with contextlib.suppress(Conflict):  # another process was quicker: what it wrote stands
+                    bandit._configure("create", config)
+                bandit._replica.catch_up(changes=1)
+            differ = settings.differences(bandit._fold.config, options, policy, arms)
+            if differ:
+                warn(f"Bandit {name} has {'; '.join(differ)} in its journal, and that stands; change() changes it.")
+        except BaseException:
+            opened.release()
+            raise
+        return bandit
+
+    def __init__(self, replica: Replica, name: str, durability: str, who: str) -> None:
+        self.name, self.durability, self.who = name, durability, who
+        self._replica = replica
+        self._fold = replica.fold
+        self._number = replica.number
+        self._journal, self._writer = replica.journal, replica.writer
+        self._lock = replica.lock
+        self._closed = False
+        self._failed = self._writer.failed
+        self._recent: dict[str, DecisionRow] = {}  # decisions of ours that are likely to be rewarded soon
+        self._known_config: Config | None = None
+        replica.start(self)
+
+    # ---- deciding ----------------------------------------------------------------------------------------------------
+
+    def decide(
+        self, id: str | None = None, *, available: Iterable[Hashable] | None = None, probability: bool = False
+    ) -> Decision:
+        """The arm to play now, written down before it is returned. The same id again is the same decision; without one
+        an id is made. `probability=True` also computes how likely the arm was."""
+        rows, ticket, chance = self._start([id], available, probability)
+        return self._finish(rows, ticket.wait() if self._waits([id]) else None, chance)[0]
+
+    def decide_many(
+        self, what: int | Iterable[str], *, available: Iterable[Hashable] | None = None, probability: bool = False
+    ) -> list[Decision]:
+        """Up to 1,000 decisions in one commit: so many, or one for each of these ids."""
+        ids = _wanted(what)
+        rows, ticket, chance = self._start(ids, available, probability)
+        return self._finish(rows, ticket.wait() if self._waits(ids) else None, chance)
+
+    async def adecide(
+        self, id: str | None = None, *, available: Iterable[Hashable] | None = None, probability: bool = False
+    ) -> Decision:
+        """`decide` for asyncio."""
+        rows, ticket, chance = self._start([id], available, probability)
+        return self._finish(rows, await ticket.arrive() if self._waits([id]) else None, chance)[0]
+
+    async def adecide_many(
+        self, what: int | Iterable[str], *, available: Iterable[Hashable] | None = None, probability: bool = False
+    ) -> list[Decision]:
+        """`decide_many` for asyncio."""
+        rows, ticket, chance = self._start(_wanted(what), available, probability)
+        return self._finish(rows, await ticket.arrive(), chance)
+
+    def _waits(self, ids: list[str | None]) -> bool:
+        """Whether to wait for the disk: a given id may have been used before, and the store must not fall behind."""
+        return self.durability == "disk" or any(id is not None for id in ids) or self._writer.waiting > _BEHIND
+
+    def _start(
+        self, ids: list[str | None], available: Iterable[Hashable] | None, probability: bool
+    ) -> tuple[list[DecisionRow], Ticket, Any]:
+        """Choose, and hand the rows to the writer."""
+        with self._lock:
+            fold, config = self._fold, self._config()
+            if self.durability == "none" and self._writer.failed > self._failed:
+                lost, self._failed = self._writer.failed - self._failed, self._writer.failed
+                raise StoreError(f"{lost} earlier records could not be written, and nobody waited for them.")
+            slots = None if available is None else self._slots(available)
+            allowed = fold.active if slots is None else slots
+            at = self._replica.now()
+            view = self._replica.view(at)
+            text = slots_text(slots)
+            rows: list[DecisionRow] = []
+            if len(ids) == 1 and ids[0] is None and config.rounds == "hash":
+                made, rng = self._supply.take()
+                slot, how = rules.choose(config, fold.policy, view, fold.learnt, rng, allowed)
+                rows.append(DecisionRow(made, at, slot, how, fold.n, text))
+            else:
+                named = [checked_id(id) if id is not None else made_ids(1)[0] for id in ids]
+                if None in ids:
+                    fresh = iter(made_ids(len(ids)))
+                    named = [next(fresh) if id is None else name for id, name in zip(ids, named, strict=True)]
+                stream = Decisions.of(int(config.key), [self._round(name) for name in named])
+                for column, name in enumerate(named):
+                    slot, how = rules.choose(config, fold.policy, view, fold.learnt, stream.at(column), allowed)
+                    rows.append(DecisionRow(name, at, slot, how, fold.n, text))
+            chance = rules.chances(config, fold.policy, view, fold.learnt, allowed)[0] if probability else None
+            ticket = self._writer.submit([Decide(self._number, row) for row in rows])
+            self._replica.sweep(at)
+            return rows, ticket, chance
+
+    def _finish(self, rows: list[DecisionRow], answers: list[Any] | None, chance: Any) -> list[Decision]:
+        out = []
+        for row, stands in zip(rows, answers if answers is not None else rows, strict=True):
+            if isinstance(stands, BaseException):
+                raise stands
+            if self._journal.live and answers is not None:
+                self._recent[stands.id] = stands
+            own = chance is not None and stands == row
+            out.append(
+                Decision(stands.id, self._names[stands.slot], stands.at, stands.known, WAYS[stands.how],
+                         float(chance[stands.slot]) if own else None)
+            )  # fmt: skip
+        while len(self._recent) > _REMEMBERED:
+            with contextlib.suppress(KeyError, StopIteration, RuntimeError):  # another thread may be doing the same
+                del self._recent[next(iter(self._recent))]
+        return out
+
+    # ---- rewards -----------------------------------------------------------------------------------------------------
+
+    def reward(self, id: str, value: float) -> str:
+        """Take in what came of a decision: "learnt", "again" if this reward was there already, or "late" if the default
+        was taken before (it is kept, not learnt). Another reward for the same decision is a Conflict."""
+        return _verdict(self._pay([(id, value)]).wait()[0])
+
+    async def areward(self, id: str, value: float) -> str:
+        """`reward` for asyncio."""
+        return _verdict((await self._pay([(id, value)]).arrive())[0])
+
+    def reward_many(self, pairs: Iterable[tuple[str, float]] | Mapping[str, float]) -> list[str | Exception]:
+        """Up to 1,000 rewards in one commit: for each its verdict, or the error it met; the others stand."""
+        good, out = self._sorted(pairs)
+        return _placed(out, self._pay(good).wait() if good else [])
+
+    async def areward_many(self, pairs: Iterable[tuple[str, float]] | Mapping[str, float]) -> list[str | Exception]:
+        """`reward_many` for asyncio."""
+        good, out = self._sorted(pairs)
+        return _placed(out, await self._pay(good).arrive() if good else [])
+
+    def _sorted(self, pairs: Any) -> tuple[list[tuple[str, float]], list[Any]]:
+        """The pairs that can be sent, and for all of them an error or None."""
+        try:
+            listed_pairs = [(id, value) for id, value in (pairs.items() if isinstance(pairs, Mapping) else pairs)]
+        except (TypeError, ValueError):
+            raise ValueError(f"reward_many needs pairs of id and reward; got {pairs!r:.60}.") from None
+        if len(listed_pairs) > MOST:
+            raise ValueError(f"At most {MOST} rewards go into one call; got {len(listed_pairs)}.")
+        good: list[tuple[str, float]] = []
+        out: list[Any] = []
+        for id, value in listed_pairs:
+            try:
+                good.append((checked_id(id), self._checked(value)))
+                out.append(None)
+            except ValueError as error:
+                out.append(error)
+        return good, out
+
+    def _pay(self, pairs: list[tuple[str, float]]) -> Ticket:
+        checked = [(checked_id(id), self._checked(value)) for id, value in pairs]
+        with self._lock:
+            config, at = self._config(), self._replica.now()
+            wait, default, known = config.wait, config.default, self._recent.pop
+            asks = [Pay(self._number, id, value, at, wait, default, known(id, None)) for id, value in checked]
+            ticket = self._writer.submit(list(asks))
+            self._replica.sweep(at)
+            return ticket
+
+    def _checked(self, reward: Any) -> float:
+        value = as_float(reward)
+        config = self._fold.config
+        low, high = config.reward_range
+        if not math.isfinite(value):
+            raise ValueError(f"A reward is a finite number; got {value}. Nothing was written.")
+        if not low <= value <= high and config.outside == "refuse":
+            raise ValueError(f"Reward {value:g} lies outside reward_range=({low:g}, {high:g}); nothing was written.")
+        return value + 0.0  # -0.0 becomes 0.0
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    def _config(self) -> Config:
+        """The configuration now; what follows from it is renewed when it has changed."""
+        self._replica.open_or_raise()
+        config: Config = self._fold.config
+        if config is not self._known_config:
+            self._names = settings.names_of(config)
+            self._round = ROUNDS[config.rounds]
+            if self._known_config is None:
+                self._supply = Supply(int(config.key))
+            self._known_config = config
+        return config
+
+    def close(self) -> None:
+        """Write what was asked, and let go of the journal."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._replica.close()
+
+    def __enter__(self) -> "Bandit":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        config = self._fold.config
+        return f"Bandit({self.name!r}, {config.policy}, arms={listed(self.arms)}, events={self._fold.n})"
+
+
+def _served(target: str, name: str, policy: Any, arms: Any, **options: Any) -> Any:
+    """A bandit that lives in a service has the same names. The client is an extra built on this room, so it is found by
+    name, as a plug-in would be."""
+    try:
+        served = importlib.import_module("driftbandit.client").Bandit
+    except ImportError as error:
+        raise StoreError(f"A service needs {error.name}: pip install 'driftbandit[client]' brings it.") from None
+    return served.open(target, name, policy, arms, **options)
+
+
+def _wanted(what: Any) -> list[str | None]:
+    if isinstance(what, int) and not isinstance(what, bool):
+        ids: list[Any] = [None] * max(0, min(what, MOST + 1))
+    elif isinstance(what, str | bytes) or not isinstance(what, Iterable):
+        raise ValueError(f"decide_many needs a number of decisions or a list of ids; got {what!r:.60}.")
+    else:
+        ids = list(what)
+        if any(id is None for id in ids):
+            raise ValueError("decide_many needs an id for each decision; got None.")
+    if not 1 <= len(ids) <= MOST:
+        raise ValueError(f"One call makes 1 to {MOST} decisions; got {what if isinstance(what, int) else len(ids)}.")
+    return ids
+
+
+def _verdict(answer: Any) -> str:
+    if isinstance(answer, BaseException):
+        raise answer
+    return str(answer)
+
+
+def _placed(out: list[Any], answers: list[Any]) -> list[Any]:
+    left = iter(answers)
+    return [next(left) if error is None else error for error in out]
+
+
+__all__ = ["Bandit", "Decision", "StoreError"]

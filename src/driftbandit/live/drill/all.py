@@ -1,0 +1,61 @@
+"""Every drill, one after the other, against the stores asked for."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from driftbandit.live.drill import chances, crowd, files, fuzz, kills, memory, outages, storm
+from driftbandit.live.drill.site import Finding, Site, site
+
+
+class Sizes(NamedTuple):
+    """How much of each."""
+
+    kills: int
+    storm: int
+    outages: int
+    seconds: float
+    processes: int
+    decisions: int
+    journals: int
+    unrewarded: int
+    fuzzed: int
+
+
+SMALL = Sizes(3, 60, 2, 0.5, 2, 300, 3, 20_000, 200)
+USUAL = Sizes(200, 20_000, 20, 10.0, 4, 5_000, 100, 100_000, 10_000)
+LONG = Sizes(1_000, 100_000, 100, 60.0, 8, 20_000, 500, 1_000_000, 1_000_000)
+STORES = ("sqlite", "postgres")
+
+
+def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Callable[[Site], list[Finding]]]]:
+    """The drills by name, the stores each is for, and how to do it."""
+    only_file, only_server = ("sqlite",), ("postgres",)
+    return [
+        ("kill", STORES, lambda at: kills.kill_under_load(at, sizes.kills, seed)),
+        ("storm", STORES, lambda at: storm.retry_storm(at, sizes.storm, seed)),
+        ("restart", only_server, lambda at: outages.restarts(at, sizes.outages, seed)),
+        ("cut", only_server, lambda at: outages.cuts(at, 5 * sizes.outages, seed)),
+        ("disk", only_file, lambda at: files.full_disk(at, 4_000)),
+        ("second", only_file, files.second_process),
+        ("clock", STORES, lambda at: files.clock_set_back(at, sizes.decisions // 5)),
+        ("crowd", only_server, lambda at: crowd.crowd(at, sizes.processes, sizes.seconds)),
+        ("chances", only_file, lambda at: chances.drawn_as_told(at, sizes.decisions, seed)),
+        ("estimates", only_file, lambda at: chances.estimates_cover(at, sizes.journals, 200, seed)),
+        ("memory", STORES, lambda at: memory.flat(at, sizes.unrewarded)),
+        ("fuzz", STORES, lambda at: fuzz.fuzz(at, sizes.fuzzed, seed)),
+    ]
+
+
+def drill(
+    stores: tuple[str, ...] = STORES, sizes: Sizes = USUAL, seed: int = 1, only: Any = None
+) -> Iterator[tuple[Finding, float]]:
+    """Each finding as it comes, with the seconds its drill took."""
+    for kind in stores:
+        with site(kind) as place:
+            for name, for_stores, run in plan(sizes, seed):
+                if kind in for_stores and (not only or name in only):
+                    began = time.monotonic()
+                    for finding in run(place):
+                        yield finding, time.monotonic() - began
+                        began = time.monotonic()

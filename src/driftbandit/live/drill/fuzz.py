@@ -1,0 +1,105 @@
+"""Calls with any arguments at all: an answer or one sentence, and after an error nothing has changed."""
+
+import math
+import random
+import warnings
+from itertools import islice
+from typing import Any
+
+from driftbandit.live import Bandit, StoreError
+from driftbandit.live.audit import audit
+from driftbandit.live.drill.load import ARMS
+from driftbandit.live.drill.site import Finding, Site
+from driftbandit.live.records import DEFAULT
+from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS
+from driftbandit.policies.discounted_ts import DiscountedTS
+
+_VALUES: list[Any] = [
+    None, True, False, 0, 1, -1, 2**70, 0.0, 1.0, 0.5, -0.0, 1e308, -1e308, 1e-320, math.nan, math.inf, -math.inf, "",
+    "a", "b", "x" * 200, "é", "a\nb", "'; DROP TABLE event; --", "\x00", "1 h", "0 h", "-1 h", "none", b"a", [], ["a"],
+    ["a", "zz"], [["a"]], {}, {"a": 1.0}, {"x": "y"}, (), (1,), ("a", "b"), object, object(), DiscountedTS(), BetaTS(),
+    DiscountedBetaTS(binarize=True), DiscountedTS, 3 + 4j, range(3), range(2000), "d1", "d2", "d3", 1000, 1001,
+]  # fmt: skip
+_ALLOWED = (ValueError, TypeError, StoreError)
+
+
+def fuzz(site: Site, calls: int, seed: int = 1) -> list[Finding]:
+    """Random methods with random arguments, some of them right."""
+    chance = random.Random(seed)
+    strange: list[str] = []
+    changed = answered = 0
+    target = site.journal()
+    with Bandit.open(target, "drill", DiscountedTS(), ARMS, seed=5, wait="1 h", durability="disk") as bandit:
+        for n in range(calls):
+            name, call = _call(bandit, chance, n)
+            bandit.refresh()
+            before, seen = bandit.fingerprint(), bandit._fold.n
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    call()
+                answered += 1
+            except _ALLOWED as error:
+                text = str(error)
+                if "\n" in text or not text.endswith((".", "?")):
+                    strange.append(f"{name}: not one sentence: {text[:200]}")
+                bandit.refresh()
+                changed += bandit.fingerprint() != before and not _only_defaults(bandit, seen)
+            except Exception as error:
+                strange.append(f"{name}: {type(error).__name__}: {error}"[:300])
+            if len(bandit.config.arms) > 40:  # a new one, before arms fill it up
+                bandit.change(policy=DiscountedTS())
+    differences = [text for report in audit(target) for text in report.differences]
+    result = f"{len(strange)} strange, {changed} changed by errors; audit: {len(differences)} differ"
+    if strange:
+        result += f" (first: {strange[0]})"
+    tried = f"{calls} calls, {answered} answered"
+    return [Finding("fuzzed calls", site.kind, tried, result, not strange and changed == 0 and not differences)]
+
+
+def _only_defaults(bandit: Bandit, seen: int) -> bool:
+    """Whether nothing but defaults has come since: they are written by themselves, whatever is called."""
+    return all(event.kind == DEFAULT for _, event in islice(bandit._journal.events(1), seen, None))
+
+
+def _call(bandit: Bandit, chance: random.Random, n: int) -> tuple[str, Any]:
+    def any_value() -> Any:
+        return chance.choice(_VALUES)
+
+    def some_id() -> Any:
+        return f"d{chance.randrange(n + 1)}" if chance.random() < 0.5 else any_value()
+
+    options = ("half_life", "floor", "holdback", "baseline", "wait", "default", "policy", "learn_holdback", "gamma")
+    kind = chance.randrange(100)
+    if kind < 30:
+        id, available = some_id(), None if chance.random() < 0.6 else any_value()
+        return f"decide({id!r:.40}, {available!r:.40})", lambda: bandit.decide(id, available=available)
+    if kind < 60:
+        id, value = some_id(), any_value() if chance.random() < 0.5 else chance.choice([0.0, 0.5, 1.0])
+        return f"reward({id!r:.40}, {value!r:.40})", lambda: bandit.reward(id, value)
+    if kind < 66:
+        what = any_value()
+        return f"decide_many({what!r:.40})", lambda: bandit.decide_many(what)
+    if kind < 74:
+        pairs = any_value() if chance.random() < 0.5 else [(some_id(), any_value()) for _ in range(chance.randrange(4))]
+        return f"reward_many({pairs!r:.60})", lambda: bandit.reward_many(pairs)
+    if kind < 78:
+        arm = any_value()
+        verb = chance.choice(["add_arm", "retire_arm", "fix"])
+        return f"{verb}({arm!r:.40})", lambda: getattr(bandit, verb)(arm)
+    if kind < 84:
+        given = {chance.choice(options): any_value() for _ in range(chance.randrange(1, 3))}
+        return f"change({given!r:.80})", lambda: bandit.change(**given)
+    if kind < 88:
+        return "release()", bandit.release
+    if kind < 91:
+        value = any_value()
+        return f"history(points={value!r:.40})", lambda: bandit.history(points=value)
+    if kind < 94:
+        value = any_value()
+        return f"uplift({value!r:.40})", lambda: bandit.uplift(value)
+    if kind < 97:
+        value = some_id()
+        return f"outcome({value!r:.40})", lambda: bandit.outcome(value)
+    value = any_value()
+    return f"recent({value!r:.40})", lambda: bandit.recent(value)

@@ -1,0 +1,65 @@
+"""A process that decides and rewards as fast as it can and notes what was acknowledged, until it is killed."""
+
+import os
+import threading
+import time
+import zlib
+from typing import Any
+
+from driftbandit.live import Bandit, StoreError
+from driftbandit.live.opening import is_url
+from driftbandit.policies.discounted_ts import DiscountedTS
+
+ARMS = ["a", "b", "c", "d"]
+
+
+def bandit_for_drills(target: str, **options: Any) -> Bandit:
+    """The bandit that all drills use: a floor, a holdback, a wait that nobody reaches, and many snapshots."""
+    given = {"half_life": "1 min", "holdback": 0.05, "baseline": "a", "wait": "1 h", "seed": 5, "snapshot_every": 500}
+    return Bandit.open(target, "drill", DiscountedTS(), ARMS, **{**given, **options})
+
+
+def reward_of(id: str) -> float:
+    """The reward that belongs to an id: whoever sends it, it is the same."""
+    return zlib.crc32(id.encode()) % 5 / 4.0
+
+
+def work(target: str, prefix: str, notes: str, threads: int, seconds: float) -> None:
+    """Decide and reward with several threads for some time. An id is noted before a call and marked after its answer:
+    what is marked must be there, and what is not even noted must not."""
+    file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    until = time.monotonic() + seconds
+
+    def loop(number: int) -> None:
+        n = 0
+        while time.monotonic() < until:
+            id = f"{prefix}-{number}-{n}"
+            n += 1
+            try:
+                bandit.decide(id)
+                os.write(file, f"d {id}\n".encode())
+                if n % 10:
+                    bandit.reward(id, reward_of(id))
+                    os.write(file, f"r {id}\n".encode())
+            except StoreError:
+                if not is_url(target):
+                    raise
+                time.sleep(0.05)
+
+    with bandit_for_drills(target) as bandit:
+        crew = [threading.Thread(target=loop, args=(number,)) for number in range(threads)]
+        for thread in crew:
+            thread.start()
+        for thread in crew:
+            thread.join()
+    os.close(file)
+
+
+def noted(notes: str) -> tuple[set[str], set[str]]:
+    """The decisions and rewards that were acknowledged; a last line cut by a kill says nothing."""
+    if not os.path.exists(notes):
+        return set(), set()
+    with open(notes, "rb") as file:
+        lines = [line for line in file.read().split(b"\n")[:-1] if line]
+    decided = {line[2:].decode() for line in lines if line[:2] == b"d "}
+    return decided, {line[2:].decode() for line in lines if line[:2] == b"r "}

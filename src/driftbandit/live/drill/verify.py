@@ -1,0 +1,39 @@
+"""What must hold after any accident: nothing acknowledged is lost, nothing is doubled, and the state is the fold."""
+
+from collections import Counter
+from typing import NamedTuple
+
+from driftbandit.live.fold import Fold
+from driftbandit.live.opening import policy_maker, reading, rereader
+from driftbandit.live.records import DEFAULT, REWARD
+from driftbandit.live.view import View
+
+
+class Losses(NamedTuple):
+    """Counts that must be 0."""
+
+    decisions_lost: int
+    rewards_lost: int
+    doubled: int
+    bits_differ: int
+
+    def __str__(self) -> str:
+        lost = self.decisions_lost + self.rewards_lost
+        return f"{lost} lost, {self.doubled} doubled, {self.bits_differ} states differ"
+
+
+def losses(target: str, decided: set[str], rewarded: set[str]) -> Losses:
+    """Compare a journal with what was acknowledged, and the state from its snapshots with that from its beginning."""
+    journal = reading(target)
+    try:
+        number = journal.bandits()["drill"]
+        there = {row.id for row in journal.decisions(number)}
+        outcomes = Counter(event.decision for _, event in journal.events(number) if event.kind in (REWARD, DEFAULT))
+        whole = Fold(policy_maker(), rereader(journal, number))
+        whole.apply(event for _, event in journal.events(number))
+    finally:
+        journal.close()
+    with View(target, "drill") as view:
+        differ = int(view.fingerprint() != whole.dump())
+    doubled = sum(count - 1 for count in outcomes.values()) + sum(name not in there for name in outcomes)
+    return Losses(len(decided - there), len(rewarded - set(outcomes)), doubled, differ)

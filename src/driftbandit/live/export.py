@@ -1,0 +1,169 @@
+"""The journal as a log: one row per decision with its outcome and the probability its arm had, exactly recomputed.
+
+This is what `driftbandit.logs` reads, and what an estimate of another policy's worth needs."""
+
+import csv
+import heapq
+import json
+import os
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from driftbandit.half_life import SECOND
+from driftbandit.live import rules
+from driftbandit.live.audit import Walk
+from driftbandit.live.errors import StoreError, Unknown
+from driftbandit.live.journal import Journal
+from driftbandit.live.opening import reading
+from driftbandit.live.records import KINDS, WAYS
+from driftbandit.live.settings import names_of
+
+_LATE = 60 * SECOND  # decisions of different processes may be this much out of order
+_BLOCK = 5000
+PROPENSITIES = ("none", "arm", "all")
+
+
+def export(
+    target: Any,
+    out: Any,
+    name: str | None = None,
+    propensity: str = "arm",
+    policies: Mapping[str, type] | None = None,
+) -> int:
+    """Write one bandit's log as .parquet, .csv or .jsonl, and say how many decisions it holds. The file appears whole
+    or not at all."""
+    if propensity not in PROPENSITIES:
+        raise ValueError(f"propensity is one of {', '.join(PROPENSITIES)}; got {propensity!r:.60}.")
+    path = Path(out)
+    writers = {".parquet": _write_parquet, ".csv": _write_csv, ".jsonl": _write_jsonl}
+    if path.suffix not in writers:
+        raise ValueError(f"A log is written as .parquet, .csv or .jsonl; got {path.name!r:.60}.")
+    journal = reading(target)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        found = journal.bandits()
+        if name is None:
+            if len(found) != 1:
+                raise Unknown(f"Say which bandit to export: {', '.join(list(found)[:20]) or 'there is none'}.")
+            name = next(iter(found))
+        if name not in found:
+            raise Unknown(f"There is no bandit {name!r:.60} in this journal.")
+        count = writers[path.suffix](part, in_order(log_rows(journal, found[name], propensity, policies)))
+        os.replace(part, path)
+        return count
+    except OSError as error:
+        if isinstance(error, StoreError):
+            raise
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+    finally:
+        part.unlink(missing_ok=True)
+        journal.close()
+
+
+def log_rows(
+    journal: Journal, number: int, propensity: str = "arm", policies: Mapping[str, type] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows in order of what each decision knew."""
+    walk = Walk(journal, number, policies)
+    known = ((made.row, *_chances(made, propensity)) for made in walk.decisions())
+    while block := list(islice(known, _BLOCK)):
+        standing = journal.standing(number, [row.id for row, *_ in block])
+        for row, config, names, values, error in block:
+            found = standing[row.id]
+            out = {
+                "time": row.at, "decision": row.id, "arm": _text(names[row.slot]), "reward": found.value,
+                "reward_time": found.came, "outcome": KINDS.get(found.kind or 0), "late_reward": found.late,
+                "how": WAYS[row.how], "policy": config.policy, "known": row.known,
+                "available": None if row.available is None
+                else json.dumps([_text(names[int(slot)]) for slot in row.available.split(",")]),
+            }  # fmt: skip
+            if values is not None:
+                out |= {"propensity": float(values[row.slot]), "propensity_error": float(error)}
+                if propensity == "all":
+                    out["probabilities"] = {_text(names[slot]): float(p) for slot, p in enumerate(values) if p > 0.0}
+            yield out
+
+
+def _chances(made: Any, propensity: str) -> tuple[Any, ...]:
+    fold = made.fold
+    names = names_of(fold.config)
+    if propensity == "none":
+        return fold.config, names, None, 0.0
+    values, error = rules.chances(fold.config, fold.policy, made.view, fold.learnt, made.allowed)
+    return fold.config, names, values, error
+
+
+def _text(arm: Any) -> str:
+    return arm if isinstance(arm, str) else json.dumps(arm)
+
+
+def in_order(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows by time: those of different processes may come a little out of order."""
+    heap: list[tuple[int, str, dict[str, Any]]] = []
+    for row in rows:
+        heapq.heappush(heap, (row["time"], row["decision"], row))
+        while heap[0][0] < row["time"] - _LATE:
+            yield heapq.heappop(heap)[2]
+    while heap:
+        yield heapq.heappop(heap)[2]
+
+
+def _write_jsonl(path: Path, rows: Iterator[dict[str, Any]]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row, allow_nan=False) + "\n")
+            count += 1
+    return count
+
+
+def _write_csv(path: Path, rows: Iterator[dict[str, Any]]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer: Any = None
+        for row in rows:
+            if "probabilities" in row:
+                row["probabilities"] = json.dumps(row["probabilities"])
+            writer = writer or csv.DictWriter(file, list(row))
+            if count == 0:
+                writer.writeheader()
+            writer.writerow(row)
+            count += 1
+    return count
+
+
+def _write_parquet(path: Path, rows: Iterator[dict[str, Any]]) -> int:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise StoreError(
+            "Parquet needs pyarrow: pip install 'driftbandit[lab]' brings it; .csv and .jsonl need nothing."
+        ) from None
+    text, moment = pa.string(), pa.timestamp("us", tz="UTC")
+    fields = {
+        "time": moment, "decision": text, "arm": text, "reward": pa.float64(), "reward_time": moment, "outcome": text,
+        "late_reward": pa.float64(), "how": text, "policy": text, "known": pa.int64(), "available": text,
+        "propensity": pa.float64(), "propensity_error": pa.float64(),
+        "probabilities": pa.map_(text, pa.float64()),
+    }  # fmt: skip
+    count, writer = 0, None
+    try:
+        while block := list(islice(rows, 20_000)):
+            if writer is None:
+                schema = pa.schema([(name, fields[name]) for name in block[0]])
+                writer = pq.ParquetWriter(path, schema, compression="zstd")
+            columns = {name: [row[name] for row in block] for name in block[0]}
+            if "probabilities" in columns:
+                columns["probabilities"] = [list(chances.items()) for chances in columns["probabilities"]]
+            writer.write_table(pa.table(columns, schema=schema))
+            count += len(block)
+        if writer is None:
+            names = [name for name in fields if not name.startswith("prob")]
+            writer = pq.ParquetWriter(path, pa.schema([(name, fields[name]) for name in names]))
+    finally:
+        if writer is not None:
+            writer.close()
+    return count

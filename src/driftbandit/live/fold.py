@@ -1,0 +1,219 @@
+"""The state of a bandit as a fold over its events: the same events give the same state, bit for bit, in every process.
+
+Choosing never touches the folded state: it looks at a view, a copy that has faded to the time of the decision."""
+
+import inspect
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from driftbandit.draws import Stream
+from driftbandit.half_life import half_to_the, learn_by_time
+from driftbandit.live.errors import Damaged
+from driftbandit.live.records import CHANGE, HOLDBACK, LATE, Change, Config, Event
+from driftbandit.state import from_plain, grown, started, to_arrays, to_lists, to_plain
+from driftbandit.validity import check_state
+
+FORMAT = 1  # of snapshots
+
+Maker = Callable[[str], Any]  # a policy from its text
+Reread = Callable[[int], Iterable[Event]]  # so many events, from the first on
+
+
+class Fold:
+    """What is known after n events."""
+
+    def __init__(
+        self, make: Maker, reread: Reread | None = None, instead: tuple[str, int | None] | None = None
+    ) -> None:
+        self.n = 0
+        self.learnt = 0  # rewards in the state: the policy's clock
+        self.clipped = 0
+        self.time = 0  # the state's own time, with a half-life
+        self.last_at = 0  # of the latest event
+        self.changes = 0
+        self.config: Config = None  # type: ignore[assignment]  # until the first change, which makes the bandit
+        self.policy: Any = None
+        self.state: Any = None
+        self._make, self._reread = make, reread
+        self._compiled: Any = None
+        self._by_chance = False  # whether learning needs random numbers
+        self._instead = instead  # the policy's text and half-life to use whatever the events say
+
+    def apply(self, events: Iterable[Event]) -> None:
+        """Fold some more events."""
+        for event in events:
+            self.n += 1
+            if event.at > self.last_at:
+                self.last_at = event.at
+            if event.kind < LATE:
+                self._outcome(event)
+            elif event.kind == CHANGE:
+                self._change(event)
+
+    def apply_compiled(self, events: list[Event]) -> None:
+        """The same as machine code, for many events at a time."""
+        run: list[Event] = []
+        for event in events:
+            if event.kind == CHANGE or self.config is None:
+                self._apply_run(run)
+                self.apply([event])
+                run = []
+            else:
+                run.append(event)
+        self._apply_run(run)
+
+    def _apply_run(self, events: list[Event]) -> None:
+        """Outcomes without a change among them."""
+        held = -1 if self.config is None or self.config.learn_holdback else HOLDBACK
+        learnt = [event for event in events if event.kind < LATE and event.how != held]
+        if (self._by_chance and self._half_life is None) or not learnt:
+            self.apply(events)
+            return
+        from driftbandit.live.compiled import CompiledLearner
+
+        values = (np.array([event.value for event in learnt]) - self._low) / self._width
+        if self._clip:
+            self.clipped += int(((values < 0.0) | (values > 1.0)).sum())
+            values = np.minimum(np.maximum(values, 0.0), 1.0)
+        slots = np.array([event.slot for event in learnt], np.int64)
+        if self._compiled is None:
+            self._compiled = CompiledLearner(self.policy, self.state, self._half_life is not None)
+        n_arms = len(self.config.arms)
+        if self._half_life is None:
+            self.state, _ = self._compiled.learn(self.state, n_arms, (self.learnt,), [slots, values])
+        else:
+            decided = np.array([event.decided for event in learnt], np.int64)
+            numbers = (self.time, self._half_life)
+            self.state, time = self._compiled.learn(self.state, n_arms, numbers, [slots, values, decided])
+            self.time = int(time)
+        self.learnt += len(learnt)
+        self.n += len(events)
+        self.last_at = max(self.last_at, max(event.at for event in events))
+
+    def _outcome(self, event: Event) -> None:
+        if event.how == HOLDBACK and not self.config.learn_holdback:
+            return
+        value = (event.value - self._low) / self._width
+        if not 0.0 <= value <= 1.0 and self._clip:
+            value = min(max(value, 0.0), 1.0)
+            self.clipped += 1
+        if self._half_life is None:
+            self._learn(self.state, self.learnt, event.slot, value)
+        else:
+            half_life, decided = self._half_life, event.decided
+            self.time = learn_by_time(self.policy, self.state, self.time, half_life, event.slot, value, decided)
+        self.learnt += 1
+
+    def _change(self, event: Event) -> None:
+        change = Change.read(event.body)
+        before: Config | None = self.config
+        after = change.config
+        if self._instead is not None:
+            after = after._replace(policy=self._instead[0], half_life=self._instead[1])
+        self.changes += 1
+        forgetting = before is not None and (before.policy, before.half_life) != (after.policy, after.half_life)
+        if before is None:
+            self._begin(after, event.at)
+        elif forgetting and not change.from_now:
+            anew = Fold(self._make, None, (after.policy, after.half_life))
+            anew.apply(self._earlier())
+            anew._grow(after)
+            self._use(after, anew.policy)
+            self.state, self.learnt, self.time, self.clipped = anew.state, anew.learnt, anew.time, anew.clipped
+        elif forgetting and before.policy != after.policy:
+            self._begin(after, event.at)
+        else:
+            if forgetting:  # the same policy at another pace: what it knows is first brought to this moment
+                if before.half_life is not None and event.at > self.time:
+                    self.policy.fade(self.state, half_to_the((event.at - self.time) / before.half_life))
+                self.time = max(self.time, event.at)
+            self._grow(after)
+            self._use(after, self.policy)
+
+    def _earlier(self) -> Iterable[Event]:
+        if self._reread is None:
+            raise Damaged("The journal is damaged: a change needs events that cannot be read.")
+        return self._reread(self.n - 1)
+
+    def _begin(self, config: Config, at: int) -> None:
+        policy = self._make(config.policy)
+        self._use(config, policy)
+        self.state = to_lists(started(policy, len(config.arms)))
+        self.learnt, self.time = 0, at
+
+    def _grow(self, config: Config) -> None:
+        while len(self.config.arms) < len(config.arms):
+            count = len(self.config.arms)
+            self.state = grown(self.state, self.policy, count, self.learnt)
+            self.config = self.config._replace(arms=config.arms[: count + 1])
+
+    def _use(self, config: Config, policy: Any) -> None:
+        self.config, self.policy = config, policy
+        self._low = config.reward_range[0]
+        self._width = config.reward_range[1] - config.reward_range[0]
+        self._clip = config.outside == "clip"
+        self._half_life = config.half_life
+        self._active = None if not config.retired else config.active
+        self._learn = policy.learn
+        self._compiled = None
+        self._by_chance = "rng" in inspect.signature(policy.learn).parameters
+        if self._by_chance:
+            stream = Stream(int(config.key))
+            self._learn = lambda state, t, arm, reward: policy.learn(state, t, arm, reward, stream.at(t))
+
+    # ---- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def active(self) -> list[int] | None:
+        """The slots that can be chosen; None for all."""
+        return self._active
+
+    @property
+    def fades(self) -> bool:
+        """Whether what is known depends on the time at which one asks."""
+        return self._half_life is not None
+
+    def view(self, at: int) -> Any:
+        """A copy of the state as it is at a time, to choose from."""
+        state = _copied(self.state)
+        if self._half_life is not None and at > self.time:
+            self.policy.fade(state, half_to_the((at - self.time) / self._half_life))
+        return state
+
+    # ---- snapshots ---------------------------------------------------------------------------------------------------
+
+    def dump(self) -> str:
+        """Everything, as text."""
+        data = {
+            "format": FORMAT, "n": self.n, "learnt": self.learnt, "clipped": self.clipped, "time": self.time,
+            "last_at": self.last_at, "changes": self.changes, "config": self.config._asdict(),
+            "state": to_plain(self.state),
+        }  # fmt: skip
+        return json.dumps(data, allow_nan=False, sort_keys=True)
+
+    @classmethod
+    def load(cls, text: str, make: Maker, reread: Reread | None = None) -> "Fold":
+        """The inverse of `dump`."""
+        try:
+            data = json.loads(text)
+            if data["format"] != FORMAT:
+                raise ValueError
+            fold = cls(make, reread)
+            low, high = data["config"]["reward_range"]
+            config = Config(**{**data["config"], "reward_range": (float(low), float(high))})
+            fold._use(config, make(config.policy))
+            like = fold.policy.init(len(config.arms))
+            fold.state = from_plain(data["state"], like)
+            check_state(fold.policy, to_arrays(fold.state, like), int(data["learnt"]), like)
+            for name in ("n", "learnt", "clipped", "time", "last_at", "changes"):
+                setattr(fold, name, int(data[name]))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise Damaged("A snapshot cannot be read.") from None
+        return fold
+
+
+def _copied(state: Any) -> Any:
+    return tuple.__new__(type(state), [_copied(field) if isinstance(field, tuple) else list(field) for field in state])

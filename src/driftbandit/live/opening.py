@@ -1,0 +1,161 @@
+"""Opening journals: by path or URL, once per process however many bandits share one."""
+
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
+
+from driftbandit.live.errors import Damaged, StoreError
+from driftbandit.live.fold import Maker, Reread
+from driftbandit.live.journal import Journal
+from driftbandit.live.records import Event
+from driftbandit.live.writer import Writer
+
+_opened: dict[str, "Opened"] = {}
+_lock = threading.Lock()
+
+
+class Opened:
+    """A journal open for writing in this process, with the thread that writes, and how many bandits use it."""
+
+    def __init__(self, target: str, journal: Journal) -> None:
+        self.target, self.journal, self.users = target, journal, 0
+        self.writer = Writer(journal)
+        self.bandits: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def release(self) -> None:
+        """One bandit fewer; the last one closes the journal."""
+        with _lock:
+            self.users -= 1
+            if self.users > 0:
+                return
+            _opened.pop(self.target, None)
+        self.writer.close()
+        self.journal.close()
+
+
+def is_url(target: Any) -> bool:
+    """Whether this names a PostgreSQL database."""
+    return isinstance(target, str) and target.startswith(("postgresql://", "postgres://"))
+
+
+def exists(target: Any) -> bool:
+    """Whether there may be a journal; of a database only a look inside can tell."""
+    path = _place(target)
+    return is_url(path) or os.path.exists(path)
+
+
+def reading(target: Any) -> Journal:
+    """A journal for reading only: it may be open for writing elsewhere."""
+    path = _place(target)
+    if is_url(path):
+        return _postgres(path, write=False)
+    from driftbandit.live.sqlite import SQLite
+
+    return SQLite(path, write=False)
+
+
+def writing(target: Any) -> Opened:
+    """A journal for writing, which is made if there is none; shared by all bandits of this process."""
+    path = _place(target)
+    with _lock:
+        opened = _opened.get(path)
+        if opened is None:
+            if is_url(path):
+                journal: Journal = _postgres(path, write=True)
+            else:
+                from driftbandit.live.sqlite import SQLite
+
+                journal = SQLite(path)
+            opened = _opened[path] = Opened(path, journal)
+        opened.users += 1
+        return opened
+
+
+def _place(target: Any) -> str:
+    if is_url(target):
+        return str(target)
+    if isinstance(target, str) and "://" in target:
+        raise ValueError(f"A journal is a file's path or postgresql://...; got {target.split('@')[-1]!r:.80}.")
+    try:
+        path = os.fspath(target)
+    except TypeError:
+        raise ValueError(f"A journal is a file's path or postgresql://...; got {target!r:.60}.") from None
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise ValueError(f"A journal is a file's path or postgresql://...; got {path!r:.60}.")
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path) or not os.path.isdir(folder):
+        raise StoreError(f"{path} cannot hold a journal: {'it is' if os.path.isdir(path) else folder + ' is not'} "
+                         "a folder.")  # fmt: skip
+    return os.path.realpath(path)
+
+
+def _postgres(url: str, write: bool) -> Journal:
+    try:
+        from driftbandit.live.postgres import PostgreSQL
+    except ImportError as error:
+        raise StoreError(
+            f"A PostgreSQL journal needs {error.name}: pip install 'driftbandit[postgres]' brings it."
+        ) from None
+    return PostgreSQL(url, write)
+
+
+def policy_maker(policies: dict[str, Any] | None = None) -> Maker:
+    """How a journal's text becomes a policy again: the library's own, and the classes given here. The text of a journal
+    never loads anything."""
+    extra = dict(policies or {})
+
+    def make(text: str) -> Any:
+        from driftbandit.text.parse import parse_snapshot
+
+        try:
+            return parse_snapshot(text, extra=extra)
+        except ValueError as error:
+            raise Damaged(
+                f"The policy {text!r:.60} of this journal cannot be made ({str(error).rstrip('.')}); classes of your "
+                "own are given by policies={...}."
+            ) from None
+
+    return make
+
+
+def policy_classes(policy: Any) -> dict[str, type]:
+    """The classes of a policy and of those within it, by name."""
+    found = {type(policy).__name__: type(policy)}
+    for part in policy if isinstance(policy, tuple) else ():
+        if hasattr(part, "choose"):
+            found |= policy_classes(part)
+    return found
+
+
+def rereader(journal: Journal, bandit: int) -> Reread:
+    """How a fold reads the first events again, when a change asks for it."""
+
+    def reread(count: int) -> Iterable[Event]:
+        return (event for _, event in islice(journal.events(bandit, None, count), count))
+
+    return reread
+
+
+def _after_fork() -> None:
+    """A child process shares no connection and no thread with its parent: its bandits say so when they are used."""
+    for opened in list(_opened.values()):
+        opened.writer.disown("This bandit was opened before this process was forked; open it again here.")
+        forget: Callable[[], None] | None = getattr(opened.journal, "forget", None)
+        if forget is not None:
+            forget()
+        for bandit in list(opened.bandits):
+            bandit._lock = threading.RLock()
+    _opened.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def warn(text: str) -> None:
+    """A remark for whoever runs the program."""
+    warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -1,0 +1,188 @@
+"""How a group of asks becomes a few statements of PostgreSQL, whatever its size."""
+
+from collections.abc import Callable
+from typing import Any
+
+from driftbandit.live.errors import Conflict
+from driftbandit.live.journal import (
+    Ask,
+    Configure,
+    Decide,
+    Draw,
+    Keep,
+    Pay,
+    Settle,
+    Settled,
+    Standing,
+    judge,
+    same_decision,
+)
+from driftbandit.live.records import CHANGE, DEFAULT, DecisionRow, Event, mark
+
+LOCK = 0x64726266  # the class of our advisory locks
+KEPT = 3  # snapshots of a bandit
+DECISION = "id, at, slot, how, known, available"
+EVENT = "kind, at, decision, slot, how, value, decided, body"
+_SLACK = 60_000_000  # microseconds by which a decision may reach the store after its own time
+
+_INSERT_DECISIONS = f"""
+    INSERT INTO driftbandit.decision (bandit, {DECISION}, mark)
+    SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::int[], %s::smallint[], %s::bigint[], %s::text[],
+                         %s::bigint[])
+    ON CONFLICT DO NOTHING RETURNING bandit, id"""
+_INSERT_EVENTS = f"""
+    INSERT INTO driftbandit.event (era, bandit, {EVENT}, mark)
+    SELECT %s, * FROM unnest(%s::bigint[], %s::smallint[], %s::bigint[], %s::text[], %s::int[], %s::smallint[],
+                         %s::float8[], %s::bigint[], %s::text[], %s::bigint[])
+    ON CONFLICT DO NOTHING RETURNING bandit, decision, kind"""
+_STANDING = f"""
+    SELECT d.bandit, {", ".join("d." + name for name in DECISION.split(", "))}, o.kind, o.value, l.value, o.at
+    FROM unnest(%s::bigint[], %s::text[]) AS asked (bandit, id)
+    JOIN driftbandit.decision d ON d.bandit = asked.bandit AND d.id = asked.id
+    LEFT JOIN driftbandit.event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = false
+    LEFT JOIN driftbandit.event l ON l.bandit = d.bandit AND l.decision = d.id AND (l.kind = 3) = true"""
+
+Place = tuple[int, str]  # a bandit's number and a decision's id
+
+
+class Batch:
+    """One transaction for a group of asks. Everything is sent before anything is waited for, where that can be: a wait
+    costs a round to the server, and under load that is most of the time."""
+
+    def __init__(self, connection: Any, era: int, asks: dict[int, Ask]) -> None:
+        self._connection, self._era, self._asks = connection, era, asks
+        self.answers: dict[int, Any] = {}
+        self.again: dict[int, Ask] = {}  # to be asked once more, in another transaction
+        self.appended = False
+        self._checks: list[Callable[[], None]] = []
+
+    def send(self) -> None:
+        """Ask the server to write; within a transaction of the caller's."""
+        kinds: dict[type, dict[int, Any]] = {}
+        for place, ask in self._asks.items():
+            kinds.setdefault(type(ask), {})[place] = ask
+        if Decide in kinds:
+            self._decide(kinds[Decide])
+        if Pay in kinds:
+            self._pay(kinds[Pay])
+        for place, ask in kinds.get(Settle, {}).items():
+            self._settle(place, ask)
+        for place, ask in kinds.get(Configure, {}).items():
+            self._configure(place, ask)
+        for place, ask in kinds.get(Keep, {}).items():
+            _keep(self._connection, ask)
+            self.answers[place] = None
+        for place, ask in kinds.get(Draw, {}).items():
+            self._connection.execute(
+                "INSERT INTO driftbandit.chart VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", ask
+            )
+            self.answers[place] = None
+
+    def finish(self) -> None:
+        """After the commit: what the server said."""
+        for check in self._checks:
+            check()
+
+    def _decide(self, asks: dict[int, Decide]) -> None:
+        # In order of ids, so that two processes with the same ids wait for each other and do not lock each other out.
+        ordered = sorted(asks.values(), key=lambda ask: (ask.bandit, ask.row.id))
+        columns = zip(*((ask.bandit, *ask.row, mark(ask.row)) for ask in ordered), strict=True)
+        cursor = self._connection.execute(_INSERT_DECISIONS, [list(column) for column in columns])
+
+        def check() -> None:
+            done = set(cursor.fetchall())
+            first: dict[Place, DecisionRow] = {}
+            for ask in ordered:
+                first.setdefault((ask.bandit, ask.row.id), ask.row)
+            others = [place for place in first if place not in done]
+            found = standings(_fetching(self._connection), others) if others else {}
+            for place, ask in asks.items():
+                where = ask.bandit, ask.row.id
+                stands = first[where] if where in done else found[where].row
+                self.answers[place] = ask.row if stands == ask.row else same_decision(ask.row, stands)
+
+        self._checks.append(check)
+
+    def _pay(self, asks: dict[int, Pay]) -> None:
+        """What another process was quicker with, or this group holds twice, is judged again when the first stands."""
+        unknown = sorted({(ask.bandit, ask.id) for ask in asks.values() if ask.row is None})
+        known = standings(_fetching(self._connection), unknown) if unknown else {}
+        writing: dict[Place, tuple[int, Event]] = {}
+        for place, ask in asks.items():
+            where = ask.bandit, ask.id
+            if where in writing:
+                self.again[place] = ask._replace(row=None)
+                continue
+            fresh = None if ask.row is None else Standing(ask.row, None, None, None, None)
+            events, self.answers[place] = judge(ask, fresh or known.get(where))
+            if events:
+                writing[where] = place, events[0]
+                if len(events) > 1:
+                    self.again[place] = ask._replace(row=None)
+
+        def check(done: set[tuple[int, str, int]]) -> None:
+            for where, (place, event) in writing.items():
+                if (where[0], event.decision, event.kind) not in done:
+                    self.again[place] = asks[place]._replace(row=None)
+
+        self._append([(where[0], event) for where, (_, event) in sorted(writing.items())], check)
+
+    def _append(self, events: list[tuple[int, Event]], check: Callable[[set[tuple[int, str, int]]], None]) -> None:
+        """Write events, but for those that are there already; `check` is told which were written."""
+        if events:
+            columns = zip(*((bandit, *event[1:], mark(event[1:])) for bandit, event in events), strict=True)
+            cursor = self._connection.execute(_INSERT_EVENTS, [self._era, *(list(column) for column in columns)])
+            self._checks.append(lambda: check(set(cursor.fetchall())))
+            self.appended = True
+
+    def _settle(self, place: int, ask: Settle) -> None:
+        rows = self._connection.execute(
+            f"SELECT {DECISION} FROM driftbandit.decision d WHERE bandit = %s AND (at, id) > (%s, %s) AND at <= %s "
+            "AND NOT EXISTS (SELECT FROM driftbandit.event o WHERE o.bandit = d.bandit AND o.decision = d.id "
+            "AND (o.kind = 3) = false) ORDER BY at, id LIMIT %s",
+            (ask.bandit, ask.after[0], ask.after[1], ask.until, ask.limit),
+        ).fetchall()
+        found = [DecisionRow(*row) for row in rows]
+        events = [Event(0, DEFAULT, ask.at, row.id, row.slot, row.how, ask.default, row.at) for row in found]
+        done = len(found) < ask.limit
+        reached = (ask.until - _SLACK, "") if done else (found[-1].at, found[-1].id)
+        self.answers[place] = Settled(0, max(ask.after, reached), done)
+
+        def check(written: set[tuple[int, str, int]]) -> None:
+            self.answers[place] = Settled(len(written), max(ask.after, reached), done)
+
+        self._append([(ask.bandit, event) for event in sorted(events, key=lambda event: event.decision)], check)
+
+    def _configure(self, place: int, ask: Configure) -> None:
+        def check(written: set[tuple[int, str, int]]) -> None:
+            self.answers[place] = None
+            if not written:
+                sql = (
+                    "SELECT at, body FROM driftbandit.event WHERE bandit = %s AND decision = %s AND (kind = 3) = false"
+                )
+                there = self._connection.execute(sql, (ask.bandit, ask.id)).fetchone()
+                if there != (ask.at, ask.body):
+                    self.answers[place] = Conflict("The configuration was changed meanwhile.")
+
+        event = Event(0, CHANGE, ask.at, ask.id, slot=ask.serial, body=ask.body)
+        self._append([(ask.bandit, event)], check)
+
+
+def standings(rows: Callable[..., list[Any]], places: list[Place]) -> dict[Place, Standing]:
+    """What is known of these decisions."""
+    found = rows(_STANDING, [bandit for bandit, _ in places], [id for _, id in places])
+    return {(row[0], row[1]): Standing(DecisionRow(*row[1:7]), *row[7:]) for row in found}
+
+
+def _keep(connection: Any, ask: Keep) -> None:
+    values = (ask.bandit, ask.n, ask.at, ask.body)
+    connection.execute("INSERT INTO driftbandit.snapshot VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", values)
+    connection.execute(
+        "DELETE FROM driftbandit.snapshot WHERE bandit = %s AND n < (SELECT min(n) FROM (SELECT n FROM "
+        "driftbandit.snapshot WHERE bandit = %s ORDER BY n DESC LIMIT %s) AS newest)",
+        (ask.bandit, ask.bandit, KEPT),
+    )
+
+
+def _fetching(connection: Any) -> Callable[..., list[Any]]:
+    return lambda sql, *values: list(connection.execute(sql, values).fetchall())

@@ -1,0 +1,402 @@
+"""The journal in a PostgreSQL database: many processes on many machines append, and all fold the same order.
+
+A sequence number is given before its transaction commits, so a reader that remembers "up to 17" can miss 16, committed
+later. Every event therefore holds its transaction's id, and events are read in the order (transaction id, number), only
+as far as no transaction of ours is still under way: see `events`. Nothing is ever updated."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+
+from driftbandit.live import migrations
+from driftbandit.live.errors import Damaged, StoreError, Unknown
+from driftbandit.live.journal import Ask, Standing
+from driftbandit.live.pgcommit import DECISION, EVENT, LOCK, Batch, standings
+from driftbandit.live.pgfollow import Follower
+from driftbandit.live.records import CHANGE, LATE, DecisionRow, Event, mark
+
+_CHUNK = 5_000
+_STUCK = 0.05  # seconds for which events may wait for a transaction before we ask whose it is
+_NOTIFY = 0.005  # least seconds between two calls that wake other processes
+
+_CLOCK_AND_LOCK = (
+    f"SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, pg_advisory_xact_lock_shared({LOCK}, 0)"
+)
+_AFTER = f"""
+    SELECT era, xid::text::bigint, seq, {EVENT} FROM driftbandit.event
+    WHERE bandit = %s AND (era, xid, seq) > (%s, %s::text::xid8, %s) AND (era < %s OR xid < %s)
+    ORDER BY era, xid, seq LIMIT %s"""
+_FINAL = _AFTER.replace("xid < %s", "xid < pg_snapshot_xmin(pg_current_snapshot())")
+_BEFORE = _AFTER.replace("xid < %s", "xid < %s::text::xid8")
+_MORE = """
+    SELECT FROM driftbandit.event WHERE bandit = %s AND (era, xid, seq) > (%s, %s::text::xid8, %s) LIMIT 1"""
+_ERA = """
+    SELECT max(CASE WHEN e.xid < pg_snapshot_xmax(pg_current_snapshot()) THEN e.era ELSE e.era + 1 END)
+    FROM driftbandit.bandit b CROSS JOIN LATERAL (
+        SELECT era, xid FROM driftbandit.event WHERE bandit = b.number ORDER BY era DESC, xid DESC LIMIT 1) AS e"""
+_RUNNING = f"""
+    WITH locks AS MATERIALIZED (SELECT locktype, classid, objid, transactionid, pid, granted FROM pg_locks)
+    SELECT x::text::bigint, EXISTS (
+        SELECT FROM locks h WHERE h.locktype = 'transactionid' AND h.granted
+        AND h.transactionid::text::bigint = x::text::bigint & 4294967295
+        AND NOT EXISTS (SELECT FROM locks o WHERE o.locktype = 'advisory' AND o.pid IS NOT DISTINCT FROM h.pid
+                        AND o.classid::bigint = {LOCK} AND o.objid::bigint = 0))
+    FROM pg_snapshot_xip(pg_current_snapshot()) AS x UNION ALL
+    SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint, false"""
+_STILL = "SELECT x::bigint FROM unnest(%s::text[]) x WHERE pg_xact_status(x::xid8) = 'in progress'"
+
+
+class PostgreSQL:
+    """A journal in a database."""
+
+    live = True
+
+    def __init__(self, url: str, write: bool = True, patience: float = 20.0) -> None:
+        self.target, self.patience = url, patience
+        self._offset: int | None = None
+        self._writer: Any = None
+        self._reader: Any = None
+        self._reading = threading.RLock()
+        self._waiting_since: dict[int, float] = {}  # bandit: since when events wait for a transaction to end
+        self._strangers = False  # whether the last look found transactions that are not ours
+        self._told = 0.0
+        self._follower: Follower | None = None
+        try:
+            self._reader = self._connect()
+            self._open(write)
+            self._set_clock(self._reader)
+            # A dump that was restored into a younger server holds transactions of that server's future: what is written
+            # from now on belongs to a new era, behind all of them.
+            self._era = int(self._reader.execute(_ERA).fetchone()[0] or 0)
+        except psycopg.Error as error:
+            self.close()
+            raise _sentence(error) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> Any:
+        return psycopg.connect(self.target, autocommit=True, connect_timeout=5, application_name="driftbandit")
+
+    def _open(self, write: bool) -> None:
+        reader = self._reader
+        schema = reader.execute("SELECT to_regnamespace('driftbandit') IS NOT NULL").fetchone()[0]
+        table = reader.execute("SELECT to_regclass('driftbandit.version') IS NOT NULL").fetchone()[0]
+        if schema and not table:
+            raise Damaged("The schema driftbandit of this database belongs to another program.")
+        if not write:
+            if not table:
+                raise Unknown("There is no journal of driftbandit in this database.")
+            version = reader.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0]
+            migrations.migrate("postgres", version, _nothing, "The database")
+            return
+        with reader.transaction():
+            reader.execute("SELECT pg_advisory_xact_lock(%s, 1)", (LOCK,))
+            reader.execute("CREATE SCHEMA IF NOT EXISTS driftbandit")
+            reader.execute("CREATE TABLE IF NOT EXISTS driftbandit.version (version int PRIMARY KEY)")
+            version = reader.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0] or 0
+
+            def run(statements: str, number: int) -> None:
+                reader.execute(statements)
+                reader.execute("INSERT INTO driftbandit.version VALUES (%s)", (number,))
+
+            migrations.migrate("postgres", version, run, "The database")
+
+    # ---- writing -----------------------------------------------------------------------------------------------------
+
+    def create(self, name: str, at: int) -> int:
+        """The number of the bandit with this name, which is made if there is none."""
+        sql = "INSERT INTO driftbandit.bandit (name, created) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING number"
+        self._rows(sql, name, at)
+        return int(self._rows("SELECT number FROM driftbandit.bandit WHERE name = %s", name)[0][0])
+
+    def commit(self, asks: list[Ask]) -> tuple[list[Any], list[tuple[int, Event]]]:
+        """Write all asks in one transaction. Where the connection is lost, even in the middle of a commit, all of it is
+        sent again: every ask has an id, so what was written the first time is found, not doubled."""
+
+        def write() -> list[Any]:
+            answers: dict[int, Any] = {}
+            left = dict(enumerate(asks))
+            while left:
+                left = self._transaction(left, answers)
+            return [answers[place] for place in range(len(asks))]
+
+        return self._patiently(write, "_writer"), []
+
+    def _transaction(self, asks: dict[int, Ask], answers: dict[int, Any]) -> dict[int, Ask]:
+        """One transaction; what is left for another one."""
+        if self._writer is None or self._writer.closed:
+            self._writer = self._connect()
+        writer = self._writer
+        try:
+            began = time.monotonic_ns()
+            with writer.pipeline():
+                writer.execute("BEGIN")
+                clock = writer.execute(_CLOCK_AND_LOCK)
+                batch = Batch(writer, self._era, asks)
+                batch.send()
+                writer.execute("COMMIT")
+                if batch.appended and time.monotonic() - self._told > _NOTIFY:
+                    # Not within the transaction: PostgreSQL lets only one transaction that notifies commit at a time.
+                    self._told = time.monotonic()
+                    writer.execute("NOTIFY driftbandit")
+            self._hear_time(clock.fetchone()[0], began)
+            batch.finish()
+        except BaseException:
+            with contextlib.suppress(Exception):  # a connection in the middle of something is not used again
+                writer.close()
+            raise
+        answers.update(batch.answers)
+        return batch.again
+
+    def _patiently(self, call: Callable[[], Any], name: str) -> Any:
+        """Do it, on a new connection and again and again if need be, for as long as `patience` says."""
+        until, pause = time.monotonic() + self.patience, 0.02
+        while True:
+            try:
+                return call()
+            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                connection = getattr(self, name)
+                if connection is not None:
+                    with contextlib.suppress(Exception):
+                        connection.close()
+                    setattr(self, name, None)
+                if time.monotonic() + pause > until:
+                    raise StoreError(
+                        f"PostgreSQL did not do it within {self.patience:g} s ({_first_line(error)}); whether it was "
+                        "written is not known: send it again with the same id."
+                    ) from None
+            except psycopg.Error as error:
+                raise _sentence(error) from None
+            time.sleep(pause)
+            pause = min(0.5, 2.0 * pause)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    def _rows(self, sql: str, *values: Any) -> list[Any]:
+        def read() -> Any:
+            if self._reader is None or self._reader.closed:
+                self._reader = self._connect()
+            return self._reader.execute(sql, values).fetchall()
+
+        with self._reading:
+            return list(self._patiently(read, "_reader"))
+
+    def bandits(self) -> dict[str, int]:
+        """The bandits in this journal, and their numbers."""
+        return dict(self._rows("SELECT name, number FROM driftbandit.bandit ORDER BY name"))
+
+    def events(self, bandit: int, after: Any = None, limit: int | None = None) -> Iterator[tuple[Any, Event]]:
+        """The events after a cursor in the order (transaction, number), as far as that order is final.
+
+        It is final below the oldest transaction under way. That may be somebody else's, and last for hours; so when
+        events have waited for a moment, we ask whose it is, and go past those that are not writing here."""
+        last, left = after or (0, 0, 0), limit
+        while left is None or left > 0:
+            size = _CHUNK if left is None else min(left, _CHUNK)
+            rows = self._rows(_FINAL, bandit, last[0], str(last[1]), last[2], self._era, size)
+            if not rows:
+                rows = self._unless_stuck(bandit, last, size)
+            for row in rows:
+                yield row[:3], Event(0, *row[3:])
+            if len(rows) < size:
+                return
+            last = rows[-1][:3]
+            left = None if left is None else left - len(rows)
+
+    def _unless_stuck(self, bandit: int, last: tuple[int, int, int], size: int) -> list[Any]:
+        """Nothing is final: is there anything at all, and for how long has it waited?"""
+        if not self._rows(_MORE, bandit, last[0], str(last[1]), last[2]):
+            self._waiting_since.pop(bandit, None)
+            return []
+        since = self._waiting_since.setdefault(bandit, time.monotonic())
+        if time.monotonic() - since < _STUCK and not self._strangers:
+            return []
+        rows = self._past_others(bandit, last, size)
+        if rows:
+            self._waiting_since.pop(bandit, None)
+        return rows
+
+    def _past_others(self, bandit: int, last: tuple[int, int, int], size: int) -> list[Any]:
+        """The events that no transaction of ours can precede any more.
+
+        Ours take a shared lock before they get an id, and hold it until they have ended. A transaction that was under
+        way at our snapshot, was seen without that lock, and is still under way afterwards, is somebody else's: only
+        one that has ended may have let go of the lock before its id."""
+        with self._reading, contextlib.suppress(psycopg.Error):
+            reader = self._reader
+            try:
+                with reader.pipeline():
+                    reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                    running = reader.execute(_RUNNING).fetchall()
+                    others = [str(x) for x, foreign in running if foreign]
+                    foreign = {row[0] for row in reader.execute(_STILL, (others,)).fetchall()} if others else set()
+                    self._strangers = bool(foreign)
+                    horizon = min(x for x, _ in running if x not in foreign)
+                    values = (bandit, last[0], str(last[1]), last[2], self._era, str(horizon), size)
+                    found = reader.execute(_BEFORE, values)
+                    reader.execute("COMMIT")
+                return list(found.fetchall())
+            except BaseException:
+                with contextlib.suppress(Exception):  # a connection in the middle of something is not used again
+                    reader.close()
+                raise
+        return []
+
+    @property
+    def pending(self) -> bool:
+        """Whether events wait for a transaction to end before their order is final."""
+        return bool(self._waiting_since)
+
+    def _stream(self, sql: str, *values: Any) -> Iterator[Any]:
+        """Many rows, a few at a time, over a connection of their own."""
+        try:
+            with self._connect() as connection, connection.transaction(), connection.cursor("driftbandit") as cursor:
+                cursor.itersize = _CHUNK
+                yield from cursor.execute(sql, values)
+        except psycopg.Error as error:
+            raise _sentence(error) from None
+
+    def decisions(self, bandit: int, by_time: bool = False) -> Iterator[DecisionRow]:
+        """All decisions in order of `known`, or of time."""
+        order = "at, id" if by_time else "known, at, id"
+        sql = f"SELECT {DECISION} FROM driftbandit.decision WHERE bandit = %s ORDER BY {order}"
+        return (DecisionRow(*row) for row in self._stream(sql, bandit))
+
+    def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
+        """The last decisions, newest first."""
+        sql = f"SELECT {DECISION} FROM driftbandit.decision WHERE bandit = %s ORDER BY at DESC, id DESC LIMIT %s"
+        return [DecisionRow(*row) for row in self._rows(sql, bandit, limit)]
+
+    def standing(self, bandit: int, ids: list[str]) -> dict[str, Standing]:
+        """What is known of these decisions."""
+        with self._reading:
+            return {id: found for (_, id), found in standings(self._rows, [(bandit, id) for id in ids]).items()}
+
+    def changes(self, bandit: int) -> list[tuple[Any, Event]]:
+        """The changes of configuration, in order."""
+        sql = (
+            f"SELECT era, xid::text::bigint, seq, {EVENT} FROM driftbandit.event WHERE bandit = %s AND kind = {CHANGE}"
+        )
+        return [(row[:3], Event(0, *row[3:])) for row in self._rows(sql + " ORDER BY era, xid, seq", bandit)]
+
+    def first_at(self, bandit: int) -> int | None:
+        """The time of the first decision."""
+        value = self._rows("SELECT min(at) FROM driftbandit.decision WHERE bandit = %s", bandit)[0][0]
+        return None if value is None else int(value)
+
+    def snapshots(self, bandit: int) -> list[tuple[int, str]]:
+        """The snapshots kept, newest first."""
+        return self._rows("SELECT n, body FROM driftbandit.snapshot WHERE bandit = %s ORDER BY n DESC", bandit)
+
+    def charts(self, bandit: int, width: int, since: int, until: int) -> list[tuple[int, str]]:
+        """The cells of this width that begin in this time, oldest first."""
+        sql = "SELECT start, body FROM driftbandit.chart WHERE bandit = %s AND width = %s AND start >= %s"
+        return self._rows(sql + " AND start < %s ORDER BY start", bandit, width, since, until)
+
+    def last_chart(self, bandit: int, width: int) -> tuple[int, str] | None:
+        """The newest cell of this width."""
+        sql = "SELECT start, body FROM driftbandit.chart WHERE bandit = %s AND width = %s ORDER BY start DESC LIMIT 1"
+        return next(iter(self._rows(sql, bandit, width)), None)
+
+    def tally(self, bandit: int, since: int, until: int, width: int) -> list[tuple[Any, ...]]:
+        """Counts per stretch of time."""
+        return self._rows(
+            "SELECT (at - %s) / %s, slot, how, count(*), 0, 0.0::float8 FROM driftbandit.decision "
+            "WHERE bandit = %s AND at >= %s AND at < %s GROUP BY 1, 2, 3 UNION ALL "
+            "SELECT (at - %s) / %s, slot, how, 0, count(*), sum(value) FROM driftbandit.event "
+            f"WHERE bandit = %s AND at >= %s AND at < %s AND kind < {LATE} GROUP BY 1, 2, 3",
+            since, width, bandit, since, until, since, width, bandit, since, until,
+        )  # fmt: skip
+
+    def groups(self, bandit: int, since: int, until: int) -> list[tuple[int, int, float, float]]:
+        """Outcomes by way of deciding."""
+        return self._rows(
+            "SELECT how, count(*), sum(value), sum(value * value) FROM driftbandit.event WHERE bandit = %s "
+            f"AND decided >= %s AND decided < %s AND kind < {LATE} GROUP BY how ORDER BY how", bandit, since, until,
+        )  # fmt: skip
+
+    def counts(self, bandit: int) -> dict[str, int]:
+        """How many decisions and how many events of each kind there are."""
+        sql = "SELECT kind::text, count(*) FROM driftbandit.event WHERE bandit = %s GROUP BY kind"
+        decisions = self._rows("SELECT count(*) FROM driftbandit.decision WHERE bandit = %s", bandit)[0][0]
+        return {"decisions": decisions, **dict(self._rows(sql, bandit))}
+
+    def check(self) -> list[str]:
+        """Every row against its checksum."""
+        wrong = []
+        for number in self.bandits().values():
+            for table, fields in (("decision", DECISION), ("event", EVENT)):
+                for row in self._stream(f"SELECT mark, {fields} FROM driftbandit.{table} WHERE bandit = %s", number):
+                    if row[0] != mark(row[1:]):
+                        name = row[1] if table == "decision" else row[3]
+                        wrong.append(f"{table} {name} of bandit {number} was altered: its checksum differs")
+                        break
+        astray = self._rows(
+            "SELECT e.decision FROM driftbandit.event e LEFT JOIN driftbandit.decision d ON d.bandit = e.bandit "
+            f"AND d.id = e.decision WHERE e.kind < {CHANGE} AND (d.id IS NULL OR d.slot != e.slot OR d.how != e.how "
+            "OR d.at != e.decided) LIMIT 3"
+        )
+        return wrong + [f"an outcome does not fit its decision {row[0]}" for row in astray]
+
+    # ---- time, following, closing ------------------------------------------------------------------------------------
+
+    def _set_clock(self, connection: Any) -> None:
+        began = time.monotonic_ns()
+        row = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").fetchone()
+        self._hear_time(row[0], began)
+
+    def _hear_time(self, told: int, began: int) -> None:
+        """Note how far the server's clock is from ours, which only has to run evenly; a slow answer says little."""
+        ended = time.monotonic_ns()
+        if self._offset is None or ended - began < 50_000_000:
+            self._offset = int(told) - began // 1000  # it is the first thing asked; the rest is the commit's time
+
+    def now(self) -> int:
+        """The server's clock."""
+        return time.monotonic_ns() // 1000 + (self._offset or 0)
+
+    def follow(self, bandit: int, read: Callable[[], int]) -> None:
+        """Have `read` called soon after any process has written for this bandit."""
+        if self._follower is None:
+            self._follower = Follower(self)
+        self._follower.add(bandit, read)
+
+    def unfollow(self, bandit: int, read: Callable[[], int]) -> None:
+        """End that."""
+        if self._follower is not None:
+            self._follower.remove(bandit, read)
+
+    def forget(self) -> None:
+        """In a forked child: leave the connections to the parent."""
+        self._reader = self._writer = self._follower = None
+        self._reading = threading.RLock()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        if self._follower is not None:
+            self._follower.close()
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                with contextlib.suppress(psycopg.Error):
+                    connection.close()
+
+
+def _nothing(statements: str, number: int) -> None:
+    raise Damaged(f"This journal has tables of version {number - 1}; open it for writing once to bring it forward.")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["no answer"])[0].rstrip(".")
+
+
+def _sentence(error: Exception) -> Exception:
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return StoreError(f"PostgreSQL does not allow it: {_first_line(error)}. Give this user the right to do so.")
+    if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn):
+        return Damaged(f"The database is not a whole journal: {_first_line(error)}.")
+    return StoreError(f"PostgreSQL: {_first_line(error)}.")

@@ -1,0 +1,226 @@
+"""A bandit's own copy of the fold, kept up to date from its journal, with its snapshots, clock and defaults.
+
+With SQLite the writer hands over every event it has written; with PostgreSQL a follower reads what any process wrote.
+Either way the events come in the one order everybody folds."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from driftbandit.half_life import SECOND
+from driftbandit.live.clock import Clock
+from driftbandit.live.errors import Damaged, StoreError
+from driftbandit.live.fold import Fold, Maker
+from driftbandit.live.journal import Journal, Keep, Settle, Settled
+from driftbandit.live.opening import Opened, policy_maker, rereader
+from driftbandit.live.records import Event
+from driftbandit.live.writer import Ticket
+
+_SETTLED_AT_ONCE = 1000
+_WORTH_COMPILING = 1000  # events together
+_SWEEP = SECOND // 20  # least time between two looks for decisions that have waited too long
+
+
+class Replica:
+    """The fold of one bandit in one process."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        number: int,
+        make: Maker,
+        snapshot_every: int,
+        clock: Callable[[], int] | None,
+        compiled: bool = False,
+    ) -> None:
+        self.opened, self.number = opened, number
+        self.journal, self.writer = opened.journal, opened.writer
+        self.lock = threading.RLock()
+        self.snapshot_every = snapshot_every
+        self.compiled = compiled
+        self.clock = Clock(clock or self.journal.now)
+        self._make, self._extra = make, dict[str, Any]()
+        self._next_sweep = 0
+        self._sweeping: Ticket | None = None
+        self._view: Any = None
+        self._viewed = -1
+        self._owner: Any = None
+        self._closed = False
+        self._heard: Any = None
+        self._reading = threading.Lock()
+        self.lag = 0.0  # seconds from the call that made an event to its being folded here
+        # the fold, how far it has read, and up to which decision all have an outcome
+        self.fold, self._cursor, self._after = latest(self.journal, number, self._made)
+        self.clock.at_least(max([self.fold.last_at, *(row.at for row in self.journal.recent(number, 1))]))
+
+    def _made(self, text: str) -> Any:
+        return policy_maker(self._extra)(text) if self._extra else self._make(text)
+
+    def learn_classes(self, classes: dict[str, type]) -> None:
+        """The user's own policies that a change is about to name."""
+        self._extra |= classes
+
+    def start(self, owner: Any) -> None:
+        """Read what the snapshot does not hold, and listen to what comes."""
+        self._owner = owner
+        self.opened.bandits.add(owner)
+        if not self.journal.live:
+            with self.lock:
+                self._heard = self._absorb
+                self.writer.listeners.setdefault(self.number, []).append(self._heard)
+        self._read()
+        if self.journal.live:
+            self.journal.follow(self.number, self._read)  # type: ignore[attr-defined]
+
+    def _read(self) -> int:
+        """Fold whatever the journal holds beyond the cursor."""
+        with self._reading:  # decisions go on while the journal is read
+            before = self.fold.n
+            batch: list[Event] = []
+            cursor = self._cursor
+            for cursor, event in self.journal.events(self.number, self._cursor):
+                batch.append(event)
+                if len(batch) >= 20_000 or (self.fold.n + len(batch)) % self.snapshot_every == 0:
+                    self._fold(batch, cursor)
+                    batch = []
+            self._fold(batch, cursor)
+            return self.fold.n - before
+
+    def _absorb(self, events: list[Event]) -> None:
+        """Fold what the writer has just written."""
+        with self.lock:
+            if self._closed:
+                return
+            fresh = [event for event in events if event.n > self.fold.n]
+            for event in fresh:
+                if event.n != self.fold.n + 1:
+                    raise Damaged(f"Event {self.fold.n + 1} is missing.")
+                self._fold([event], event.n)
+
+    def _fold(self, events: list[Event], cursor: Any) -> None:
+        if not events:
+            return
+        with self.lock:
+            if self.compiled and len(events) >= _WORTH_COMPILING:
+                self.fold.apply_compiled(events)
+            else:
+                self.fold.apply(events)
+            self._cursor = cursor
+            self.lag = (self.journal.now() - events[0].at) / SECOND
+            self.clock.at_least(self.fold.last_at)
+            if self.fold.n % self.snapshot_every == 0 and not self._closed:
+                self.writer.submit([self.snapshot()])
+
+    def snapshot(self) -> Keep:
+        """The fold as it is, to be kept."""
+        body = {"cursor": self._cursor, "after": self._after, "fold": json.loads(self.fold.dump())}
+        return Keep(self.number, self.fold.n, self.fold.last_at, json.dumps(body, sort_keys=True))
+
+    # ---- looking -----------------------------------------------------------------------------------------------------
+
+    def now(self) -> int:
+        """The store's time, never going back."""
+        return self.clock.now()
+
+    def view(self, at: int) -> Any:
+        """What is known, as it stands at a time: to choose from."""
+        fold = self.fold
+        if fold.fades or self._viewed != fold.n:
+            self._view = fold.view(at)
+            self._viewed = fold.n
+        return self._view
+
+    def catch_up(self, changes: int = 0) -> None:
+        """Fold what the journal holds by now, and wait for this change of configuration to be part of it."""
+        until = time.monotonic() + 60.0
+        while True:
+            if self.journal.live:
+                self._read()
+            if self.fold.changes >= changes:
+                return
+            if time.monotonic() > until:
+                raise StoreError("The change is written, and this process has not seen it come back within a minute.")
+            time.sleep(0.002)
+
+    def sweep(self, at: int) -> None:
+        """Now and then, have the default written for decisions that have waited too long."""
+        config = self.fold.config
+        if config.wait is None or at < self._next_sweep:
+            return
+        if self._sweeping is not None:
+            if not self._sweeping.settled:
+                return
+            self._swept()
+        self._next_sweep = at + max(_SWEEP, min(config.wait // 50, 10 * SECOND))
+        self._sweeping = self.writer.submit([self._settle(at)])
+
+    def _settle(self, at: int) -> Settle:
+        config = self.fold.config
+        assert config.wait is not None
+        return Settle(self.number, self._after, at - config.wait - 1, at, config.default, _SETTLED_AT_ONCE)
+
+    def _swept(self) -> None:
+        """Note how far the last sweep came; if it was stopped by its limit, the next comes at once."""
+        ticket, self._sweeping = self._sweeping, None
+        if ticket is None or ticket.error is not None:
+            return
+        settled: Settled = ticket.answers[0]
+        self._after = settled.after
+        if not settled.done:
+            self._next_sweep = 0
+
+    def settle_all(self) -> int:
+        """Write every default that is due, and say how many there were."""
+        total: int = 0
+        while True:
+            with self.lock:
+                self.open_or_raise()
+                if self.fold.config.wait is None:
+                    return total
+                if self._sweeping is not None and self._sweeping.settled:
+                    self._swept()
+                ticket = self._sweeping = self.writer.submit([self._settle(self.now())])
+            settled: Settled = ticket.wait()[0]
+            total += settled.written
+            with self.lock:
+                if self._sweeping is ticket:
+                    self._swept()
+            if settled.done:
+                return total
+
+    def open_or_raise(self) -> None:
+        """Refuse to go on when closed."""
+        if self._closed:
+            raise StoreError("This bandit is closed; open it again.")
+
+    def close(self) -> None:
+        """Let go of the journal, after all that was asked has been written."""
+        with self.lock:
+            self._closed = True
+            listeners = self.writer.listeners.get(self.number, [])
+            if self._heard in listeners:
+                listeners.remove(self._heard)
+        if self.journal.live:
+            self.journal.unfollow(self.number, self._read)  # type: ignore[attr-defined]
+        self.opened.release()
+
+
+def latest(journal: Journal, number: int, make: Maker) -> tuple[Fold, Any, tuple[int, str]]:
+    """The fold of the newest snapshot that can be read, the cursor to go on from, and how far decisions were settled.
+    A snapshot is a cache: an older one, or none, leads to the same state."""
+    reread = rereader(journal, number)
+    for _, body in journal.snapshots(number):
+        try:
+            data = json.loads(body)
+            fold = Fold.load(json.dumps(data["fold"]), make, reread)
+            at, name = data["after"]
+            return fold, _tupled(data["cursor"]), (int(at), str(name))
+        except (Damaged, ValueError, KeyError, TypeError):
+            continue
+    return Fold(make, reread), None, (0, "")
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,178 @@
+"""What a bandit can tell: its arms, probabilities, history, uplift and health."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any, NamedTuple
+
+from driftbandit.agent import Chances
+from driftbandit.half_life import SECOND, duration
+from driftbandit.live import rules, settings
+from driftbandit.live.errors import Unknown
+from driftbandit.live.ids import checked_id
+from driftbandit.live.records import DEFAULT, KINDS, LATE, REWARD, WAYS, Change, Decision
+from driftbandit.live.uplift import Uplift, compared
+from driftbandit.state import to_arrays
+
+
+class History(NamedTuple):
+    """Counts over time, one row per stretch and one column per arm."""
+
+    starts: list[int]  # microseconds: when each stretch begins
+    width: int  # microseconds
+    arms: list[Any]
+    decisions: list[list[int]]
+    outcomes: list[list[int]]
+    rewards: list[list[float]]  # sums
+
+
+class Outcome(NamedTuple):
+    """A decision and what came of it."""
+
+    decision: Decision
+    kind: str | None  # "reward", "default", or None while nothing came
+    reward: float | None
+    late: float | None  # a reward that came after the default
+
+
+class Reports:
+    """The questions; `Bandit` adds what changes something."""
+
+    name: str
+    _replica: Any
+    _fold: Any
+    _journal: Any
+    _number: int
+    _lock: Any
+
+    @property
+    def arms(self) -> list[Hashable]:
+        """The arms that can be chosen, in the order they were added."""
+        names = settings.names_of(self._fold.config)
+        return [names[slot] for slot in self._fold.config.active]
+
+    @property
+    def policy(self) -> Any:
+        """The policy that decides now."""
+        return self._fold.policy
+
+    @property
+    def config(self) -> Any:
+        """Everything that was chosen about this bandit."""
+        return self._fold.config
+
+    @property
+    def state(self) -> Any:
+        """A copy of what the policy knows now, as arrays; retired arms keep their place."""
+        with self._lock:
+            return to_arrays(self._fold.view(self._replica.now()), self._fold.policy.init(len(self._fold.config.arms)))
+
+    def fingerprint(self) -> str:
+        """The whole folded state as text: equal texts are equal bits."""
+        with self._lock:
+            return str(self._fold.dump())
+
+    def probabilities(self, *, available: Iterable[Hashable] | None = None, draws: int = 2000) -> Chances:
+        """Each arm's chance of being chosen now, all rules included; `error` says how exact it is."""
+        if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
+            raise ValueError(f"probabilities needs draws of 1 or more; got {draws!r:.60}.")
+        with self._lock:
+            fold, config = self._fold, self._fold.config
+            slots = fold.active if available is None else self._slots(available)
+            view = fold.view(self._replica.now())
+            values, error = rules.chances(config, fold.policy, view, fold.learnt, slots, draws)
+            names = settings.names_of(config)
+            out = Chances({names[slot]: float(values[slot]) for slot in (slots or range(len(names)))})
+            out.error = error
+            return out
+
+    def _slots(self, available: Iterable[Hashable]) -> list[int]:
+        if isinstance(available, str | bytes) or not isinstance(available, Iterable):
+            raise ValueError(f"available is a list of arms; got {available!r:.60}.")
+        config = self._fold.config
+        slots = sorted({settings.slot_of(config, settings.names_of(config), arm) for arm in available})
+        if not slots:
+            raise ValueError("available needs at least one arm; got none.")
+        return slots
+
+    def outcome(self, id: str) -> Outcome:
+        """A decision's record."""
+        found = self._journal.standing(self._number, [checked_id(id)]).get(id)
+        if found is None:
+            raise Unknown(f"There is no decision {id!r:.140}.")
+        return Outcome(self._decision(found.row), KINDS.get(found.kind or 0), found.value, found.late)
+
+    def recent(self, limit: int = 20) -> list[Outcome]:
+        """The last decisions, newest first, with what came of them."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1000:
+            raise ValueError(f"recent needs a number from 1 to 1000; got {limit!r:.60}.")
+        rows = self._journal.recent(self._number, limit)
+        found = self._journal.standing(self._number, [row.id for row in rows])
+        standings = [found[row.id] for row in rows]
+        return [Outcome(self._decision(s.row), KINDS.get(s.kind or 0), s.value, s.late) for s in standings]
+
+    def _decision(self, row: Any) -> Decision:
+        names = settings.names_of(self._fold.config)
+        return Decision(row.id, names[row.slot], row.at, row.known, WAYS[row.how])
+
+    def changes(self) -> list[dict[str, Any]]:
+        """Every change of configuration: when, what, who."""
+        out = []
+        for _, event in self._journal.changes(self._number):
+            change = Change.read(event.body)
+            out.append({"at": event.at, "what": change.what, "who": change.who, "config": change.config._asdict()})
+        return out
+
+    def history(self, since: int | None = None, until: int | None = None, points: int = 200) -> History:
+        """Decisions, outcomes and rewards over time, counted by the store in at most `points` stretches."""
+        if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= 10_000:
+            raise ValueError(f"history needs 1 to 10,000 points; got {points!r:.60}.")
+        for moment in (since, until):
+            if moment is not None and (
+                isinstance(moment, bool) or not isinstance(moment, int) or abs(moment) > 1 << 62
+            ):
+                raise ValueError(f"history's times are whole microseconds since 1970; got {moment!r:.60}.")
+        end = self._replica.now() + 1 if until is None else until
+        first = self._journal.first_at(self._number)
+        begin = (end if first is None else first) if since is None else since
+        if begin > end:
+            raise ValueError("history needs since <= until.")
+        width = max(1, -(-(end - begin) // points))
+        names = settings.names_of(self._fold.config)
+        count = max(1, -(-max(1, end - begin) // width))
+        decisions = [[0] * len(names) for _ in range(count)]
+        outcomes = [[0] * len(names) for _ in range(count)]
+        rewards = [[0.0] * len(names) for _ in range(count)]
+        for stretch, slot, _, made, came, total in self._journal.tally(self._number, begin, end, width):
+            decisions[stretch][slot] += made
+            outcomes[stretch][slot] += came
+            rewards[stretch][slot] += total
+        return History([begin + width * n for n in range(count)], width, names, decisions, outcomes, rewards)
+
+    def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:
+        """What the policy brings over the baseline: mean rewards of the two groups of decisions, and an interval for
+        the difference. `since` looks at decisions of the last so much time, "7 days"."""
+        start = 0 if since is None else self._replica.now() - duration(since, "since")
+        return compared(self._journal.groups(self._number, start, 1 << 62), confidence)
+
+    def settle(self) -> int:
+        """Write the default of every decision that has waited too long, and say how many there were. It happens by
+        itself when decisions and rewards come in."""
+        return int(self._replica.settle_all())
+
+    def refresh(self) -> None:
+        """Fold what other processes have written by now; it happens by itself some milliseconds later."""
+        self._replica.catch_up()
+
+    def health(self) -> dict[str, Any]:
+        """Counts and lags, for a page or a monitor."""
+        counts = self._journal.counts(self._number)
+        return {
+            "decisions": counts.get("decisions", 0),
+            **{KINDS[kind] + "s": counts.get(str(kind), 0) for kind in (REWARD, DEFAULT, LATE)},
+            "events": self._fold.n,
+            "clipped": self._fold.clipped,
+            "waiting": self._replica.writer.waiting,
+            "commits": self._replica.writer.commits,
+            "failed": self._replica.writer.failed,
+            "lag_ms": self._replica.lag * 1000.0,
+            "clock_set_back_s": self._replica.clock.set_back / SECOND,
+        }

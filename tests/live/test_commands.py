@@ -1,0 +1,140 @@
+"""The commands about live bandits, as typed at a prompt."""
+
+import csv
+import json
+import sqlite3
+
+import pytest
+
+from driftbandit.cli import main
+from driftbandit.live import Bandit
+
+
+def run(capsys, *words) -> tuple[int, str, str]:
+    code = main([str(word) for word in words])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+@pytest.fixture
+def shop(tmp_path, capsys):
+    path = tmp_path / "shop.db"
+    arms = ["--arms", "red", "green", "blue"]
+    code, out, _ = run(capsys, "live", "create", path, "button", "--policy", "ds-ts", *arms, "--half-life", "6 h",
+                       "--holdback", "0.2", "--baseline", "red", "--seed", "3")  # fmt: skip
+    assert code == 0
+    assert out.startswith("made Bandit('button', DiscountedTS(")
+    return path
+
+
+def test_a_bandit_is_made_asked_paid_shown_changed_audited_and_exported(shop, capsys, tmp_path) -> None:
+    for n in range(12):
+        code, out, _ = run(capsys, "live", "decide", shop, "button", "--id", f"d{n}", "--json")
+        assert code == 0
+        assert json.loads(out)["id"] == f"d{n}"
+        assert run(capsys, "live", "reward", shop, "button", f"d{n}", "1")[:2] == (0, "learnt\n")
+    assert run(capsys, "live", "reward", shop, "button", "d0", "1")[1] == "again\n"
+    code, out, _ = run(capsys, "live", "show", shop)
+    assert "button" in out
+    assert "12" in out
+    code, out, _ = run(capsys, "live", "show", shop, "button", "--json")
+    shown = json.loads(out)
+    assert shown["health"]["rewards"] == 12
+    assert sum(p for _, p in shown["chances"]) == pytest.approx(1.0)
+    code, out, _ = run(capsys, "live", "change", shop, "button", "--half-life", "none", "--floor", "0.05")
+    assert code == 0
+    assert run(capsys, "live", "change", shop, "button", "--add-arm", "pink", "--retire-arm", "blue")[0] == 0
+    assert run(capsys, "live", "fix", shop, "button", "pink")[0] == 0
+    assert "pink" in run(capsys, "live", "decide", shop, "button")[1]
+    assert run(capsys, "live", "release", shop, "button")[0] == 0
+    assert run(capsys, "live", "uplift", shop, "button")[0] == 0
+    code, out, _ = run(capsys, "audit", shop)
+    assert code == 0
+    assert "all proved" in out
+    for ending in ("parquet", "csv", "jsonl"):
+        target = tmp_path / f"log.{ending}"
+        code, out, _ = run(capsys, "export", shop, "--out", target, "--propensity", "all")
+        assert (code, out) == (0, f"13 decisions: {target}\n")
+    with open(tmp_path / "log.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["decision"] for row in rows[:12]] == [f"d{n}" for n in range(12)]
+    assert {"time", "decision", "arm", "reward", "reward_time", "outcome", "propensity", "policy", "known"} <= set(
+        rows[0]
+    )
+    assert rows[12]["reward"] == ""
+    assert float(rows[12]["propensity"]) == 1.0
+    with open(tmp_path / "log.jsonl") as file:
+        first = json.loads(file.readline())
+    assert sum(first["probabilities"].values()) == pytest.approx(1.0)
+    assert first["propensity"] == first["probabilities"][first["arm"]]
+    table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "log.parquet")
+    assert table.num_rows == 13
+    assert table["propensity"].to_pylist()[0] == first["propensity"]
+
+
+ALTERATIONS = {
+    "an arm": ("UPDATE decision SET slot = (slot + 1) % 3 WHERE id = 'd7'", "d7"),
+    "what it knew": ("UPDATE decision SET known = 1 WHERE id = 'd19'", "altered"),
+    "a reward": ("UPDATE event SET value = 1 - value WHERE decision = 'd9'", "altered"),
+    "the last reward": ("UPDATE event SET value = 1 - value WHERE decision = 'd19'", "altered"),
+    "a missing reward": ("DELETE FROM event WHERE decision = 'd5'", "missing"),
+    "a missing decision": ("DELETE FROM decision WHERE id = 'd5'", "missing"),
+    "the configuration": ("UPDATE event SET body = replace(body, '0.99', '0.5') WHERE kind = 4", "altered"),
+    "the way": ("UPDATE decision SET how = 1 WHERE id = 'd3'", "d3"),
+    "a snapshot": ("UPDATE snapshot SET body = replace(body, '\"learnt\": 1', '\"learnt\": 2')", "snapshot"),
+}
+
+
+@pytest.mark.parametrize("what", ALTERATIONS)
+def test_an_altered_journal_is_found_out_and_the_place_is_named(what, tmp_path, capsys) -> None:
+    from driftbandit import DiscountedTS
+
+    path = tmp_path / "j.db"
+    with Bandit.open(path, "b", DiscountedTS(), ["x", "y", "z"], seed=2, snapshot_every=6) as bandit:
+        for n in range(20):
+            bandit.reward(bandit.decide(f"d{n}").id, float(n % 3 == 0))
+    assert run(capsys, "audit", path)[0] == 0
+    sql, words = ALTERATIONS[what]
+    connection = sqlite3.connect(path)
+    assert connection.execute(sql).rowcount > 0
+    connection.commit()
+    connection.close()
+    code, out, _ = run(capsys, "audit", path)
+    assert code == 1
+    assert words in out
+
+
+def test_wrong_calls_get_one_line_and_exit_code_2(shop, tmp_path, capsys) -> None:
+    wrong = [
+        ("live", "create", shop, "button", "--policy", "ds-ts", "--arms", "a", "b"),
+        ("live", "create", shop, "other", "--policy", "no-such", "--arms", "a", "b"),
+        ("live", "create", shop, "other", "--policy", "sw-ts", "--arms", "a", "b", "--half-life", "1 h"),
+        ("live", "create", shop, "o t h e r", "--policy", "ds-ts", "--arms", "a", "b"),
+        ("live", "decide", tmp_path / "none.db", "button"),
+        ("live", "decide", shop, "nobody"),
+        ("live", "decide", shop, "button", "--available", "grey"),
+        ("live", "reward", shop, "button", "nobody", "1"),
+        ("live", "reward", shop, "button", "nobody", "x"),
+        ("live", "change", shop, "button"),
+        ("live", "change", shop, "button", "--half-life", "0 h"),
+        ("live", "show", tmp_path / "none.db"),
+        ("live", "show", shop, "nobody"),
+        ("live", "uplift", shop, "button", "--since", "never"),
+        ("live",),
+        ("audit", tmp_path / "none.db"),
+        ("audit", shop, "--bandit", "nobody"),
+        ("export", shop, "--out", tmp_path / "log.xls"),
+        ("export", shop, "--out", tmp_path / "no" / "log.csv"),
+        ("export", tmp_path / "none.db", "--out", tmp_path / "log.csv"),
+        ("drill", "--only", "nothing"),
+    ]
+    before = shop.read_bytes()
+    for words in wrong:
+        code, out, err = run(capsys, *words)
+        assert code == 2, words
+        assert out == ""
+        assert err.startswith("driftbandit: ")
+        assert err.count("\n") == 1, err
+    assert not (tmp_path / "none.db").exists()
+    assert not (tmp_path / "log.csv").exists()
+    assert shop.read_bytes() == before

@@ -1,0 +1,46 @@
+"""A simulation played through a live bandit: the same arms as `Agent` and `simulate` with the same draws."""
+
+import pytest
+
+from driftbandit import Agent
+from driftbandit.draws import REWARD, Stream, stream_key
+from driftbandit.environments import Abrupt
+from driftbandit.lab.engine.simulate import simulate
+from driftbandit.live import Bandit
+from driftbandit.state import to_lists
+from driftbandit.text.registry import policies
+
+WORLD = Abrupt(n_arms=4, horizon=120, phases=3, world="1")
+BASE = {"base": "DiscountedTS"}
+NEEDS_THE_WORLD = {name for name, cls in policies().items() if hasattr(cls, "bound") or hasattr(cls, "with_world")}
+NAMES = sorted(set(policies()) - NEEDS_THE_WORLD)
+
+
+def make(name: str):
+    cls = policies()[name]
+    given = {}
+    if "base" in cls._fields:
+        given["base"] = policies()["DiscountedTS"]()
+    if "horizon" in cls._fields:
+        given["horizon"] = WORLD.horizon
+    return cls(**given)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_bandit_with_immediate_rewards_plays_the_simulators_game(name: str, tmp_path) -> None:
+    policy = make(name)
+    played = simulate(policy, WORLD, runs=1, seed=3, trajectories=True, compiled=False)
+    agent = Agent(policy, WORLD.n_arms, seed=3, first=False, floor=0.0)
+    world, luck = to_lists(WORLD.realise(stream_key(3, 0, 0))), Stream(stream_key(3, 0, REWARD))
+    options = {"seed": 3, "rounds": "number", "floor": 0.0}
+    with Bandit.open(tmp_path / "j.db", "lab", policy, WORLD.n_arms, **options) as bandit:
+        arms, agents, rewards = [], [], []
+        for t in range(WORLD.horizon):
+            arms.append(bandit.decide(str(t)).arm)
+            agents.append(agent.choose())
+            rewards.append(float(world.pull(t, arms[-1], luck.at(t))))
+            assert bandit.reward(str(t), rewards[-1]) == "learnt"
+            agent.learn(agents[-1], rewards[-1])
+    assert rewards == played.rewards[0].tolist()
+    assert arms == played.arms[0].tolist()
+    assert arms == agents

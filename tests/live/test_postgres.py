@@ -1,0 +1,142 @@
+"""What only PostgreSQL has: an order of many writers, strangers' transactions, outages, rights, dumps."""
+
+import threading
+import time
+
+import pytest
+
+from driftbandit import DiscountedTS
+from driftbandit.live import Bandit, Damaged, StoreError
+from driftbandit.live.audit import audit
+from driftbandit.live.journal import Decide, Pay
+from driftbandit.live.records import DecisionRow
+
+psycopg = pytest.importorskip("psycopg", reason="pip install 'driftbandit[postgres]' brings psycopg")
+
+
+def opened(url, **options) -> Bandit:
+    return Bandit.open(url, "b", DiscountedTS(), ["x", "y"], seed=1, **options)
+
+
+def journal_of(url):
+    from driftbandit.live.postgres import PostgreSQL
+
+    return PostgreSQL(url)
+
+
+def test_an_event_is_not_read_before_an_older_transaction_of_ours_has_ended(postgres) -> None:
+    """Two transactions by hand: the older commits last. A reader that went by numbers would miss its event."""
+    journal = journal_of(postgres)
+    journal.create("b", 1)
+    journal.commit([Decide(1, DecisionRow(id, 100, 0, 0, 0, None)) for id in ("old", "new")])
+    older = psycopg.connect(postgres)
+    older.execute("SELECT pg_advisory_xact_lock_shared(%s, 0)", (0x64726266,))
+    older.execute(
+        "INSERT INTO driftbandit.event (era, bandit, kind, at, decision, slot, how, value, decided, mark) "
+        "VALUES (0, 1, 1, 200, 'old', 0, 0, 1.0, 100, 0)"
+    )
+    assert journal.commit([Pay(1, "new", 1.0, 201, None, 0.0)])[0] == ["learnt"]
+    until = time.monotonic() + 0.3
+    while time.monotonic() < until:
+        assert list(journal.events(1)) == []
+        time.sleep(0.01)
+    older.commit()
+    older.close()
+    assert [event.decision for _, event in journal.events(1)] == ["old", "new"]
+    journal.close()
+
+
+def test_a_strangers_open_transaction_holds_nothing_up(postgres) -> None:
+    with psycopg.connect(postgres) as stranger, opened(postgres) as bandit:
+        stranger.execute("CREATE TABLE elsewhere (x int)")  # has an id now, and stays open
+        decision = bandit.decide()
+        bandit.reward(decision.id, 1.0)
+        until = time.monotonic() + 10.0
+        while bandit._fold.learnt == 0 and time.monotonic() < until:
+            time.sleep(0.005)
+        assert bandit._fold.learnt == 1
+        stranger.rollback()
+
+
+def test_two_processes_worth_of_replicas_agree(postgres, monkeypatch) -> None:
+    from driftbandit.live import opening
+
+    with opened(postgres) as one:
+        monkeypatch.setattr(opening, "_opened", {})  # as another process would: a journal of its own
+        with opened(postgres) as two:
+            assert one._journal is not two._journal
+
+            def work(bandit: Bandit, name: str) -> None:
+                for n in range(60):
+                    decision = bandit.decide(f"{name}{n}")
+                    bandit.reward(decision.id, float(n % 3 == 0))
+
+            crew = [threading.Thread(target=work, args=pair) for pair in ((one, "a"), (two, "b"))]
+            for thread in crew:
+                thread.start()
+            one.add_arm("z")
+            two.fix("y")
+            one.release()
+            for thread in crew:
+                thread.join()
+            one.refresh()
+            two.refresh()
+            assert one.fingerprint() == two.fingerprint()
+            assert one._fold.learnt == 120
+            assert two.arms == ["x", "y", "z"]
+            assert one.decide("a0") == two.decide("a0")
+    assert all(report.differences == [] for report in audit(postgres))
+
+
+def test_a_dump_restored_into_a_younger_server_goes_on_behind_what_it_holds(postgres) -> None:
+    """Such a dump holds transaction ids of the new server's future."""
+    with opened(postgres) as bandit:
+        for n in range(5):
+            bandit.reward(bandit.decide(f"d{n}").id, 1.0)
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("UPDATE driftbandit.event SET xid = (xid::text::bigint + 1000000000)::text::xid8")
+    with opened(postgres) as bandit:
+        assert bandit._fold.learnt == 5
+        for n in range(5, 9):
+            bandit.reward(bandit.decide(f"d{n}").id, 0.0)
+        bandit.refresh()
+        assert bandit._fold.learnt == 9
+        before = bandit.fingerprint()
+    with opened(postgres) as bandit:
+        assert bandit.fingerprint() == before
+    assert all(report.differences == [] for report in audit(postgres))
+
+
+def test_without_rights_or_server_one_sentence_is_said(postgres, tmp_path) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS nobody_much")
+        connection.execute("CREATE ROLE nobody_much LOGIN")
+        connection.execute("REVOKE CREATE ON DATABASE " + connection.info.dbname + " FROM PUBLIC")
+    weak = postgres.replace("postgres:@", "nobody_much:@")
+    wrong = [weak, f"postgresql:///db?host={tmp_path}", "postgresql://127.0.0.1:1/db?connect_timeout=1"]
+    for url in wrong:
+        with pytest.raises(StoreError, match="PostgreSQL") as caught:
+            opened(url)
+        assert "\n" not in str(caught.value)
+
+
+def test_another_programs_schema_is_left_alone(postgres) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA driftbandit")
+        connection.execute("CREATE TABLE driftbandit.mine (x int)")
+    with pytest.raises(Damaged, match="another program"):
+        opened(postgres)
+
+
+def test_after_its_connections_were_ended_a_bandit_goes_on(postgres) -> None:
+    with opened(postgres) as bandit:
+        bandit.reward(bandit.decide("a").id, 1.0)
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'driftbandit' "
+                "AND datname = current_database()"
+            )
+        assert bandit.decide("b").id == "b"
+        assert bandit.reward("b", 1.0) == "learnt"
+        bandit.refresh()
+        assert bandit._fold.learnt == 2
