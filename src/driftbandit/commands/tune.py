@@ -1,0 +1,78 @@
+"""`driftbandit tune`: how fast to forget, from a log."""
+
+import argparse
+from typing import Any
+
+from driftbandit.commands._logs import add_log_options, open_log, points, print_head, print_json, print_warnings
+from driftbandit.commands._output import print_table
+from driftbandit.commands._shared import add_example, need_lab
+
+_EXAMPLES = """\
+  driftbandit tune log.csv
+      a half-life by the clock, chosen on the first part of the log and judged on the last; or why the log cannot tell
+
+  driftbandit tune log.csv --propensity uniform --rounds --plot tune.svg
+      a half-life in rewards; value against half-life as a figure
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command to argparse."""
+    parser = add_example(subparsers, "tune", "choose from a log how fast to forget", _EXAMPLES)
+    add_log_options(parser)
+    parser.add_argument(
+        "--half-lives", nargs="+", metavar="LENGTH", help="the grid, as in 1h 6h 1d (default: by itself)"
+    )
+    parser.add_argument("--rounds", action="store_true", help="forget by counting rewards, not by the clock")
+    parser.add_argument("--policy", nargs="+", default=[], metavar="POLICY", help="try these too")
+    parser.add_argument("--all", action="store_true", help="print every candidate, not the best of each half-life")
+    parser.add_argument("--plot", metavar="FILE.svg", help="draw value against half-life: .svg, .png or .pdf")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Choose, judge, and print the line to paste."""
+    need_lab("numba", *(["matplotlib"] if args.plot else []))
+    from driftbandit.logs import tune
+    from driftbandit.logs.periods import duration, said
+
+    if args.plot:
+        from driftbandit.lab.plots.regret import ENDINGS
+        from driftbandit.lab.support.files import writable
+
+        writable(args.plot, ENDINGS)
+    grid = None if args.half_lives is None else [duration(text) for text in args.half_lives]
+    log = open_log(args)
+    result = tune(log, block=args.block, half_lives=grid, by_clock=not args.rounds, others=args.policy, seed=args.seed)
+    drew = ""
+    if args.plot:
+        from driftbandit.logs.figures import save_tune
+
+        drew = f"drew {save_tune(log, result, args.plot)}"
+    if args.json:
+        print_json(result)
+        return
+    print_head(log)
+    print(result.drift.sentence)
+    shown = result.trials if args.all else _best_of_each(result)
+    rows = [
+        [trial.label, f"{trial.first:.4f}", f"{trial.last:.4f}", points(log, trial.over_never)]
+        for trial in sorted(shown, key=lambda trial: -trial.first)
+    ]
+    block = said(result.block, log.summary.dates)
+    head = ["policy", "value, first part", "value, last part", f"over {result.never}, last part"]
+    print_table(head, rows, f"followers; the first part chooses, the last judges; {result.blocks} blocks of {block}")
+    print_warnings(result.warnings)
+    if drew:
+        print(drew)
+    print(result.sentence)
+    print(result.paste)
+
+
+def _best_of_each(result: Any) -> list[Any]:
+    """The best spread of each family and half-life."""
+    best: dict[tuple[str, float], Any] = {}
+    for trial in result.trials:
+        held = best.get((trial.family, trial.half_life))
+        if held is None or trial.first > held.first:
+            best[trial.family, trial.half_life] = trial
+    return list(best.values())

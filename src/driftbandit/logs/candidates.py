@@ -1,0 +1,59 @@
+"""What is tried on a log: a policy, and the half-life by the clock it forgets with, if it forgets by the clock."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from driftbandit.logs.periods import duration, said
+from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS
+from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.protocols import Policy
+
+BY_CLOCK = (BetaTS, DiscountedBetaTS, DiscountedTS)
+
+
+class Candidate(NamedTuple):
+    """A policy under a label. `half_life` in seconds means forgetting by the clock, infinite means never; None leaves
+    forgetting to the policy's own parameters, which count rewards."""
+
+    label: str
+    policy: Any
+    half_life: float | None = None
+    rounds: float | None = None  # the half-life in rewards, where the policy's own discount was made from one
+
+    @property
+    def forgets(self) -> float:
+        """The half-life, in seconds or rewards; infinite if it never forgets or has none to tell."""
+        return next((value for value in (self.half_life, self.rounds) if value is not None), math.inf)
+
+
+def candidates(given: Any, dates: bool) -> list[Candidate]:
+    """Candidates from texts such as "ds-ts(tau_max=0.1) @ 6 h", from policies, or from a dict {label: either}."""
+    if isinstance(given, str) or hasattr(given, "choose"):
+        given = [given]
+    pairs: Iterable[tuple[str, Any]] = given.items() if isinstance(given, Mapping) else [("", item) for item in given]
+    out = [_candidate(label, item, dates) for label, item in pairs]
+    labels = [candidate.label for candidate in out]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{twice} is given twice; each policy needs a text of its own.")
+    return out
+
+
+def _candidate(label: str, item: Any, dates: bool) -> Candidate:
+    if isinstance(item, Candidate):
+        return item
+    if not isinstance(item, str):
+        if isinstance(item, type) or not isinstance(item, Policy):
+            raise TypeError(f"A policy such as DiscountedTS(gamma=0.99) is wanted; got {item!r:.60}.")
+        return Candidate(label or repr(item), item)
+    from driftbandit.text.load import load_policy
+
+    text, _, half_life = item.partition("@")
+    policy = load_policy(text.strip())
+    if not half_life.strip():
+        return Candidate(label or " ".join(item.split()), policy)
+    if not isinstance(policy, BY_CLOCK):
+        raise ValueError(f"{text.strip()} cannot forget by the clock; ts, dts and ds-ts can.")
+    seconds = duration(half_life.strip())
+    return Candidate(label or f"{text.strip()} @ {said(seconds, dates)}", policy, seconds)

@@ -1,0 +1,196 @@
+"""What only the whole log can show: times that go back, propensities that do not fit the counts, and the summary."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.logs.faults import Faults
+from driftbandit.logs.ties import OrderTest
+
+_SAMPLE = 200_000  # events whose delays and gaps are looked at
+_VALUES = 2_000  # different rewards counted one by one
+
+
+class Summary(NamedTuple):
+    """A log in a few numbers."""
+
+    n: int
+    arms: list[str]
+    pulls: np.ndarray
+    start: float  # seconds; since 1970 if `dates`
+    end: float
+    dates: bool
+    mean: float  # of the rewards, mapped to [0, 1]
+    odd: int  # rewards that differ from the most common one
+    least: float  # the smallest propensity
+    delay: float  # median time until a reward was known, seconds
+    never: int  # rewards that never became known
+    gaps: np.ndarray  # median time between two plays of the same arm, seconds
+    adaptive: bool  # did the logger's chances for the same arm vary?
+    left_out: int  # open decisions of a journal
+    restricted: bool  # were some arms unavailable at times?
+    warnings: list[str]
+
+    @property
+    def span(self) -> float:
+        """From the first event to the last, in seconds."""
+        return self.end - self.start
+
+
+class Scan:
+    """The first reading of a log."""
+
+    MOST_ARMS = 1000
+
+    def __init__(self, uniform: bool) -> None:
+        self.uniform = uniform
+        self.n = 0
+        self.order = OrderTest()
+        self.last = -math.inf
+        self.start = math.inf
+        self.total = 0.0
+        self.least = 1.0
+        self.never = 0
+        self.restricted = False
+        self.values: Counter[float] = Counter()
+        self.many = False
+        shape = self.MOST_ARMS + 2
+        self.pulls, self.inverse, self.variance = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
+        self.chance, self.chance2, self.offered = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.delays: list[np.ndarray] = []
+        self.times: list[np.ndarray] = []
+        self.arms: list[np.ndarray] = []
+
+    def before(self, pieces: Iterable[Any], faults: Faults) -> Iterator[Any]:
+        """Look at the rows as the file has them: do times go back, and does the order of ties tell?"""
+        for events in pieces:
+            time = events.time
+            back = np.flatnonzero(np.diff(time, prepend=self.last if math.isfinite(self.last) else time[:1]) < 0)
+            faults.add(
+                "the time goes back",
+                "Rows are in order of time; sort=True (--sort) puts them so.",
+                events.row[back],
+            )
+            finite = np.isfinite(time) & np.isfinite(events.reward)
+            if len(back) == 0 and finite.all():
+                self.order.take(time, events.reward)
+            if len(time):
+                self.last = float(time[-1])
+            if faults:  # what is wrong needs no order; sorting NaN would only confuse
+                events = events.take(finite)
+            yield events
+
+    def take(self, events: Any) -> None:
+        """Count a piece in order."""
+        if not events.n:
+            return
+        arm, mu = events.arm, events.propensity
+        if self.n == 0:
+            self.start = float(events.time[0])
+        if self.n < _SAMPLE:
+            self.delays.append(events.known - events.time)
+            self.times.append(events.time)
+            self.arms.append(arm)
+        self.n += events.n
+        self.total += float(events.reward.sum())
+        self.never += int(np.isinf(events.known).sum())
+        if not self.many:
+            values, counts = np.unique(events.reward, return_counts=True)
+            self.values.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+            self.many = len(self.values) > _VALUES
+        size = len(self.pulls)
+        self.pulls += np.bincount(arm, minlength=size)
+        if events.allowed is not None:
+            self.restricted = True
+            self.offered[: events.allowed.shape[1]] += events.allowed.sum(axis=0)
+        else:
+            self.offered += events.n
+        good = np.isfinite(mu) & (mu > 0)
+        if good.any():
+            self.least = min(self.least, float(mu[good].min()))
+            a, m = arm[good], mu[good]
+            self.inverse += np.bincount(a, 1.0 / m, minlength=size)
+            self.variance += np.bincount(a, (1.0 - m) / (m * m), minlength=size)
+            self.chance += np.bincount(a, m, minlength=size)
+            self.chance2 += np.bincount(a, m * m, minlength=size)
+
+    def summary(self, arms: list[str], order: list[int], left_out: int, dates: bool, faults: Faults) -> Summary:
+        """The numbers, after the last checks."""
+        k = len(arms)
+        if self.n == 0 and not faults:
+            faults.add("the log has no events", "It needs one row a decision.")
+        if self.n and k < 2 and not faults:
+            faults.add(
+                f"there is only one arm, {arms[0]!r:.60}" if arms else "there is no arm", "A choice needs two arms."
+            )
+        if self.n and not faults and not self.last > self.start:
+            faults.add("all times are the same", "Name the column that says when each decision was made.")
+        warnings = [text for text in (self.order.warning(),) if text]
+        if not faults:
+            self._fit(arms, order, faults, warnings)
+        delays = np.concatenate(self.delays) if self.delays else np.zeros(1)
+        common = max(self.values.values(), default=0)
+        return Summary(
+            n=self.n,
+            arms=arms,
+            pulls=self.pulls[order],
+            start=self.start,
+            end=self.last,
+            dates=dates,
+            mean=self.total / max(self.n, 1),
+            odd=self.n - common,
+            least=self.least if not self.uniform or self.restricted else 1.0 / max(k, 1),
+            delay=float(np.median(delays)) if len(delays) else 0.0,
+            never=self.never,
+            gaps=self._gaps(order),
+            adaptive=self._adaptive(order),
+            left_out=left_out,
+            restricted=self.restricted,
+            warnings=warnings,
+        )
+
+    def _fit(self, arms: list[str], order: list[int], faults: Faults, warnings: list[str]) -> None:
+        """Over all events at which an arm was offered, 1[played] / propensity sums to their number, but for chance."""
+        for name, code in zip(arms, order, strict=True):
+            expected = float(self.offered[code])
+            if self.uniform and not self.restricted:
+                k = len(arms)
+                total, variance = self.pulls[code] * float(k), self.pulls[code] * (1.0 - 1.0 / k) * k * k
+            else:
+                total, variance = float(self.inverse[code]), float(self.variance[code])
+            z = (total - expected) / math.sqrt(max(variance, 1.0))
+            ratio = total / max(expected, 1.0)
+            if abs(z) > 6.0 and abs(ratio - 1.0) > 0.1:
+                declared = "declared uniform" if self.uniform else "given"
+                faults.add(
+                    f"the propensities {declared} do not fit the counts: 1/propensity over the plays of {name!r:.40} "
+                    f"sums to {total:.0f} where {expected:.0f} events are expected",
+                    "Write the chance the arm really had at that moment, of all that was offered.",
+                    kind=f"fit {code}",
+                )
+            elif abs(z) > 4.4:
+                warnings.append(
+                    f"1/propensity over the plays of {name!r:.40} sums to {total:.0f}, expected about {expected:.0f} "
+                    f"({z:+.1f} standard deviations)."
+                )
+
+    def _adaptive(self, order: list[int]) -> bool:
+        if self.uniform or self.restricted:
+            return False
+        for code in order:
+            pulls = self.pulls[code]
+            mean = self.chance[code] / max(pulls, 1)
+            variance = max(self.chance2[code] / max(pulls, 1) - mean * mean, 0.0)
+            if pulls > 50 and math.sqrt(variance) > 0.1 * mean:
+                return True
+        return False
+
+    def _gaps(self, order: list[int]) -> np.ndarray:
+        if not self.times:
+            return np.zeros(len(order))
+        time, arm = np.concatenate(self.times), np.concatenate(self.arms)
+        gaps = [np.diff(time[arm == code]) for code in order]
+        return np.array([float(np.median(gap)) if len(gap) else math.inf for gap in gaps])

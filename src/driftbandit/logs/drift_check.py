@@ -1,0 +1,252 @@
+"""Does the best arm move? Forgetting pays where the ranking of arms changes and stays changed for a while; it does not
+pay where all arms rise and fall together.
+
+Two gains over the best fixed arm answer, at the scale of hours, days, weeks and months. The *oracle* picks the best arm
+of each period on one half of the period's rows and is scored on the other half, since picked and scored on the same
+rows it would gain from noise alone. *Last period's best* plays what was best one period ago: what a memory of that
+length can have. Rows are weighted by inverse propensities, around the arms' averages."""
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.draws import mix
+from driftbandit.logs.bootstrap import Estimate, block_mean
+from driftbandit.logs.log import Log
+from driftbandit.logs.periods import FEWEST_BLOCKS, block_length, period_of, said, scales
+from driftbandit.logs.refusals import refuse_what_cannot_tell
+from driftbandit.primitives import stride
+
+_LEAN = 10.0  # plays: an arm's average of a period leans on its average of the whole log with this weight
+
+
+class Scale(NamedTuple):
+    """What was found at one length of time; values in the log's own unit."""
+
+    name: str
+    seconds: float
+    periods: int
+    oracle: Estimate  # gain over the best fixed arm
+    last: Estimate
+    level: float  # standard deviation of what all arms share from period to period
+    ranking: float  # of what each arm does for itself
+    levels_move: bool
+    ranking_moves: bool
+
+
+class Drift(NamedTuple):
+    """The answer, scale by scale, and in a sentence."""
+
+    scales: list[Scale]
+    verdict: str  # "ranking", "fleeting", "unclear", "levels", "nothing"
+    sentence: str
+    family: str  # which policies suit
+    block: float
+    warnings: list[str]
+    means: Any  # periods × arms, for the figure
+    mean_times: Any
+    arms: list[str]
+
+
+class Cells(NamedTuple):
+    """Sums by period, arm and half."""
+
+    events: Any  # periods × halves
+    weight: Any  # periods × arms × halves: sum of 1 / mu
+    reward: Any  # sum of reward / mu
+
+
+def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
+    """Ask a log whether its best arm moves.
+
+    >>> from driftbandit.logs.simulated import uniform_log
+    >>> from driftbandit.environments import phased
+    >>> found = drift(uniform_log(phased([[0.2, 0.6], [0.6, 0.2]] * 4, range(0, 8000, 1000), 8000), seed=1))
+    >>> found.verdict
+    'ranking'
+    """
+    refuse_what_cannot_tell(log)
+    summary = log.summary
+    length = block_length(summary.start, summary.end, summary.dates, block)
+    lengths = {
+        name: size
+        for name, size in scales(summary.start, summary.end, summary.dates).items()
+        if summary.span / size < 200_000 and summary.n * size / summary.span >= 2 * log.n_arms
+    }
+    cells = {name: _empty(log, size) for name, size in lengths.items()}
+    for events in log.pieces():
+        half = (mix(np.asarray(events.row, np.uint64) * stride(3) + stride(seed + 7)) >> np.uint64(63)).astype(np.int64)
+        for name, size in lengths.items():
+            _count(cells[name], events, half, period_of(events.time, summary.start, size, summary.dates))
+    found = []
+    level = 1.0 - 0.05 / max(1, len(lengths))  # several scales are asked
+    for name, size in lengths.items():
+        block_of = _blocks(log, size, max(length, size), len(cells[name].events))
+        if len(np.unique(block_of[cells[name].events.sum(axis=1) > 0])) >= FEWEST_BLOCKS:
+            found.append(_scale(log, name, size, cells[name], block_of, level))
+    verdict, sentence, family = _verdict(log, found)
+    shown = _shown(lengths, cells, summary.n, log.n_arms)
+    times, means = _means(log, lengths[shown], cells[shown]) if shown else (np.zeros(0), np.zeros((0, log.n_arms)))
+    return Drift(found, verdict, sentence, family, length, list(summary.warnings), means, times, log.arms)
+
+
+def _empty(log: Log, size: float) -> Cells:
+    summary = log.summary
+    periods = int(period_of(np.array([summary.end]), summary.start, size, summary.dates)[0]) + 1
+    k = log.n_arms
+    return Cells(np.zeros((periods, 2)), np.zeros((periods, k, 2)), np.zeros((periods, k, 2)))
+
+
+def _count(cells: Cells, events: Any, half: np.ndarray, period: np.ndarray) -> None:
+    np.add.at(cells.events, (period, half), 1.0)
+    np.add.at(cells.weight, (period, events.arm, half), 1.0 / events.propensity)
+    np.add.at(cells.reward, (period, events.arm, half), events.reward / events.propensity)
+
+
+def _blocks(log: Log, size: float, length: float, periods: int) -> np.ndarray:
+    """The block each period lies in."""
+    if length == size:
+        return np.arange(periods)
+    start, dates = log.summary.start, log.summary.dates
+    middle = np.clip(start + size * (np.arange(periods) + (0.0 if dates else 0.5)), start, log.summary.end)
+    return period_of(middle, start, length, dates)
+
+
+def _scale(log: Log, name: str, size: float, cells: Cells, block_of: np.ndarray, level: float) -> Scale:
+    base = cells.reward.sum(axis=0) / np.maximum(cells.weight.sum(axis=0), 1e-300)  # arms × halves
+    whole = cells.reward.sum(axis=(0, 2)) / np.maximum(cells.weight.sum(axis=(0, 2)), 1e-300)
+    pulls = np.maximum(log.summary.pulls, 1)
+    lean = _LEAN * cells.weight.sum(axis=(0, 2)) / pulls
+    events = np.bincount(block_of, cells.events.sum(axis=1))
+    rows = np.arange(len(block_of))
+    oracle = np.zeros(len(block_of))
+    for scored in (0, 1):
+        other = 1 - scored
+        value = scores(cells, scored, base[:, other])
+        pick = estimates(cells.weight[:, :, other], cells.reward[:, :, other], base[:, other], lean).argmax(axis=1)
+        fixed = int(base[:, other].argmax())
+        oracle += value[rows, pick] - value[:, fixed]
+    both = Cells(
+        cells.events.sum(axis=1)[:, None], cells.weight.sum(axis=2)[:, :, None], cells.reward.sum(axis=2)[:, :, None]
+    )
+    value = scores(both, 0, whole)
+    there = np.flatnonzero(both.events[:, 0] > 0)
+    pick = estimates(both.weight[:, :, 0], both.reward[:, :, 0], whole, lean).argmax(axis=1)
+    last = np.zeros(len(block_of))
+    best_without = _best_without(value, block_of)
+    for before, now in itertools.pairwise(there):
+        last[now] = value[now, pick[before]] - value[now, best_without[block_of[now]]]
+    width = log.reward_range[1] - log.reward_range[0]
+    gains = [block_mean(np.bincount(block_of, gain), events, level).scaled(width) for gain in (oracle, last)]
+    shared, own = _movements(cells, base, block_of, level)
+    return Scale(
+        name=name,
+        seconds=size,
+        periods=len(there),
+        oracle=gains[0],
+        last=gains[1],
+        level=width * math.sqrt(max(shared.mean, 0.0)),
+        ranking=width * math.sqrt(max(own.mean, 0.0)),
+        levels_move=shared.low > 0.0,
+        ranking_moves=own.low > 0.0,
+    )
+
+
+def scores(cells: Cells, half: int, base: np.ndarray) -> np.ndarray:
+    """Periods × arms: the sum over a period's rows of what playing this arm would have earned, unbiased."""
+    return np.asarray(cells.events[:, half, None] * base + cells.reward[:, :, half] - base * cells.weight[:, :, half])
+
+
+def estimates(weight: np.ndarray, reward: np.ndarray, base: np.ndarray, lean: np.ndarray) -> np.ndarray:
+    """Periods × arms: averages that lean on the arm's own average, moved by what all arms share in that period, so
+    that an arm not seen on a bad day does not look good."""
+    shift = (reward - base * weight).sum(axis=1) / np.maximum(weight.sum(axis=1) + lean.sum() / len(lean), 1e-300)
+    return np.asarray((reward + lean * (base + shift[:, None])) / (weight + lean))
+
+
+def _best_without(value: np.ndarray, block_of: np.ndarray) -> np.ndarray:
+    """For each block, the arm that is best in all others."""
+    totals = np.zeros((block_of.max() + 1, value.shape[1]))
+    np.add.at(totals, block_of, value)
+    return np.asarray((totals.sum(axis=0) - totals).argmax(axis=1))
+
+
+def _movements(cells: Cells, base: np.ndarray, block_of: np.ndarray, sure: float) -> tuple[Estimate, Estimate]:
+    """Variances over periods of what all arms share and of what each does for itself: noise differs between the halves
+    of a period, movement does not, so the product of the halves has no noise in it on average."""
+    rest = cells.reward - base[None] * cells.weight
+    total = np.maximum(cells.weight.sum(axis=1), 1e-300)
+    shared = rest.sum(axis=1) / total  # periods × halves
+    weight = np.minimum(cells.events[:, 0], cells.events[:, 1])
+    both = np.bincount(block_of, weight * shared[:, 0] * shared[:, 1])
+    level = block_mean(both, np.bincount(block_of, weight), sure)
+    w0, w1 = cells.weight[:, :, 0], cells.weight[:, :, 1]
+    own = np.where(cells.weight > 0, rest / np.maximum(cells.weight, 1e-300) - shared[:, None, :], 0.0)
+    omega = w0 * w1 / np.maximum(w0 + w1, 1e-300)
+    product = (omega * own[:, :, 0] * own[:, :, 1]).sum(axis=1)
+    return level, block_mean(np.bincount(block_of, product), np.bincount(block_of, omega.sum(axis=1)), sure)
+
+
+def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
+    def points(value: float) -> str:
+        return f"{100.0 * value:+.1f} points" if log.reward_range == (0.0, 1.0) else f"{value:+.3g}"
+
+    if not found:
+        return "cannot tell", "The log is too short to ask whether the best arm moves.", ""
+    stays = [scale for scale in found if scale.last.low > 0.0]
+    if stays:
+        best = max(stays, key=lambda scale: scale.last.mean)
+        much = f"{points(best.last.mean)} over the best fixed one"
+        return (
+            "ranking",
+            f"The ranking moves and stays: last {_period(best)}'s best arm gains {much}; forgetting can pay.",
+            "policies that forget: ds-ts, dts, sw-ts; `tune` chooses how fast",
+        )
+    moves = [scale for scale in found if scale.oracle.low > 0.0]
+    most = max(found, key=lambda scale: scale.last.high)
+    excluded = f"Gains above {points(max(most.last.high, 0.0))} are excluded at every scale asked."
+    if moves:
+        best = max(moves, key=lambda scale: scale.oracle.mean)
+        return (
+            "fleeting",
+            f"The ranking moves ({points(best.oracle.mean)} for an oracle by {_period(best)}) but does not stay: "
+            f"forgetting will hardly pay. {excluded}",
+            "policies that do not forget (ts, kl-ucb), or a model of what moves the arms (hour of the day, weather)",
+        )
+    moving = [scale for scale in found if scale.ranking_moves]
+    if moving:
+        return (
+            "unclear",
+            f"The ranking moves, but this log cannot tell whether a memory could follow it: last "
+            f"{_period(most)}'s best arm gains between {points(most.last.low)} and {points(most.last.high)}.",
+            "ts or kl-ucb until a log that is longer, or has more evenly drawn arms, says more",
+        )
+    if any(scale.levels_move for scale in found):
+        return (
+            "levels",
+            f"The levels move, the ranking does not: forgetting will not pay. {excluded}",
+            "policies that do not forget (ts, kl-ucb); not change detectors, which take common ups and downs for more",
+        )
+    return (
+        "nothing",
+        f"Nothing seems to move: forgetting will not pay. {excluded}",
+        "policies that do not forget: ts, kl-ucb",
+    )
+
+
+def _period(scale: Scale) -> str:
+    return scale.name if scale.name.isalpha() else f"period of {said(scale.seconds, False)}"
+
+
+def _shown(lengths: dict[str, float], cells: dict[str, Cells], n: int, k: int) -> str:
+    """The scale the figure shows: the finest with at most 80 periods and about 60 rows a period and arm."""
+    enough = [name for name in lengths if len(cells[name].events) <= min(80, n / (60 * k))]
+    return min(enough, key=lambda name: lengths[name]) if enough else (list(lengths)[-1] if lengths else "")
+
+
+def _means(log: Log, size: float, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    weight, reward = cells.weight.sum(axis=2), cells.reward.sum(axis=2)
+    means = np.where(weight > 0, reward / np.maximum(weight, 1e-300), np.nan)
+    return log.summary.start + size * (np.arange(len(means)) + 0.5), log.value(means)

@@ -1,0 +1,182 @@
+"""Does the best arm move, and how fast to forget: worlds whose answer is known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from driftbandit.environments import phased
+from driftbandit.logs import Log, drift, tune
+from driftbandit.logs.drift_check import Cells, estimates, scores
+from driftbandit.logs.means import world
+from driftbandit.logs.periods import DAY, HOUR, MONTH, WEEK, block_length, duration, period_of, said, scales
+from driftbandit.logs.simulated import adaptive_log, uniform_log
+from driftbandit.logs.tuned import half_life_grid
+
+SWAPS = phased([[0.25, 0.65, 0.4], [0.65, 0.25, 0.4]] * 5, range(0, 10_000, 1000), 10_000)
+STILL = phased([[0.3, 0.5, 0.4]], [0], 10_000)
+
+
+def tides(n=10_000):
+    """Levels that move together by 0.1, gaps that stay."""
+    shift = np.random.default_rng(5).normal(0.0, 0.1, (40, 1))
+    return phased(np.clip(np.array([0.3, 0.5, 0.4]) + shift, 0.02, 0.98), range(0, n, n // 40), n)
+
+
+def test_a_ranking_that_moves_is_told_from_levels_that_move_and_from_nothing():
+    assert drift(uniform_log(SWAPS, seed=1)).verdict == "ranking"
+    found = drift(uniform_log(tides(), seed=1))
+    assert found.verdict == "levels"
+    assert "the ranking does not: forgetting will not pay" in found.sentence
+    assert "not change detectors" in found.family
+    assert drift(uniform_log(STILL, seed=2)).verdict == "nothing"
+
+
+def test_a_world_that_stands_still_is_seldom_said_to_move():
+    """Of 60 logs at most 9 may be: at the 5 % meant, more happen in one suite of 700."""
+    found = [drift(uniform_log(STILL, seed=seed)).verdict for seed in range(60)]
+    assert sum(verdict != "nothing" for verdict in found) <= 9
+
+
+def test_the_movements_are_about_as_large_as_they_are():
+    """Levels move by 0.1, but for noise and for what periods longer than 250 rounds average away."""
+    finest = drift(uniform_log(tides(), seed=2)).scales[0]
+    assert finest.level == pytest.approx(0.1, rel=0.35)
+    assert finest.ranking < 0.05
+    swapping = drift(uniform_log(SWAPS, seed=2)).scales[1]
+    assert swapping.ranking == pytest.approx(math.sqrt(2 / 3) * 0.2, rel=0.35)  # two arms by 0.2, one by nothing
+
+
+def test_scores_are_sums_of_weighted_rows():
+    rng = np.random.default_rng(0)
+    n, k = 60, 3
+    arm, mu, reward, period = rng.integers(0, k, n), rng.uniform(0.2, 0.5, n), rng.random(n), np.arange(n) // 20
+    base = np.array([0.3, 0.5, 0.6])
+    cells = Cells(np.zeros((3, 1)), np.zeros((3, k, 1)), np.zeros((3, k, 1)))
+    expected = np.zeros((3, k))
+    for t in range(n):
+        p, a = period[t], arm[t]
+        cells.events[p, 0] += 1
+        cells.weight[p, a, 0] += 1 / mu[t]
+        cells.reward[p, a, 0] += reward[t] / mu[t]
+        expected[p] += base + np.eye(k)[a] * (reward[t] - base) / mu[t]
+    assert np.allclose(scores(cells, 0, base), expected)
+
+
+def test_an_arm_not_seen_on_a_bad_day_does_not_look_good():
+    """Arms 0 and 1 fall by 0.3 on a day without rows of arm 2: it is taken to have fallen too, and stays the worst."""
+    base, lean = np.array([0.6, 0.5, 0.4]), np.full(3, 30.0)
+    weight = np.array([[300.0, 300.0, 0.0]])
+    reward = weight * (base - 0.3)
+    assert estimates(weight, reward, base, lean)[0].argmax() == 0
+
+
+def test_tune_finds_a_half_life_where_the_ranking_moves_and_keeps_quiet_where_nothing_does():
+    found = tune(uniform_log(SWAPS, seed=3), untuned=())
+    assert found.recommended
+    half_life = next(trial.half_life for trial in found.trials if trial.label == found.chosen)
+    assert 20 <= half_life <= 1000
+    assert found.gain.low > 0.0
+    assert found.sentence.startswith("Forgetting pays: ")
+    assert f"half_life={half_life!r}" in found.paste
+    quiet = tune(uniform_log(STILL, seed=3))
+    assert not quiet.recommended
+    assert "half_life" not in quiet.paste
+
+
+def test_tune_can_count_rewards_in_place_of_time():
+    found = tune(uniform_log(SWAPS, seed=3), by_clock=False, untuned=())
+    assert found.recommended
+    assert "gamma=0.9" in found.paste
+    assert "rewards" in found.paste
+
+
+def test_the_pasted_line_makes_the_policy():
+    from driftbandit.text.parse import parse_policy
+
+    found = tune(uniform_log(SWAPS, seed=3), untuned=())
+    policy = parse_policy(found.paste.removeprefix("Agent(").split(", arms=")[0])
+    assert hasattr(policy, "gamma")
+
+
+def test_a_policy_without_a_half_life_may_win():
+    """DriftTS infers the swaps by itself."""
+    found = tune(uniform_log(SWAPS, seed=3))
+    assert found.paste.startswith("Agent(DriftTS(), arms=")
+
+
+def test_a_small_gain_is_not_distinguishable_and_the_number_of_events_is_told():
+    weak = phased([[0.44, 0.5], [0.5, 0.44]] * 4, range(0, 4000, 500), 4000)
+    sentences = [tune(uniform_log(weak, seed=seed)).sentence for seed in range(6)]
+    assert any("Not distinguishable" in sentence and "events would" in sentence for sentence in sentences)
+
+
+def test_the_edge_of_the_grid_and_an_adaptive_logger_are_warned_of():
+    edge = tune(uniform_log(SWAPS, seed=3), half_lives=[20.0, 40.0], untuned=())
+    assert any("longest one tried" in text for text in edge.warnings)
+    adaptive = tune(adaptive_log(SWAPS, seed=3))
+    assert any("adaptive logger" in text for text in adaptive.warnings)
+
+
+def test_short_memories_are_warned_of_by_name():
+    from driftbandit.logs.refusals import warnings_about
+
+    events = uniform_log(SWAPS, seed=3).whole()
+    late = Log(
+        {"time": events.time, "arm": events.arm, "reward": events.reward, "reward_time": events.time + 900.0},
+        propensity="uniform",
+    )
+    assert any("Half of the rewards come 900 late" in text for text in warnings_about(late, [100.0]))
+    assert not any("late" in text for text in warnings_about(late, [1000.0, math.inf]))
+    assert any("less often than a half-life of 1.5" in text for text in warnings_about(late, [1.5]))
+
+
+def test_too_few_rewards_or_blocks_are_refused():
+    n = 2000
+    rare = {"time": np.arange(n), "arm": np.arange(n) % 2, "reward": (np.arange(n) % 40 == 0) * 1.0}
+    for ask in (drift, tune):
+        with pytest.raises(ValueError, match="Only 50 rewards differ from the rest"):
+            ask(Log(rare, propensity="uniform"))
+    log = uniform_log(SWAPS, seed=1)
+    with pytest.raises(ValueError, match="An interval needs at least 8"):
+        tune(log, block=5000)
+
+
+def test_the_means_of_a_log_make_a_world_like_it():
+    log = uniform_log(SWAPS, seed=6)
+    made = world(log)
+    again = made.world().means(0, log.n)
+    error = np.sqrt(((again - SWAPS.means(0, log.n)) ** 2).mean())
+    assert error < 0.1  # the spread over time is 0.16
+    assert made.bandwidth < 20
+    still = world(uniform_log(STILL, seed=6))
+    assert np.sqrt(((still.world().means(0, 10_000) - STILL.means(0, 10_000)) ** 2).mean()) < 0.03
+
+
+def test_lengths_of_time_are_read_and_said():
+    assert [duration(text) for text in ("6 h", "6h", "90 min", "2 weeks", "1 month", 5, "inf")] == [
+        21600.0, 21600.0, 5400.0, 2 * WEEK, MONTH, 5.0, math.inf,
+    ]  # fmt: skip
+    for bad in ("6 parsecs", "", "-1 h", "0 h", "1.2.3 h"):
+        with pytest.raises(ValueError, match="length of time"):
+            duration(bad)
+    for seconds in (90.0, 5400.0, DAY, 3 * DAY, 2 * WEEK, 32 * WEEK):
+        assert duration(said(seconds)) == pytest.approx(seconds, rel=0.01)
+
+
+def test_periods_follow_the_calendar():
+    start = float(np.datetime64("2026-01-30T22:00", "s").astype(np.int64))
+    time = start + HOUR * np.array([0.0, 1.9, 2.0, 26.0, 50.0, 74.0])
+    assert period_of(time, start, DAY, True).tolist() == [0, 0, 1, 2, 3, 4]
+    assert period_of(time, start, MONTH, True).tolist() == [0, 0, 0, 1, 1, 1]
+    assert period_of(time, start, WEEK, True).tolist() == [0, 0, 0, 0, 1, 1]  # 2 February is a Monday
+    assert list(scales(0.0, 40 * DAY, True)) == ["hour", "day", "week"]
+    assert block_length(0.0, 365 * DAY, True) == WEEK
+    assert block_length(0.0, 30 * DAY, True) == DAY
+
+
+def test_the_grid_of_half_lives_doubles_from_a_few_events_an_arm_to_half_the_log():
+    grid = half_life_grid(uniform_log(SWAPS, seed=0), True)
+    assert 5 <= len(grid) <= 12
+    assert grid[0] == pytest.approx(12, rel=0.05)
+    assert grid[-1] == pytest.approx(5000, rel=0.05)

@@ -1,0 +1,197 @@
+"""Bad logs: every planted fault is named, with its row, in a sentence that says what to do."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from driftbandit.logs import Log, LogError
+
+HEAD = "time,arm,reward,propensity\n"
+GOOD = "1,a,1,0.5\n2,b,0,0.5\n3,a,0,0.5\n"
+
+
+def csv_file(tmp_path, text, name="log.csv"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+# what is written, options, what is said
+ROWS = [
+    ("1,a,,0.5\n", {}, "Row 4: reward is missing"),
+    ("4,a,NaN,0.5\n", {}, "Row 4: reward is NaN"),
+    ("4,a,inf,0.5\n", {}, "Row 4: reward is infinite"),
+    ("4,a,good,0.5\n", {}, "Row 4: reward is 'good', not a number"),
+    ("4,a,1.5,0.5\n", {}, "Row 4: reward 1.5 lies outside (0, 1)"),
+    ("4,a,-0.1,0.5\n", {}, "Row 4: reward -0.1 lies outside (0, 1)"),
+    ("4,a,1,0.5\n", {"reward_range": (0, 0.5)}, "Row 1: reward 1 lies outside (0, 0.5) (and 1 more such row)"),
+    ("4,a,1e400,0.5\n", {}, "Row 4: reward is infinite"),
+    (",a,1,0.5\n", {}, "Row 4: time is missing"),
+    ("soon,a,1,0.5\n", {}, "Row 1: time is '1', not a date as in the other rows"),
+    ("nan,a,1,0.5\n", {}, "Row 4: time is NaN"),
+    ("2,a,1,0.5\n", {}, "Row 4: the time goes back"),
+    ("inf,a,1,0.5\n", {}, "Row 4: time is infinite"),
+    ("4,,1,0.5\n", {}, "Row 4: arm is missing"),
+    ("4,c,1,0.5\n", {"arms": ["a", "b"]}, "Row 4: 'c' is no arm. The arms are a, b."),
+    ("4,a,1,\n", {}, "Row 4: propensity is missing"),
+    ("4,a,1,0\n", {}, "Row 4: propensity is 0 or below"),
+    ("4,a,1,-0.5\n", {}, "Row 4: propensity is 0 or below"),
+    ("4,a,1,1.01\n", {}, "Row 4: propensity is above 1"),
+    ("4,a,1,nan\n", {}, "Row 4: propensity is NaN"),
+    ("4,a,1,half\n", {}, "Row 4: propensity is 'half', not a number"),
+    ("4,a,1\n", {}, "Row 4: 3 fields where the head has 4"),
+    ("4,a,1,0.5,7\n", {}, "Row 4: 5 fields where the head has 4"),
+    ('4,"a,1,0.5\n', {}, "Row 4: the text is not CSV"),
+]
+
+
+@pytest.mark.parametrize(("row", "options", "said"), ROWS)
+def test_a_bad_row_is_named(tmp_path, row, options, said):
+    with pytest.raises(LogError) as caught:
+        Log(csv_file(tmp_path, HEAD + GOOD + row), **options)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("log.csv: ") or "CSV" in said
+
+
+COLUMNS = [
+    ("time,arm,reward,propensity,reward_time\n1,a,1,0.5,1\n2,b,0,0.5,1\n", {}, "Row 2: the reward was known before"),
+    ("time,arm,reward,propensity,reward_time\n1,a,1,0.5,1\n2,b,0,0.5,x\n", {}, "Row 1: reward_time is '1', not a date"),
+    (
+        "time,arm,reward,available\n1,a,1,a|b\n2,b,0,a\n",
+        {"propensity": "uniform"},
+        "Row 2: the arm played was not among",
+    ),
+    ("time,arm,reward,available\n1,a,1,a|b\n2,b,0,|\n", {"propensity": "uniform"}, "Row 2: available names no arm"),
+    (
+        "time,arm,reward,available\n1,a,1,a|b\n2,b,0,b|z\n",
+        {"propensity": "uniform", "arms": ["a", "b"]},
+        "Row 2: 'z' is no arm",
+    ),
+    ("time,arm,reward,p_a,p_b\n1,a,1,0.5,0.5\n2,b,0,0.5,0.6\n", {}, "Row 2: the p_ columns do not sum to 1"),
+    ("time,arm,reward,p_a,p_b\n1,a,1,0.5,0.5\n2,b,0,1.5,-0.5\n", {}, "Row 2: a p_ column is below 0 or above 1"),
+    ("time,arm,reward,p_a,p_b\n1,a,1,0.5,0.5\n2,c,0,0.5,0.5\n", {}, "Row 2: there is no column 'p_c'"),
+    (
+        "time,arm,reward,propensity,p_a,p_b\n1,a,1,0.5,0.5,0.5\n2,b,0,0.4,0.5,0.5\n",
+        {},
+        "Row 2: propensity is not the p_ column of the arm played",
+    ),
+    ("when,arm,reward,propensity\n1,a,1,0.5\n", {}, "There is no column 'time' for the time"),
+    ("time,arms,reward,propensity\n1,a,1,0.5\n", {}, "There is no column 'arm' for the arm; did you mean arms"),
+    ("time,arm,click,propensity\n1,a,1,0.5\n", {}, "There is no column 'reward' for the reward"),
+    (
+        "time,arm,reward,propensity\n1,a,1,0.5\n",
+        {"reward_time": "later"},
+        "There is no column 'later' for the reward time",
+    ),
+    ("time,arm,reward\n1,a,1\n2,b,1\n", {}, "There are no propensities"),
+    ("time,arm,reward,reward\n1,a,1,1\n", {}, "Two columns are named 'reward'"),
+    ("", {}, "log.csv is empty"),
+    (HEAD, {}, "The log has no events"),
+    (HEAD + "1,a,1,0.5\n2,a,0,0.5\n", {}, "There is only one arm, 'a'"),
+    (HEAD + "1,a,1,0.5\n1,b,0,0.5\n", {}, "All times are the same"),
+    (HEAD.encode() + b"1,\xff,1,0.5\n", {}, "Row 1: the text is not UTF-8"),
+    (HEAD + "2026-01-01,a,1,0.5\n2026-13-01,b,0,0.5\n", {}, "Row 2: time is '2026-13-01', not a date"),
+    (HEAD + "2026-01-01T00:00:00Z,a,1,0.5\n7,b,0,0.5\n", {}, "Row 2: time is '7', not a date"),
+    (HEAD + GOOD, {"time_unit": "fortnight"}, "'fortnight' is no unit of time"),
+    (HEAD + GOOD, {"reward_range": (1, 0)}, "reward_range is (1, 0)"),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "said"), COLUMNS)
+def test_a_bad_file_is_explained(tmp_path, text, options, said):
+    with pytest.raises(LogError) as caught:
+        Log(csv_file(tmp_path, text), **options)
+    assert said in str(caught.value)
+
+
+JSON = [
+    ('{"time": 1, "arm": "a"', "Row 2: the line is not valid JSON"),
+    ("[1, 2]", "Row 2: the line is not a JSON object"),
+    ('{"time": 2, "arm": "a", "propensity": 0.5}', "Row 2: reward is missing"),
+    ('{"time": 2, "arm": ["a"], "reward": 1, "propensity": 0.5}', "Row 2: arm is not a name"),
+    ('{"time": 2, "arm": "a", "reward": {}, "propensity": 0.5}', "Row 2: reward is a dict, not a number"),
+    ('{"time": null, "arm": "a", "reward": 1, "propensity": 0.5}', "Row 2: time is missing"),
+    ('{"time": 2, "arm": null, "reward": 1, "propensity": 0.5}', "Row 2: arm is missing"),
+    ("[" * 5000, "Row 2: the line is not valid JSON"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), JSON)
+def test_a_bad_line_of_json_is_named(tmp_path, line, said):
+    good = '{"time": 1, "arm": "a", "reward": 1, "propensity": 0.5}\n'
+    last = '{"time": 3, "arm": "b", "reward": 0, "propensity": 0.5}\n'
+    with pytest.raises(LogError) as caught:
+        Log(csv_file(tmp_path, good + line + "\n" + last, "log.jsonl"))
+    assert said in str(caught.value)
+
+
+def test_files_that_are_no_logs_are_refused_in_one_sentence(tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    for given, said in (
+        (str(tmp_path / "nowhere.csv"), "does not exist"),
+        (str(tmp_path / "folder.csv"), "is a folder"),
+        ("log.xlsx", "does not say what it is"),
+        (csv_file(tmp_path, "no parquet", "log.parquet"), "cannot be read"),
+        (csv_file(tmp_path, b"\x1f\x8b\x08broken", "log.csv.gz"), "cannot be read"),
+        (7, "a log cannot be made of int"),
+        ({"time": [1, 2], "arm": ["a"]}, "the columns have different lengths"),
+    ):
+        with pytest.raises(LogError) as caught:
+            Log(given)
+        assert said.lower() in str(caught.value).lower()
+
+
+def test_a_cut_parquet_file_is_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    path = tmp_path / "log.parquet"
+    parquet.write_table(
+        pa.table({"time": [1.0, 2.0], "arm": ["a", "b"], "reward": [0, 1], "propensity": [0.5, 0.5]}), path
+    )
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(LogError, match="Is it Parquet, and whole"):
+        Log(str(path))
+
+
+def test_propensities_that_do_not_fit_the_counts_are_refused():
+    rng = np.random.default_rng(0)
+    arm = rng.choice(["a", "b"], 4000, p=[0.8, 0.2])
+    log = {"time": np.arange(4000.0), "arm": arm, "reward": rng.integers(0, 2, 4000)}
+    with pytest.raises(LogError, match="declared uniform do not fit the counts"):
+        Log(log, propensity="uniform")
+    with pytest.raises(LogError, match="given do not fit the counts"):
+        Log({**log, "propensity": np.full(4000, 0.5)})
+    assert Log({**log, "propensity": np.where(arm == "a", 0.8, 0.2)}).n == 4000
+
+
+def test_a_column_of_ids_is_not_taken_for_arms():
+    with pytest.raises(LogError, match="1001 different arms so far"):
+        Log({"time": np.arange(3000.0), "arm": np.arange(3000), "reward": np.zeros(3000)}, propensity="uniform")
+
+
+def test_all_kinds_of_fault_are_told_at_once_each_with_its_first_row_and_number(tmp_path):
+    text = HEAD + GOOD + "4,a,2,0.5\n5,a,3,0.5\n6,b,1,0\n5,b,1,0.5\n"
+    with pytest.raises(LogError) as caught:
+        Log(csv_file(tmp_path, text))
+    assert [(fault.row, fault.rows) for fault in caught.value.faults] == [(4, 2), (6, 1), (7, 1)]
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_a_fault_in_a_late_piece_is_named_by_its_row_in_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("driftbandit.logs.sources.PIECE", 10)
+    lines = [f"{t},{'ab'[t % 2]},{t % 2},0.5\n" for t in range(95)]
+    lines[57] = "57,a,7,0.5\n"
+    with pytest.raises(LogError, match="Row 58: reward 7 lies outside"):
+        Log(csv_file(tmp_path, HEAD + "".join(lines)))
+    events = [json.dumps({"time": t, "arm": "ab"[t % 2], "reward": t % 2, "propensity": 0.5}) + "\n" for t in range(95)]
+    events[33] = '{"time": 33, "arm": "a", "reward": 9, "propensity": 0.5}\n'
+    packed = gzip.compress("".join(events).encode())
+    with pytest.raises(LogError, match="Row 34: reward 9 lies outside"):
+        Log(csv_file(tmp_path, packed, "log.jsonl.gz"))
+
+
+def test_at_least_forty_faults_are_planted():
+    assert len(ROWS) + len(COLUMNS) + len(JSON) >= 40

@@ -1,0 +1,202 @@
+"""A log is the same log from every source, in order, with ties shuffled."""
+
+import datetime
+import json
+
+import numpy as np
+import pytest
+
+from driftbandit.logs import Log
+from driftbandit.logs.ties import OrderTest
+
+
+def columns(n=500, seed=0):
+    rng = np.random.default_rng(seed)
+    arm = rng.choice(["red", "green", "blue"], n)
+    return {
+        "time": np.arange(n, dtype=np.float64) * 60.0,
+        "arm": arm,
+        "reward": rng.integers(0, 2, n).astype(np.float64),
+        "propensity": np.full(n, 1.0 / 3.0),
+    }
+
+
+def same(one, two):
+    a, b = one.whole(), two.whole()
+    return one.arms == two.arms and all(np.allclose(x, y) for x, y in zip(a[:5], b[:5], strict=True))
+
+
+def test_csv_json_lines_parquet_and_frames_give_the_same_log(tmp_path):
+    pa, pd, pl = (pytest.importorskip(name) for name in ("pyarrow", "pandas", "polars"))
+    import pyarrow.parquet as parquet
+
+    data = columns()
+    log = Log(data)
+    names = list(data)
+    rows = list(zip(*(data[name].tolist() for name in names), strict=True))
+    (tmp_path / "log.csv").write_text("\n".join([",".join(names), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+    table = pa.table({name: data[name] for name in names})
+    parquet.write_table(table, tmp_path / "log.parquet")
+    for source in (
+        *(str(tmp_path / f"log.{end}") for end in ("csv", "jsonl", "parquet")),
+        table,
+        pd.DataFrame(data),
+        pl.DataFrame(data),
+    ):
+        assert same(log, Log(source))
+
+
+@pytest.mark.parametrize("text", ["2026-03-01 00:00:00", "2026-03-01T00:00:00Z", "2026-03-01T01:00:00+01:00"])
+def test_dates_are_read_in_every_common_form(text):
+    start = datetime.datetime.fromisoformat(text)
+    times = [(start + datetime.timedelta(hours=h)).isoformat().replace("+00:00", "Z") for h in range(4)]
+    log = Log({"time": times, "arm": ["a", "b"] * 2, "reward": [0, 1, 1, 0]}, propensity="uniform")
+    assert log.summary.dates
+    assert log.summary.start == 1772323200.0
+    assert log.summary.span == 3 * 3600.0
+
+
+def test_arrow_and_numpy_dates_and_units_of_numbers_agree():
+    pa = pytest.importorskip("pyarrow")
+    times = np.datetime64("2026-03-01", "us") + np.arange(4) * np.timedelta64(3600, "s")
+    rest = {"arm": ["a", "b"] * 2, "reward": [0, 1, 1, 0]}
+    starts = {
+        Log(given, propensity="uniform").summary.start
+        for given in ({"time": times, **rest}, pa.table({"time": times, **rest}))
+    }
+    micros = Log({"time": times.astype(np.int64), **rest}, propensity="uniform", time_unit="us").summary
+    assert starts == {1772323200.0}
+    assert micros.start == pytest.approx(1772323200.0)
+
+
+def test_the_export_of_a_live_journal_is_a_log(tmp_path):
+    """Open decisions have no reward yet and are left out; all arms' chances are checked against the arm's own."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    n = 300
+    rng = np.random.default_rng(0)
+    arm = rng.choice(["a", "b"], n, p=[0.7, 0.3])
+    when = [datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(minutes=i) for i in range(n)]
+    late = [moment + datetime.timedelta(minutes=5) for moment in when]
+    reward = [None if i % 10 == 3 else float(rng.integers(0, 2)) for i in range(n)]
+    outcome = [None if value is None else ("default" if i % 7 == 0 else "reward") for i, value in enumerate(reward)]
+    table = pa.table(
+        {
+            "time": pa.array(when, pa.timestamp("us", "UTC")),
+            "decision": [f"id-{i}" for i in range(n)],
+            "arm": arm,
+            "reward": reward,
+            "reward_time": pa.array(
+                [m if r is not None else None for m, r in zip(late, reward, strict=True)], pa.timestamp("us", "UTC")
+            ),
+            "outcome": outcome,
+            "propensity": np.where(arm == "a", 0.7, 0.3),
+            "p_a": np.full(n, 0.7),
+            "p_b": np.full(n, 0.3),
+            "policy": ["DiscountedTS()"] * n,
+            "known": range(n),
+            "available": [None if i < 100 else '["a", "b"]' for i in range(n)],
+        }
+    )
+    parquet.write_table(table, tmp_path / "journal.parquet")
+    log = Log(str(tmp_path / "journal.parquet"))
+    assert (log.n, log.summary.left_out, log.summary.delay) == (270, 30, 300.0)
+    assert not log.summary.adaptive
+
+
+def test_columns_may_have_other_names_and_rewards_another_range():
+    log = Log(
+        {"when": [1, 2, 3], "button": [1, 2, 1], "cents": [0, 50, 100]},
+        time="when", arm="button", reward="cents", propensity="uniform", reward_range=(0, 100),
+    )  # fmt: skip
+    assert log.arms == ["1", "2"]
+    assert log.whole().reward.tolist() == [0.0, 0.5, 1.0]
+    assert log.value(0.5) == 50.0
+
+
+def test_rows_out_of_order_are_sorted_when_asked_for():
+    data = columns(50)
+    order = np.random.default_rng(1).permutation(50)
+    assert same(Log(data), Log({name: column[order] for name, column in data.items()}, sort=True))
+
+
+def test_available_arms_share_the_chance_evenly():
+    log = Log(
+        {"time": [1, 2, 3], "arm": ["a", "b", "c"], "reward": [0, 1, 0], "available": ["a|b", "a|b|c", ["c", "a"]]},
+        propensity="uniform",
+    )
+    events = log.whole()
+    assert events.propensity.tolist() == [0.5, 1 / 3, 0.5]
+    assert events.allowed.tolist() == [[True, True, False], [True, True, True], [True, False, True]]
+
+
+def test_a_long_log_is_read_again_in_place_of_kept_and_is_the_same(tmp_path, monkeypatch):
+    data = columns(400)
+    data["time"] = np.floor(data["time"] / 600.0)  # ties across the borders of pieces
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "time,arm,reward,propensity\n"
+        + "".join(f"{t},{a},{r},{p}\n" for t, a, r, p in zip(*data.values(), strict=True))
+    )
+    kept = Log(str(path))
+    monkeypatch.setattr("driftbandit.logs.sources.PIECE", 33)
+    monkeypatch.setattr("driftbandit.logs.log._KEPT", 100)
+    again = Log(str(path))
+    assert again._kept is None
+    assert same(kept, again)
+    assert max(events.n for events in again.pieces()) < 60
+
+
+def test_rows_of_equal_time_are_shuffled_always_the_same_way():
+    n = 4000
+    data = {"time": np.arange(n) // 40, "arm": np.arange(n) % 2, "reward": (np.arange(n) % 40 < 20) * 1.0}
+    one, two, other = (Log(data, propensity="uniform", seed=seed).whole() for seed in (0, 0, 1))
+    assert (one.row == two.row).all()
+    assert (one.row != other.row).any()
+    assert (np.diff(one.time) >= 0).all()
+    place = np.arange(n) % 40
+    assert abs(np.corrcoef(place, one.reward)[0, 1]) < 5.0 / np.sqrt(n)  # chance failure one in a million
+
+
+def test_an_order_within_ties_that_tells_the_reward_is_warned_of():
+    n = 400
+    rng = np.random.default_rng(0)
+    time = np.arange(n) // 4
+    told = {"time": time, "arm": rng.integers(0, 2, n), "reward": (np.arange(n) % 4 < 2) * 1.0}
+    warnings = Log(told, propensity="uniform").summary.warnings
+    assert "400 rows share their time" in warnings[0]
+    assert "the first earns 1.00, the last 0.00" in warnings[0]
+    told["reward"] = rng.permutation(told["reward"])
+    assert Log(told, propensity="uniform").summary.warnings == []
+
+
+def test_the_test_of_order_is_right_on_permuted_ties():
+    """The statistic over 400 shuffled logs has mean 0 and variance 1: within 4.5 standard errors, one failure in
+    100,000."""
+    rng = np.random.default_rng(3)
+    z = []
+    for _ in range(400):
+        test = OrderTest()
+        test.take(np.sort(rng.integers(0, 60, 200)), rng.random(200))
+        z.append(test.z)
+    assert abs(np.mean(z)) < 4.5 / 20
+    assert abs(np.var(z) - 1.0) < 4.5 * np.sqrt(2 / 400)
+
+
+def test_an_adaptive_logger_is_noticed():
+    rng = np.random.default_rng(0)
+    n = 2000
+    mu = np.where(np.arange(n) < 1000, 0.5, 0.8)
+    first = rng.random(n) < mu
+    log = Log(
+        {
+            "time": np.arange(n),
+            "arm": np.where(first, "a", "b"),
+            "reward": rng.integers(0, 2, n),
+            "propensity": np.where(first, mu, 1 - mu),
+        }
+    )
+    assert log.summary.adaptive
+    assert not Log(columns()).summary.adaptive

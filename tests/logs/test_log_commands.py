@@ -1,0 +1,98 @@
+"""The commands drift, replay and tune: thin, with JSON, figures and refusals of one sentence."""
+
+import json
+
+import numpy as np
+import pytest
+
+from driftbandit.cli import main
+from driftbandit.environments import phased
+
+WORLD = phased([[0.25, 0.65], [0.65, 0.25]] * 5, range(0, 6000, 600), 6000)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 2, 6000)
+    reward = rng.random(6000) < WORLD.means(0, 6000)[np.arange(6000), arm]
+    start = np.datetime64("2026-01-01T00:00:00")
+    path = tmp_path_factory.mktemp("logs") / "clicks.csv"
+    lines = [
+        f"{start + np.timedelta64(300 * t, 's')},{'red' if a else 'green'},{int(r)}"
+        for t, (a, r) in enumerate(zip(arm, reward, strict=True))
+    ]
+    path.write_text("when,button,click\n" + "\n".join(lines) + "\n")
+    return str(path)
+
+
+def words(file, command, *more):
+    return [command, file, "--time", "when", "--arm", "button", "--reward", "click", "--propensity", "uniform", *more]
+
+
+def test_drift_answers_in_a_sentence_and_writes_a_world_and_a_figure(file, tmp_path, capsys):
+    picture, world = tmp_path / "drift.svg", tmp_path / "world.csv"
+    assert main(words(file, "drift", "--plot", str(picture), "--world", str(world))) == 0
+    out = capsys.readouterr().out
+    assert "clicks.csv: 6,000 events, 2 arms" in out
+    assert "The ranking moves and stays" in out
+    assert picture.stat().st_size > 10_000
+    assert world.read_text().startswith("rounds,green,red\n")
+    assert main(["run", "ds-ts(gamma=0.97)", "--env", f'table("{world}")', "--runs", "2"]) == 0
+
+
+def test_replay_prints_two_labelled_values_per_policy(file, capsys):
+    assert main(words(file, "replay", "--policy", "ds-ts @ 2 h", "kl-ucb")) == 0
+    out = capsys.readouterr().out
+    for text in (
+        "follower [in this log]",
+        "own history: value at 0.5 times your traffic",
+        "ds-ts @ 2 h",
+        "kl-ucb",
+        "ts ",
+    ):
+        assert text in out
+    assert "over the logger" in out
+
+
+def test_tune_ends_with_the_line_to_paste(file, tmp_path, capsys):
+    picture = tmp_path / "tune.svg"
+    assert main(words(file, "tune", "--plot", str(picture))) == 0
+    out = capsys.readouterr().out.strip().splitlines()
+    assert out[-1].startswith("Agent(")
+    assert "arms=['green', 'red']" in out[-1]
+    assert picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("command", ["drift", "replay", "tune"])
+def test_every_command_prints_json(file, capsys, command):
+    assert main(words(file, command, "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    key = {"drift": "verdict", "replay": "lines", "tune": "paste"}[command]
+    assert key in found
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--propensity", "chance"], "there is no column 'chance' for the propensity"),
+        (["--arms", "red"], "'green' is no arm"),
+        (["--block", "month"], "An interval needs at least 8"),
+        (["--block", "moon"], "is no length of time"),
+        (["--reward-range", "0", "0.5"], "lies outside (0, 0.5)"),
+        (["--time-unit", "x"], "is no unit of time"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_exit_code_2(file, capsys, more, said):
+    assert main([*words(file, "tune"), *more]) == 2
+    assert said.lower() in capsys.readouterr().err.lower()
+
+
+def test_a_log_without_propensities_is_refused(file, capsys):
+    assert main(["replay", file, "--time", "when", "--arm", "button", "--reward", "click"]) == 2
+    assert "There are no propensities" in capsys.readouterr().err
+
+
+def test_a_policy_that_cannot_forget_by_the_clock_is_refused(file, capsys):
+    assert main(words(file, "replay", "--policy", "kl-ucb @ 6 h")) == 2
+    assert "cannot forget by the clock" in capsys.readouterr().err
