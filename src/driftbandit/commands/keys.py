@@ -1,0 +1,58 @@
+"""`driftbandit keys`: make, show and revoke the keys of a service."""
+
+import argparse
+from datetime import UTC, datetime
+from typing import Any
+
+from driftbandit.commands._output import print_table
+from driftbandit.commands._shared import add_example
+
+_EXAMPLES = """\
+  driftbandit keys add keys.json shop --scopes decide,reward --bandits button
+      prints the key once; the file keeps a hash
+  driftbandit keys show keys.json
+  driftbandit keys revoke keys.json 3f9a12bc
+      takes effect at once, in a running service too
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command to argparse."""
+    parser = add_example(subparsers, "keys", "make, show and revoke the keys of a service", _EXAMPLES)
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
+    add = verbs.add_parser("add", help="make a key; a name may have two, so that one can take over from the other")
+    add.add_argument("file", metavar="FILE")
+    add.add_argument("name", metavar="NAME", help="whose key it is; it stands in the journal beside their changes")
+    add.add_argument(
+        "--scopes", default="decide,reward", help="of decide, reward, read, admin (default: decide,reward)"
+    )
+    add.add_argument("--bandits", nargs="+", metavar="BANDIT", help="only these (default: all)")
+    add.add_argument("--days", type=float, metavar="D", help="how long it lives (default: until it is revoked)")
+    add.add_argument("--rate", type=float, metavar="R", help="requests per second (default: no limit)")
+    verbs.add_parser("show", help="show what is known of the keys").add_argument("file", metavar="FILE")
+    revoke = verbs.add_parser("revoke", help="take a key away")
+    revoke.add_argument("file", metavar="FILE")
+    revoke.add_argument("key", metavar="KEY", help="its first eight letters, as `show` tells them")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Do the verb."""
+    from driftbandit.service.keys import Keys
+
+    keys = Keys(args.file)
+    if args.verb == "add":
+        scopes = [word.strip() for word in args.scopes.split(",") if word.strip()]
+        print(keys.add(args.name, scopes, args.bandits, args.days, args.rate))
+    elif args.verb == "revoke":
+        gone = keys.revoke(args.key)
+        print(f"revoked {gone.prefix} of {gone.name}")
+    else:
+        rows = [
+            [key.prefix, key.name, ",".join(key.scopes), " ".join(key.bandits), _day(key.created), _day(key.expires)]
+            for key in keys.all()
+        ]
+        print_table(["key", "name", "scopes", "bandits", "made", "ends"], rows)
+
+
+def _day(moment: float | None) -> str:
+    return "never" if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")

@@ -1,0 +1,109 @@
+"""Who asks, and whether they may: keys, sessions of the page, and requests that a foreign page made a browser send."""
+
+import hashlib
+import hmac
+import ipaddress
+import time
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from driftbandit.service.keys import SCOPES, Key, Keys
+from driftbandit.service.problems import Refused
+
+COOKIE = "driftbandit"
+SESSION = 12 * 3600  # seconds
+EVERYTHING = Key("local", "", "", list(SCOPES), ["*"], 0.0)
+
+
+def is_local(host: str) -> bool:
+    """Whether an address belongs to this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class _Bucket(NamedTuple):
+    left: float
+    at: float
+
+
+class Access:
+    """The keys of a service and what follows from them."""
+
+    def __init__(self, keys: Keys | None, secret: bytes, read_only: bool = False) -> None:
+        self.keys, self.read_only = keys, read_only
+        self._secret = secret
+        self._buckets: dict[str, _Bucket] = {}
+
+    def who(self, request: Request) -> Key | None:
+        """The key behind a request, or None. Without keys everybody on this machine may do everything."""
+        self._check_origin(request)
+        if self.keys is None:
+            return EVERYTHING
+        header = request.headers.get("authorization", "")
+        if header:
+            scheme, _, whole = header.partition(" ")
+            return self.keys.check(whole.strip()) if scheme.lower() == "bearer" else None
+        return self._session(request.cookies.get(COOKIE, ""))
+
+    def allow(self, request: Request, scope: str, bandit: str | None) -> Key:
+        """The key behind a request, if it may do this."""
+        key = self.who(request)
+        if key is None:
+            raise Refused(401, "key", "This needs a key: send it as 'Authorization: Bearer drb_...'.")
+        if self.read_only and scope != "read":
+            raise Refused(403, "scope", "This page watches a journal that another program writes; it changes nothing.")
+        if not key.may(scope, bandit):
+            where = f" for bandit {bandit}" if bandit and scope in key.scopes else ""
+            raise Refused(403, "scope", f"This key does not allow {scope!r}{where}.")
+        self._spend(key)
+        return key
+
+    def _check_origin(self, request: Request) -> None:
+        """A page of another site may make a browser send requests here: browsers say so, and we refuse. Without keys
+        the name must be this machine's too, or a foreign name that points here would count as the same site."""
+        host = request.headers.get("host", "")
+        if self.keys is None and not is_local(urlsplit(f"//{host}").hostname or ""):
+            raise Refused(403, "origin", "Without keys the service answers to localhost only; see `driftbandit keys`.")
+        origin = request.headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise Refused(403, "origin", "A page of another site may not use this service.")
+
+    def _spend(self, key: Key) -> None:
+        """Refuse a key that asks more often than it may: a bucket of one second's requests, filled steadily."""
+        if key.rate is None:
+            return
+        now = time.monotonic()
+        most = max(1.0, key.rate)
+        left, at = self._buckets.get(key.prefix, _Bucket(most, now))
+        left = min(most, left + (now - at) * key.rate)
+        self._buckets[key.prefix] = _Bucket(left - 1.0 if left >= 1.0 else left, now)
+        if left < 1.0:
+            raise Refused(429, "rate", f"This key may ask {key.rate:g} times per second; wait a moment.", retry=True)
+
+    # ---- sessions of the page ----------------------------------------------------------------------------------------
+
+    def session(self, whole: str) -> str | None:
+        """What a cookie holds for whoever knows this key: not the key, but our word that they knew it."""
+        key = self.keys.check(whole) if self.keys is not None else None
+        if key is None:
+            return None
+        until = str(int(time.time()) + SESSION)
+        return f"{key.prefix}.{until}.{self._seal(key.prefix, until)}"
+
+    def _session(self, cookie: str) -> Key | None:
+        parts = cookie.split(".")
+        if len(parts) != 3 or self.keys is None:
+            return None
+        prefix, until, seal = parts
+        if not hmac.compare_digest(seal.encode(), self._seal(prefix, until).encode()):
+            return None
+        return self.keys.by_prefix(prefix) if until.isdigit() and int(until) > time.time() else None
+
+    def _seal(self, *parts: Any) -> str:
+        return hmac.new(self._secret, ".".join(parts).encode(), hashlib.sha256).hexdigest()

@@ -1,0 +1,225 @@
+"""Answers for the page: counts, beliefs, marks, delays and densities of any stretch of time, from cells where there are
+any and from the journal's own rows for the last half hour."""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from driftbandit.agent.inputs import to_json_arm
+from driftbandit.half_life import SECOND, duration
+from driftbandit.live import settings
+from driftbandit.live.opening import reading
+from driftbandit.live.uplift import Uplift, compared
+from driftbandit.service.charts.beliefs import Believed, densities
+from driftbandit.service.charts.cells import HOUR, MINUTE
+from driftbandit.service.charts.recorder import Recorder, Track
+from driftbandit.service.charts.tracing import Sample
+from driftbandit.service.types import BeliefSeries, ChartsInfo, Delays, Density, HistoryInfo, Mark
+
+_RAW = 30 * MINUTE  # counted from the rows themselves
+_DELAYS = 1000  # decisions looked at
+_FRESH = 1.5  # seconds for which an answer that costs the store something is given again
+
+Truth = Callable[[str, list[int]], list[list[float]] | None]
+
+
+class Charts:
+    """What can be drawn of the bandits of a service."""
+
+    def __init__(self, bandits: Any, truth: Truth | None = None) -> None:
+        self.bandits, self.truth = bandits, truth
+        self.recorder = Recorder(bandits)
+        self._kept: dict[Any, tuple[float, Any]] = {}
+        self._slow: Any = None  # a journal for questions that read everything
+        self._slow_lock = threading.Lock()
+
+    def _once(self, key: Any, make: Callable[[], Any], seconds: float = _FRESH) -> Any:
+        """An answer that may be a moment old."""
+        found = self._kept.get(key)
+        if found is None or time.monotonic() - found[0] > seconds:
+            if len(self._kept) > 2000:
+                self._kept.clear()
+            found = self._kept[key] = time.monotonic(), make()
+        return found[1]
+
+    def draw(self, bandit: Any, since: int | None, until: int | None, points: int) -> ChartsInfo:
+        """Everything about a stretch of time."""
+        track = self.recorder.track(bandit)
+        now = bandit._replica.now()
+        first = track.first if track.first is not None else self.bandits.journal.first_at(bandit._number)
+        end = now + 1 if until is None else until
+        begin = since if since is not None else (end - MINUTE if first is None else first)
+        begin = min(begin, end - SECOND)
+        config = bandit.config
+        history = self.counts(bandit, track, begin, end, points)
+        beliefs, samples = self.beliefs(track, begin, end, points, len(config.arms))
+        shown = densities(bandit.policy, bandit.state, config)
+        return ChartsInfo(
+            [to_json_arm(name) for name in settings.names_of(config)], list(config.retired), config.fixed, begin, end,
+            first, history, beliefs, self._marks(bandit, samples, begin, end), self.delays(bandit),
+            None if shown is None else Density(*shown),
+            None if self.truth is None else self.truth(bandit.name, beliefs.times), track.filling,
+        )  # fmt: skip
+
+    # ---- counts ------------------------------------------------------------------------------------------------------
+
+    def counts(self, bandit: Any, track: Track, begin: int, end: int, points: int) -> HistoryInfo:
+        """Decisions, outcomes and rewards by stretch and arm."""
+        slots = len(bandit.config.arms)
+        width = max(1, -(-(end - begin) // points))
+        parts: list[tuple[int, int, int]] = []  # (unit, from, to); unit 0 for the rows themselves
+        if end - begin <= _RAW or track.next_minute is None or track.next_hour is None:
+            parts.append((0, begin, end))
+        else:
+            unit = HOUR if width >= HOUR else MINUTE
+            width = -(-width // unit) * unit
+            begin = begin // unit * unit
+            place = begin
+            if unit == HOUR:
+                parts.append((HOUR, place, min(end, track.next_hour)))
+                place = max(place, track.next_hour)
+            parts.append((MINUTE, place, min(end, track.next_minute)))
+            parts.append((0, max(place, track.next_minute), end))
+        size = max(1, -(-(end - begin) // width))
+        made, came = ([[0] * slots for _ in range(size)] for _ in range(2))
+        total = [[0.0] * slots for _ in range(size)]
+        for unit, low, high in parts:
+            if low >= high:
+                continue
+            if unit:
+                for start, cell in track.cells(unit, low, high):
+                    row = min(size - 1, (start - begin) // width)
+                    for slot in range(min(slots, len(cell.decisions))):
+                        made[row][slot] += cell.decisions[slot]
+                        came[row][slot] += cell.outcomes[slot]
+                        total[row][slot] += cell.rewards[slot]
+                continue
+            first = begin + (low - begin) // width * width
+            for place, slot, _, decided, outcomes, rewards in self.bandits.journal.tally(
+                bandit._number, first if low == begin else low, high, width
+            ):
+                row = min(size - 1, (low - begin + place * width) // width)
+                made[row][slot] += decided
+                came[row][slot] += outcomes
+                total[row][slot] += rewards
+        names = [to_json_arm(name) for name in settings.names_of(bandit.config)]
+        return HistoryInfo([begin + width * row for row in range(size)], width, names, made, came, total)
+
+    def shares(self, bandit: Any) -> list[float] | None:
+        """Each arm's share in the decisions of the last five minutes; None if there were none."""
+
+        def make() -> list[float] | None:
+            now = bandit._replica.now() + 1
+            out = [0] * len(bandit.config.arms)
+            for _, slot, _, made, _, _ in self.bandits.journal.tally(
+                bandit._number, now - 5 * MINUTE, now, 5 * MINUTE + 1
+            ):
+                out[slot] += made
+            return [count / sum(out) for count in out] if sum(out) else None
+
+        return self._once(("shares", bandit.name), make, 5.0)  # type: ignore[no-any-return]
+
+    # ---- beliefs -----------------------------------------------------------------------------------------------------
+
+    def beliefs(self, track: Track, begin: int, end: int, points: int, slots: int) -> tuple[BeliefSeries, list[Sample]]:
+        """Beliefs over time: of the last hour by the second, before by the minute or the hour."""
+        ring = [found for found in list(track.ring) if begin <= found.at <= end]
+        split = track.ring[0].at if track.ring else end
+        old: list[Sample] = []
+        if begin < split:
+            unit = HOUR if (end - begin) // points >= HOUR else MINUTE
+            for start, cell in track.cells(unit, begin - unit, min(split, end)):
+                if start + unit <= end and any(value is not None for value in cell.mean):
+                    old.append(
+                        Sample(
+                            min(start + unit, split), Believed(cell.mean, cell.spread, cell.weight), cell.alarms, cell.n
+                        )
+                    )
+        samples = thinned([*old, *ring], begin, end, points)
+        return series(samples, slots), [*old, *ring]
+
+    # ---- what happened -----------------------------------------------------------------------------------------------
+
+    def _marks(self, bandit: Any, samples: list[Sample], begin: int, end: int) -> list[Mark]:
+        marks = [
+            Mark(row["at"], "change", f"{row['what']} by {row['who'] or 'nobody named'}")
+            for row in self.changes(bandit)
+        ]
+        before = None
+        for found in samples:
+            if found.alarms is not None and before is not None and found.alarms > before:
+                marks.append(Mark(found.at, "alarm", "the policy found a change"))
+            before = found.alarms
+        return sorted((mark for mark in marks if begin <= mark.at <= end), key=lambda mark: mark.at)[-500:]
+
+    def changes(self, bandit: Any) -> list[dict[str, Any]]:
+        """Every change of configuration. Looking for them reads all events, so it is done once per change."""
+        return self._once(("changes", bandit.name, bandit._fold.changes), bandit.changes, 3600.0)  # type: ignore[no-any-return]
+
+    def uplift(self, bandit: Any, since: str | None, confidence: float) -> Uplift:
+        """What the policy brings. It reads all events, over a connection of its own; the answer then stands for twenty
+        times as long as it took."""
+        key = "uplift", bandit.name, since, confidence
+        found = self._kept.get(key)
+        if found is None or time.monotonic() > found[0]:
+            start = 0 if since is None else bandit._replica.now() - duration(since, "since")
+            with self._slow_lock:
+                began = time.monotonic()
+                if self._slow is None:
+                    self._slow = reading(self.bandits.target)
+                answer = compared(self._slow.groups(bandit._number, start, 1 << 62), confidence)
+            took = time.monotonic() - began
+            found = self._kept[key] = time.monotonic() + min(600.0, max(1.0, 20.0 * took)), answer
+        return found[1]
+
+    def close(self) -> None:
+        """End the recorder, and let go of the connection for long questions."""
+        self.recorder.close()
+        if self._slow is not None:
+            self._slow.close()
+
+    def recent(self, bandit: Any) -> list[Any]:
+        """The last decisions as the journal knows them."""
+
+        def make() -> list[Any]:
+            rows = self.bandits.journal.recent(bandit._number, _DELAYS)
+            found = self.bandits.journal.standing(bandit._number, [row.id for row in rows])
+            return [found[row.id] for row in rows if row.id in found]
+
+        return self._once(("recent", bandit.name), make)  # type: ignore[no-any-return]
+
+    def delays(self, bandit: Any) -> Delays:
+        """How long rewards took, of the last decisions."""
+        found = self.recent(bandit)
+        wait = None if bandit.config.wait is None else bandit.config.wait / SECOND
+        times = [max((s.came - s.row.at) / SECOND, 1e-4) for s in found if s.kind == 1 and s.came is not None]
+        none = sum(1 for s in found if s.kind != 1)
+        if not times:
+            return Delays([], [], none, wait)
+        low, high = math.log(min(times)), math.log(max(max(times), (wait or 0.0), 1.01 * min(times)))
+        count = 24
+        edges = [math.exp(low + (high - low) * i / count) for i in range(count + 1)]
+        counts = [0] * count
+        for value in times:
+            counts[min(count - 1, max(0, int((math.log(value) - low) / max(high - low, 1e-9) * count)))] += 1
+        return Delays(edges, counts, none, wait)
+
+
+def thinned(samples: list[Sample], begin: int, end: int, points: int) -> list[Sample]:
+    """At most `points` samples: the last of each stretch."""
+    width = max(1, (end - begin) // points)
+    last: dict[int, Sample] = {}
+    for found in samples:
+        last[(found.at - begin) // width] = found
+    return [last[place] for place in sorted(last)]
+
+
+def series(samples: list[Sample], slots: int) -> BeliefSeries:
+    """Samples as columns; arms that came later are unknown before."""
+
+    def rows(name: str) -> list[list[float | None]]:
+        return [(getattr(found.belief, name) + [None] * slots)[:slots] for found in samples]
+
+    return BeliefSeries([found.at for found in samples], rows("mean"), rows("spread"), rows("weight"))

@@ -1,0 +1,104 @@
+"""Making and changing bandits. Every change is a record in the journal, with who and when."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from driftbandit.agent.inputs import to_json_arm
+from driftbandit.half_life import spelt
+from driftbandit.live import settings
+from driftbandit.service.call import Call, arm_in, arms_in
+from driftbandit.service.operations import operation
+from driftbandit.service.policytext import library_policy
+from driftbandit.service.problems import Refused
+from driftbandit.service.types import BanditInfo, Changes, Names, NewBandit, Nothing, OneArm, encode
+
+
+def described(bandit: Any) -> BanditInfo:
+    """A bandit's configuration as a message."""
+    config = bandit.config
+    names = [to_json_arm(name) for name in settings.names_of(config)]
+    return BanditInfo(
+        bandit.name, config.policy, [names[slot] for slot in config.active], [names[slot] for slot in config.retired],
+        None if config.half_life is None else spelt(config.half_life), config.floor, config.holdback,
+        None if config.holdback == 0.0 else "uniform" if config.baseline is None else names[config.baseline],
+        config.learn_holdback, None if config.wait is None else spelt(config.wait), config.default,
+        config.reward_range, config.outside, None if config.fixed is None else names[config.fixed],
+        bandit._fold.changes,
+    )  # fmt: skip
+
+
+@operation("GET", "/v1/bandits", "read", Names)
+async def bandits(call: Call) -> Names:
+    """The names of all bandits that your key may read."""
+    names = await asyncio.to_thread(call.service.bandits.names)
+    return Names([name for name in names if call.key.may("read", name)])
+
+
+@operation("POST", "/v1/bandits", "admin", BanditInfo, NewBandit, status=201)
+async def create(call: Call) -> Response:
+    """Make a bandit. One that exists and is as you say is answered with 200; one that differs with 409."""
+    body = call.body
+    if not call.key.may("admin", body.name):
+        raise Refused(403, "scope", f"This key does not allow 'admin' for bandit {body.name}.")
+    names = ("half_life", "floor", "holdback", "learn_holdback", "wait", "default", "reward_range", "outside", "seed")
+    options = {name: getattr(body, name) for name in names}
+    if body.baseline is not None:
+        options["baseline"] = arm_in(body.baseline)
+    make = call.service.bandits.create
+    bandit, fresh = await asyncio.to_thread(make, body.name, body.policy, arms_in(body.arms), call.who, **options)
+    return Response(encode(described(bandit)), 201 if fresh else 200, media_type="application/json")
+
+
+@operation("GET", "/v1/bandits/{bandit}", "read", BanditInfo)
+async def bandit(call: Call) -> BanditInfo:
+    """Everything that was chosen about a bandit."""
+    return described(await call.bandit())
+
+
+@operation("PATCH", "/v1/bandits/{bandit}", "admin", BanditInfo, Changes)
+async def change(call: Call) -> BanditInfo:
+    """Change a bandit while it runs: policy, half_life, floor, holdback, baseline, learn_holdback, wait, default."""
+    bandit, body = await call.bandit(), call.body
+    given = {name: getattr(body, name) for name in body.__struct_fields__ if name not in ("from_now", "who")}
+    options = {name: value for name, value in given.items() if value is not msgspec.UNSET}
+    if "policy" in options:
+        options["policy"] = library_policy(options["policy"], len(bandit.config.arms))
+    if "baseline" in options:
+        options["baseline"] = arm_in(options["baseline"])
+    await asyncio.to_thread(bandit.change, from_now=body.from_now, who=call.who, **options)
+    return described(bandit)
+
+
+@operation("POST", "/v1/bandits/{bandit}/arms", "admin", BanditInfo, OneArm)
+async def add_arm(call: Call) -> BanditInfo:
+    """Add an arm, of which nothing is known yet."""
+    bandit = await call.bandit()
+    await asyncio.to_thread(bandit.add_arm, arm_in(call.body.arm), who=call.who)
+    return described(bandit)
+
+
+@operation("POST", "/v1/bandits/{bandit}/arms/retire", "admin", BanditInfo, OneArm)
+async def retire_arm(call: Call) -> BanditInfo:
+    """Never choose this arm again; rewards still to come are learnt."""
+    bandit = await call.bandit()
+    await asyncio.to_thread(bandit.retire_arm, arm_in(call.body.arm), who=call.who)
+    return described(bandit)
+
+
+@operation("POST", "/v1/bandits/{bandit}/fix", "admin", BanditInfo, OneArm)
+async def fix(call: Call) -> BanditInfo:
+    """Play this arm from now on, whatever the policy thinks, until it is released."""
+    bandit = await call.bandit()
+    await asyncio.to_thread(bandit.fix, arm_in(call.body.arm), who=call.who)
+    return described(bandit)
+
+
+@operation("POST", "/v1/bandits/{bandit}/release", "admin", BanditInfo, Nothing)
+async def release(call: Call) -> BanditInfo:
+    """Let the policy choose again after fix."""
+    bandit = await call.bandit()
+    await asyncio.to_thread(bandit.release, who=call.who)
+    return described(bandit)

@@ -1,0 +1,107 @@
+"""A stream of what happens to a bandit: the events of its journal, in the order everybody folds them (SSE)."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from itertools import islice
+from typing import Any
+
+from starlette.responses import Response, StreamingResponse
+
+from driftbandit.agent.inputs import to_json_arm
+from driftbandit.live import settings
+from driftbandit.live.records import CHANGE, KINDS, Change
+from driftbandit.service.call import Call
+from driftbandit.service.operations import Query, operation
+from driftbandit.service.problems import Refused
+from driftbandit.service.types import encode
+
+_LOOK = 0.2  # seconds between looks whether the fold has moved
+_BEAT = 15.0  # seconds after which a silent stream says that it is alive
+_AT_ONCE = 500
+MOST = 200  # streams at a time
+
+
+@operation(
+    "GET", "/v1/bandits/{bandit}/events", "read", None, None,
+    (Query("every", float, "say only that something came, at most every so many seconds", None, 0.2, 60),),
+)  # fmt: skip
+async def events(call: Call) -> Response:
+    """Rewards, defaults and changes as they come, as server-sent events. The id of each is where to go on after a
+    break: send it as Last-Event-ID. A new stream begins with what comes next."""
+    bandit = await call.bandit()
+    if call.service.streams >= MOST:
+        raise Refused(503, "streams", f"{MOST} streams are open, which is the limit.", retry=True)
+    last = _cursor(call.request.headers.get("last-event-id"))
+    every = call.query["every"]
+    source = _ticks(call, bandit, every) if every is not None else _events(call, bandit, last)
+    return StreamingResponse(_counted(call.service, source), media_type="text/event-stream",
+                             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})  # fmt: skip
+
+
+async def _counted(service: Any, source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    service.streams += 1
+    try:
+        yield b": driftbandit\n\n"
+        async for part in source:
+            yield part
+    finally:
+        service.streams -= 1
+
+
+async def _ticks(call: Call, bandit: Any, every: float) -> AsyncIterator[bytes]:
+    seen, beat = (-1, 0), time.monotonic()
+    while not call.service.ending.is_set():
+        now = (bandit._fold.n, call.service.metrics.decisions.get(bandit.name, 0))
+        if now != seen or time.monotonic() - beat > _BEAT:
+            seen, beat = now, time.monotonic()
+            yield b"event: tick\ndata: " + encode({"events": now[0]}) + b"\n\n"
+        await call.service.pause(every)
+
+
+async def _events(call: Call, bandit: Any, last: Any) -> AsyncIterator[bytes]:
+    journal, number = call.service.bandits.journal, bandit._number
+    if last is None:
+        last = await asyncio.to_thread(_newest, bandit)
+    seen, beat = -1, time.monotonic()
+    while not call.service.ending.is_set():
+        if bandit._fold.n != seen:
+            seen = bandit._fold.n
+            while found := await asyncio.to_thread(_next, journal, number, last):
+                names = settings.names_of(bandit.config)
+                yield b"".join(_message(cursor, event, names) for cursor, event in found)
+                last, beat = found[-1][0], time.monotonic()
+        elif time.monotonic() - beat > _BEAT:
+            beat = time.monotonic()
+            yield b": still here\n\n"
+        await call.service.pause(_LOOK)
+
+
+def _next(journal: Any, number: int, last: Any) -> list[Any]:
+    return list(islice(journal.events(number, last, _AT_ONCE), _AT_ONCE))
+
+
+def _newest(bandit: Any) -> Any:
+    """Where the journal ends now."""
+    with bandit._lock:
+        return bandit._replica._cursor
+
+
+def _cursor(text: str | None) -> Any:
+    if not text:
+        return None
+    parts = text.split(".")
+    if len(parts) not in (1, 3) or not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
+        raise ValueError(f"Last-Event-ID is the id of an event of this stream; got {text!r:.60}.")
+    return int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
+
+
+def _message(cursor: Any, event: Any, names: list[Any]) -> bytes:
+    place = ".".join(map(str, cursor)) if isinstance(cursor, tuple) else str(cursor)
+    if event.kind == CHANGE:
+        change = Change.read(event.body)
+        data: dict[str, Any] = {"at": event.at, "what": change.what, "who": change.who}
+    else:
+        arm = to_json_arm(names[event.slot]) if event.slot < len(names) else None
+        data = {"at": event.at, "decision": event.decision, "arm": arm, "reward": event.value, "decided": event.decided}
+    return f"id: {place}\nevent: {KINDS[event.kind]}\ndata: ".encode() + encode(data) + b"\n\n"

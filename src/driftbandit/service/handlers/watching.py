@@ -1,0 +1,44 @@
+"""How the service itself is: alive, ready, its numbers, and the description of this API."""
+
+from starlette.responses import Response
+
+from driftbandit.service.call import Call
+from driftbandit.service.operations import operation, text
+from driftbandit.service.problems import Refused
+
+_READY = 1.5  # seconds for the store to answer
+
+
+@operation("GET", "/livez", None, None)
+async def livez(call: Call) -> Response:
+    """The process answers."""
+    return text("alive\n")
+
+
+@operation("GET", "/readyz", None, None)
+async def readyz(call: Call) -> Response:
+    """The store can be written, and what other processes write arrives here in time."""
+    service = call.service
+    try:
+        await service.bandits.writable(_READY)
+    except (OSError, TimeoutError) as error:
+        raise Refused(503, "store", f"The store cannot be written: {error or 'it does not answer'}.") from None
+    if service.bandits.lag > service.max_lag:
+        raise Refused(
+            503, "lag", f"Events arrive {service.bandits.lag:.1f} s late; the limit is {service.max_lag:g} s."
+        )
+    return text("ready\n")
+
+
+@operation("GET", "/metrics", "read", None)
+async def metrics(call: Call) -> Response:
+    """Numbers for Prometheus."""
+    return text(await call.service.metrics.text(call.service, call.key), "text/plain; version=0.0.4; charset=utf-8")
+
+
+@operation("GET", "/openapi.json", None, None)
+async def openapi(call: Call) -> Response:
+    """This API, described for programs."""
+    from driftbandit.service.openapi import document
+
+    return Response(document(), media_type="application/json")

@@ -1,0 +1,76 @@
+"""One running service: its bandits, its keys, its numbers and its charts, begun and ended together."""
+
+import asyncio
+import os
+import secrets
+from typing import Any
+
+from driftbandit.service.access import Access
+from driftbandit.service.bandits import Bandits
+from driftbandit.service.charts.jobs import Jobs
+from driftbandit.service.charts.series import Charts
+from driftbandit.service.keys import Keys
+from driftbandit.service.metrics import Metrics
+from driftbandit.service.problems import Refused
+
+SECRET = "DRIFTBANDIT_SESSION_SECRET"  # set by `serve` for its workers: all of them know each other's sessions
+
+
+class Admission:
+    """Requests being answered at once. Above a limit one more is refused at the door: a queue that nobody sees grows
+    until every answer is late."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.inside = most, 0
+
+    def __enter__(self) -> None:
+        if self.inside >= self.most:
+            raise Refused(503, "busy", f"{self.most} requests are being answered; try again in a moment.", retry=True)
+        self.inside += 1
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        self.inside -= 1
+
+
+class Service:
+    """Everything that handlers use."""
+
+    def __init__(
+        self,
+        bandits: Bandits | Any,
+        keys: Keys | None = None,
+        truth: Any = None,
+        most: int = 512,
+        max_lag: float = 5.0,
+    ) -> None:
+        self.bandits = bandits
+        self.read_only = bandits.read_only
+        secret = os.environ.get(SECRET)
+        self.access = Access(keys, bytes.fromhex(secret) if secret else secrets.token_bytes(32), self.read_only)
+        self.metrics = Metrics()
+        self.admission = Admission(most)
+        self.charts = Charts(bandits, truth)
+        self.jobs = Jobs(bandits.target)
+        self.max_lag = max_lag
+        self.streams = 0
+        self.ending = asyncio.Event()
+
+    async def start(self) -> None:
+        """Open every bandit, and begin to record."""
+        await asyncio.to_thread(self.bandits.open_all)
+        self.charts.recorder.start()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, but not when the service ends."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.ending.wait()
+        except TimeoutError:
+            pass
+
+    async def close(self) -> None:
+        """Write everything that was taken, then let go."""
+        self.ending.set()
+        await asyncio.to_thread(self.charts.close)
+        await asyncio.to_thread(self.jobs.close)
+        await asyncio.to_thread(self.bandits.close)

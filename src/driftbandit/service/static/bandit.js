@@ -1,0 +1,286 @@
+"use strict";
+// The page of one bandit: asks for data, draws it, and keeps it up to date.
+(() => {
+  const root = document.getElementById("bandit");
+  const api = `/v1/bandits/${encodeURIComponent(root.dataset.bandit)}`;
+  const view = { since: 0, until: 0, span: 900, fixed: null, data: null, names: [], shown: [], marks: [], paused: false, other: null, zoom };
+  let known = "", busy = false, again = false, other = null, young = true;
+
+  async function get(path) {
+    const response = await fetch(api + path, { headers: { accept: "application/json" } });
+    const body = await response.json();
+    if (!response.ok) throw new Error(body.error);
+    return body;
+  }
+
+  function say(text, bad) {
+    const notice = document.getElementById("notice");
+    notice.textContent = text;
+    notice.classList.toggle("bad", Boolean(bad));
+  }
+
+  function cell(text, number) {
+    const td = document.createElement("td");
+    if (text instanceof Node) td.append(text); else td.textContent = text;
+    if (number) td.className = "number";
+    return td;
+  }
+
+  function fill(id, rows) {
+    document.querySelector(`#${id} tbody`).replaceChildren(...rows.map((cells) => {
+      const tr = document.createElement("tr");
+      tr.append(...cells);
+      return tr;
+    }));
+  }
+
+  const text = (arm) => (typeof arm === "string" ? arm : JSON.stringify(arm));
+
+  // ---- the time range ---------------------------------------------------------------------------------------------
+
+  function query() {
+    if (view.fixed) return `?since=${view.fixed[0]}&until=${view.fixed[1]}`;
+    const now = Date.now() * 1000;
+    return view.span ? `?since=${now - view.span * 1e6}` : "";
+  }
+
+  function zoom(low, high) {
+    if (high - low < 1e6) return;
+    view.fixed = [low, high];
+    refresh(true);
+  }
+
+  function pressed() {
+    for (const button of document.querySelectorAll(".ranges button[data-seconds]")) {
+      button.setAttribute("aria-pressed", String(!view.fixed && Number(button.dataset.seconds) === view.span));
+    }
+    const range = document.getElementById("range");
+    range.textContent = view.data ? `${new Date(view.since / 1e3).toLocaleString()} – ${new Date(view.until / 1e3).toLocaleString()}` +
+      (view.fixed ? "" : ". Drag over a chart to look closer.") : "";
+    range.dataset.since = view.since;
+    range.dataset.until = view.until;
+  }
+
+  // ---- drawing ----------------------------------------------------------------------------------------------------
+
+  function legend() {
+    const now = JSON.stringify([view.names, view.data.retired]);
+    if (now === known) return;
+    const first = known === "";
+    known = now;
+    const box = document.getElementById("legend");
+    const off = new Set([...box.querySelectorAll("input:not(:checked)")].map((input) => input.value));
+    box.querySelectorAll("label").forEach((label) => label.remove());
+    view.names.forEach((name, slot) => {
+      const label = document.createElement("label"), input = document.createElement("input");
+      input.type = "checkbox";
+      input.value = String(slot);
+      input.checked = first ? slot < 12 : !off.has(String(slot));
+      input.addEventListener("change", () => { choose(); draw(); });
+      const swatch = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      swatch.setAttribute("class", "swatch");
+      swatch.setAttribute("aria-hidden", "true");
+      const square = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      square.setAttribute("width", "14");
+      square.setAttribute("height", "14");
+      square.setAttribute("rx", "3");
+      square.setAttribute("fill", drift.colour(slot));
+      swatch.append(square);
+      label.append(input, swatch, name + (view.data.retired.includes(slot) ? " (retired)" : view.data.fixed === slot ? " (fixed)" : ""));
+      box.append(label);
+    });
+    choose();
+  }
+
+  function choose() {
+    view.shown = [...document.querySelectorAll("#legend input:checked")].map((input) => Number(input.value));
+  }
+
+  function draw() {
+    if (!view.data) return;
+    drift.shares(view);
+    drift.beliefs(view, "beliefs", view.data.beliefs, view.data.truth);
+    drift.weights(view);
+    drift.densities(view);
+    drift.delays(view);
+    compare();
+  }
+
+  async function refresh(now) {
+    if (busy) { again = again || now; return; }
+    busy = true;
+    try {
+      const wide = Math.max(60, Math.min(300, Math.floor(document.getElementById("shares").clientWidth / 3)));
+      const path = query();
+      view.data = await get(`/charts${path}${path ? "&" : "?"}points=${wide}`);
+      if (young) { // a bandit of a few minutes is shown whole
+        young = false;
+        if (view.data.first != null && view.data.until - view.data.first < 3e8) {
+          view.span = 0;
+          view.data = await get(`/charts?points=${wide}`);
+        }
+      }
+      view.names = view.data.arms.map(text);
+      view.since = view.data.since;
+      view.until = view.data.until;
+      view.marks = view.data.marks;
+      legend();
+      pressed();
+      draw();
+      if (view.data.filling != null) say(`Reading an older journal for its charts: ${Math.round(100 * view.data.filling)} %.`);
+      const [arms, recent, changes] = await Promise.all([get("/arms"), get("/decisions?limit=15"), get("/changes")]);
+      tables(arms, recent, changes);
+      document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
+    } catch (error) {
+      say(error.message, true);
+    } finally {
+      busy = false;
+      if (again) { again = false; refresh(false); }
+    }
+  }
+
+  function tables(arms, recent, changes) {
+    const most = Math.max(1e-9, ...arms.arms.map((row) => row.weight || 0));
+    fill("arms", arms.arms.filter((row) => !row.retired).map((row) => {
+      const meter = document.createElement("meter");
+      meter.max = most;
+      meter.value = row.weight || 0;
+      const weight = document.createElement("span");
+      weight.append(meter, ` ${drift.short(row.weight)}`);
+      return [cell(text(row.arm)), cell(`${(100 * row.probability).toFixed(1)} %`, true), cell(drift.short(row.mean), true), cell(drift.short(row.spread), true), cell(weight)];
+    }));
+    const open = new Set([...document.querySelectorAll("#recent .why")].map((place) => place.dataset.id));
+    if (!open.size) fill("recent", recent.decisions.map(decided));
+    fill("marks", changes.changes.slice(-20).reverse().map((row) => [cell(new Date(row.at / 1e3).toLocaleString()), cell(row.what), cell(row.who)]));
+  }
+
+  function decided(row) {
+    const { decision } = row, id = document.createElement("code"), why = document.createElement("button");
+    id.textContent = decision.id;
+    why.type = "button";
+    why.textContent = "Why?";
+    why.addEventListener("click", () => explain(why, decision.id));
+    const reward = row.outcome == null ? "–" : `${drift.short(row.reward)}${row.outcome === "default" ? " (default)" : ""}${row.late == null ? "" : `, late: ${drift.short(row.late)}`}`;
+    return [cell(new Date(decision.at / 1e3).toLocaleTimeString()), cell(text(decision.arm)), cell(decision.how), cell(reward, true), cell(id), cell(why)];
+  }
+
+  async function explain(button, id) {
+    const place = document.createElement("span");
+    place.className = "why";
+    place.dataset.id = id;
+    button.replaceWith(place);
+    try {
+      const why = await get(`/decisions/${encodeURIComponent(id)}/why`);
+      const scores = why.scores.slice(0, 12).map((s) => `${text(s.arm)}: ${s.score == null ? "" : `sampled ${drift.short(s.score)}, `}chance ${(100 * s.probability).toFixed(1)} %`);
+      place.textContent = `${why.text} ${why.proved ? "Proved again." : "It does not come out again!"} ${scores.join("; ")}.`;
+    } catch (error) {
+      place.textContent = error.message;
+    }
+  }
+
+  // ---- uplift, audit, what if ------------------------------------------------------------------------------------
+
+  async function uplift() {
+    const box = document.getElementById("uplift"), note = document.createElement("p");
+    try {
+      const found = await get("/uplift");
+      note.textContent = found.n_baseline ? found.text : "Nothing is held back: without a holdback nobody can say what the policy brings.";
+      box.replaceChildren(note);
+      if (found.low != null) box.append(interval(found));
+    } catch (error) {
+      note.textContent = error.message;
+      box.replaceChildren(note);
+    }
+  }
+
+  function interval({ low, high, difference }) {
+    const ns = "http://www.w3.org/2000/svg", svg = document.createElementNS(ns, "svg");
+    const far = 1.2 * Math.max(Math.abs(low), Math.abs(high), 1e-9), x = (v) => 200 + (180 * v) / far;
+    svg.setAttribute("viewBox", "0 0 400 60");
+    svg.setAttribute("class", "interval");
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", `difference ${drift.short(difference)}, from ${drift.short(low)} to ${drift.short(high)}`);
+    const add = (name, attributes, words) => {
+      const part = document.createElementNS(ns, name);
+      for (const [key, value] of Object.entries(attributes)) part.setAttribute(key, value);
+      if (words) part.textContent = words;
+      svg.append(part);
+    };
+    add("line", { x1: 200, x2: 200, y1: 5, y2: 45, class: "zero" });
+    add("line", { x1: x(low), x2: x(high), y1: 25, y2: 25 });
+    add("circle", { cx: x(difference), cy: 25, r: 5 });
+    add("text", { x: 200, y: 57, "text-anchor": "middle" }, "0");
+    add("text", { x: x(low), y: 14, "text-anchor": "middle" }, drift.short(low));
+    add("text", { x: x(high), y: 14, "text-anchor": "middle" }, drift.short(high));
+    return svg;
+  }
+
+  async function audit(begin) {
+    const place = document.getElementById("audit");
+    let found = begin ? await (await fetch(`${api}/audit`, { method: "POST", body: "{}" })).json() : await get("/audit");
+    for (;;) {
+      const words = { never: "Not audited since the service started.", running: "Computing every decision again …", failed: "The audit failed: " + (found.differences || []).join("; "),
+        proved: `Proved: ${found.decisions} decisions and ${found.events} events come out as they are written.`, differs: `It differs: ${(found.differences || []).join("; ")}` };
+      place.textContent = words[found.state] || found.error;
+      place.className = found.state === "proved" ? "ok" : found.state === "differs" || found.state === "failed" ? "bad-word" : "";
+      if (found.state !== "running") return;
+      await new Promise((done) => setTimeout(done, 500));
+      found = await get("/audit");
+    }
+  }
+
+  function compare() {
+    if (!other || !other.beliefs) return;
+    const whole = { ...view, marks: [], since: Math.min(other.beliefs.times[0], view.since), zoom: view.zoom };
+    if (view.fixed || view.span) whole.since = view.since;
+    const values = [...view.data.beliefs.mean, ...other.beliefs.mean].flat().filter((v) => v != null);
+    const range = values.length ? [Math.min(0, ...values) - 0.05, Math.max(...values) + 0.1] : null;
+    drift.beliefs(whole, "as-it-is", view.data.beliefs, view.data.truth, range);
+    drift.beliefs(whole, "instead", other.beliefs, null, range);
+  }
+
+  async function whatIf(event) {
+    event.preventDefault();
+    const form = new FormData(event.target), state = document.getElementById("whatif-state");
+    const ask = `/whatif?${new URLSearchParams({ policy: form.get("policy"), half_life: form.get("half_life") })}`;
+    try {
+      for (;;) {
+        const found = await get(ask);
+        if (found.state === "failed") throw new Error(found.text);
+        if (found.state === "done") {
+          other = found;
+          state.textContent = `${found.policy}${found.half_life ? `, half-life ${found.half_life}` : ""}`;
+          document.getElementById("whatif-charts").hidden = false;
+          return compare();
+        }
+        state.textContent = `Folding the journal: ${Math.round(100 * found.progress)} % …`;
+        await new Promise((done) => setTimeout(done, 300));
+      }
+    } catch (error) {
+      state.textContent = error.message;
+    }
+  }
+
+  // ---- beginning --------------------------------------------------------------------------------------------------
+
+  for (const button of document.querySelectorAll(".ranges button[data-seconds]")) {
+    button.addEventListener("click", () => { view.fixed = null; view.span = Number(button.dataset.seconds); refresh(true); });
+  }
+  document.getElementById("pause").addEventListener("click", (event) => {
+    view.paused = !view.paused;
+    event.target.setAttribute("aria-pressed", String(view.paused));
+  });
+  document.getElementById("prove").addEventListener("click", () => audit(true).catch((error) => say(error.message, true)));
+  document.getElementById("whatif-form").addEventListener("submit", whatIf);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { known = ""; if (view.data) { legend(); draw(); } });
+  let resizing = 0;
+  addEventListener("resize", () => { clearTimeout(resizing); resizing = setTimeout(draw, 150); });
+  const stream = new EventSource(`${api}/events?every=2`);
+  stream.addEventListener("tick", () => { if (!view.paused && !view.fixed && !document.hidden) refresh(false); });
+  addEventListener("pagehide", () => stream.close());
+  driftAdmin(api, say, () => refresh(true));
+  refresh(true);
+  uplift();
+  setInterval(() => { if (!document.hidden && !view.paused) uplift(); }, 15000);
+  audit(false).catch((error) => say(error.message, true));
+})();

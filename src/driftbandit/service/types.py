@@ -1,0 +1,352 @@
+"""The messages of the API. What checks the input is what /openapi.json shows: these types, once."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+# Ids and names are checked by the library, whose sentence says more than a pattern; the pattern is for readers.
+Id = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_.:~-]{1,128}$"}, description="a decision's id")]
+Name = Annotated[
+    str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_][A-Za-z0-9_.:~-]{0,127}$"}, description="a bandit's name")
+]
+Label = Annotated[str, Meta(min_length=1, max_length=200)]
+Whole = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+# An arm is a text or a number; {"tuple": [...]} is how JSON holds the tuple that a program may use as a name.
+Arm = Label | Whole | float | bool | dict[str, list[str | Whole | float | bool | None]]
+PolicyText = Annotated[
+    str, Meta(min_length=1, max_length=500, description='a policy of the library, "ds-ts(gamma=0.99)"')
+]
+Time = Annotated[str, Meta(min_length=1, max_length=40, description='a duration, "6 h" or "15 min"')]
+Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
+Arms = Annotated[list[Arm], Meta(min_length=1, max_length=1000)]
+Who = Annotated[str, Meta(max_length=200, description="who changes it; kept in the journal")]
+
+
+class Strict(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A message that is sent to us: a field nobody knows is an error, not a typing mistake that goes unnoticed."""
+
+
+class NewBandit(Strict):
+    """A bandit to be made."""
+
+    name: Name
+    policy: PolicyText
+    arms: Arms
+    half_life: Time | None = None
+    floor: Share | None = None
+    holdback: Share | None = None
+    baseline: Arm | None = None
+    learn_holdback: bool | None = None
+    wait: Time | None = None
+    default: float | None = None
+    reward_range: tuple[float, float] | None = None
+    outside: Annotated[str, Meta(pattern="^(refuse|clip|allow)$")] | None = None
+    seed: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+
+
+class Changes(Strict):
+    """What to change; null takes half_life and wait away. Another policy or half-life learns the whole journal anew,
+    unless from_now is true."""
+
+    policy: PolicyText | UnsetType = UNSET
+    half_life: Time | UnsetType | None = UNSET
+    floor: Share | UnsetType = UNSET
+    holdback: Share | UnsetType = UNSET
+    baseline: Arm | UnsetType = UNSET
+    learn_holdback: bool | UnsetType = UNSET
+    wait: Time | UnsetType | None = UNSET
+    default: float | UnsetType = UNSET
+    from_now: bool = False
+    who: Who = ""
+
+
+class OneArm(Strict):
+    """An arm to add, retire or fix."""
+
+    arm: Arm
+    who: Who = ""
+
+
+class Nothing(Strict):
+    """Nothing but who asks."""
+
+    who: Who = ""
+
+
+class Ask(Strict):
+    """A decision that is wanted. The same id again is the same decision."""
+
+    id: Id | None = None
+    available: Arms | None = None
+    probability: bool = False
+
+
+class AskMany(Strict):
+    """Several decisions in one commit: a number of them, or one for each id."""
+
+    count: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    ids: Annotated[list[Id], Meta(min_length=1, max_length=1000)] | None = None
+    available: Arms | None = None
+    probability: bool = False
+
+
+class Reward(Strict):
+    """What came of a decision."""
+
+    id: Id
+    reward: float
+
+
+class Rewards(Strict):
+    """What came of several decisions; each gets a verdict of its own."""
+
+    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=1000)]
+
+
+class Made(Struct):
+    """A decision. `at` is in microseconds since 1970; `known` says how many events its decider had folded."""
+
+    id: str
+    arm: Any
+    at: int
+    known: int
+    how: str
+    probability: float | None = None
+
+
+class MadeMany(Struct):
+    """Decisions, in the order of the question."""
+
+    decisions: list[Made]
+
+
+class Verdict(Struct, omit_defaults=True):
+    """ "learnt", "again" (it was there already) or "late" (kept, not learnt); or the error this reward met."""
+
+    id: str
+    verdict: str | None = None
+    error: str | None = None
+    kind: str | None = None
+
+
+class Verdicts(Struct):
+    """One verdict for each reward, in the order of the question."""
+
+    verdicts: list[Verdict]
+
+
+class Record(Struct):
+    """A decision and what came of it."""
+
+    decision: Made
+    outcome: str | None
+    reward: float | None
+    late: float | None
+    came: int | None = None
+
+
+class Records(Struct):
+    """Decisions, newest first."""
+
+    decisions: list[Record]
+
+
+class BanditInfo(Struct):
+    """Everything that was chosen about a bandit."""
+
+    name: str
+    policy: str
+    arms: list[Any]
+    retired: list[Any]
+    half_life: str | None
+    floor: float
+    holdback: float
+    baseline: Any
+    learn_holdback: bool
+    wait: str | None
+    default: float
+    reward_range: tuple[float, float]
+    outside: str
+    fixed: Any
+    changes: int
+
+
+class Names(Struct):
+    """The bandits one may look at."""
+
+    bandits: list[str]
+
+
+class ArmInfo(Struct):
+    """An arm now: its chance of being chosen, and what the policy believes of its mean reward. `weight` is the
+    effective number of observations behind that belief."""
+
+    arm: Any
+    retired: bool
+    probability: float
+    mean: float | None
+    spread: float | None
+    weight: float | None
+
+
+class ArmsInfo(Struct):
+    """All arms now; `error` says how far the probabilities may be off."""
+
+    arms: list[ArmInfo]
+    error: float
+
+
+class HistoryInfo(Struct):
+    """Counts over time, one row per stretch and one column per arm; times in microseconds since 1970."""
+
+    starts: list[int]
+    width: int
+    arms: list[Any]
+    decisions: list[list[int]]
+    outcomes: list[list[int]]
+    rewards: list[list[float]]
+
+
+class UpliftInfo(Struct):
+    """What the policy brings over the baseline; null where nothing can be said yet."""
+
+    policy: float | None
+    baseline: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    n_policy: int
+    n_baseline: int
+    confidence: float
+    text: str
+
+
+class AuditInfo(Struct):
+    """The last audit: every decision and the state computed again. `state` is "never", "running", "proved", "differs"
+    or "failed"."""
+
+    state: str
+    at: int | None = None
+    decisions: int = 0
+    events: int = 0
+    snapshots: int = 0
+    differences: list[str] = []
+
+
+class ChangeInfo(Struct):
+    """A change of configuration in the journal."""
+
+    at: int
+    what: str
+    who: str
+
+
+class ChangesInfo(Struct):
+    """All changes, oldest first."""
+
+    changes: list[ChangeInfo]
+
+
+class HealthInfo(Struct):
+    """Counts and lags of one bandit."""
+
+    decisions: int
+    rewards: int
+    defaults: int
+    lates: int
+    events: int
+    clipped: int
+    waiting: int
+    lag_ms: float
+    clock_set_back_s: float
+
+
+class Score(Struct):
+    """What one arm was worth in a decision: the number the policy compared, if it compares numbers."""
+
+    arm: Any
+    score: float | None
+    probability: float
+
+
+class WhyInfo(Struct):
+    """Why an arm was chosen, computed again from the journal."""
+
+    decision: Made
+    proved: bool
+    scores: list[Score]
+    error: float
+    text: str
+
+
+class BeliefSeries(Struct):
+    """Beliefs over time: rows are times (microseconds), columns arms; null where nothing is known."""
+
+    times: list[int]
+    mean: list[list[float | None]]
+    spread: list[list[float | None]]
+    weight: list[list[float | None]]
+
+
+class Mark(Struct):
+    """Something that happened: a change of configuration, or an alarm of a policy that detects changes."""
+
+    at: int
+    kind: str
+    text: str
+
+
+class Delays(Struct):
+    """How long rewards took, of the last decisions: edges in seconds, one count fewer, and how many have none yet."""
+
+    edges: list[float]
+    counts: list[int]
+    none: int
+    wait: float | None
+
+
+class Density(Struct):
+    """The belief of each arm now, as densities over reward."""
+
+    at: list[float]
+    density: list[list[float]]
+
+
+class ChartsInfo(Struct):
+    """Everything the page of one bandit draws."""
+
+    arms: list[Any]
+    retired: list[int]
+    fixed: int | None
+    since: int
+    until: int
+    first: int | None
+    history: HistoryInfo
+    beliefs: BeliefSeries
+    marks: list[Mark]
+    delays: Delays
+    densities: Density | None
+    truth: list[list[float]] | None = None  # of a demonstration: the world's means at `beliefs.times`
+    filling: float | None = None  # how much of an older journal has been read so far
+
+
+class WhatIf(Struct):
+    """The same journal folded with another policy. `state` is "running", "done" or "failed"."""
+
+    state: str
+    progress: float
+    policy: str
+    half_life: str | None
+    beliefs: BeliefSeries | None = None
+    text: str = ""
+
+
+class Error(Struct, omit_defaults=True):
+    """What was wrong, in one sentence."""
+
+    error: str
+    kind: str
+
+
+encode = msgspec.json.Encoder().encode

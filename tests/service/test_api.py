@@ -1,0 +1,297 @@
+"""The API over real HTTP, against SQLite and PostgreSQL."""
+
+import json
+import threading
+import time
+
+import httpx
+import pytest
+
+from driftbandit.live.audit import audit
+
+AT = "/v1/bandits/button"
+
+
+def test_a_decision_and_its_reward(service):
+    made = service.post(f"{service.at}/decisions").json()
+    assert made["arm"] in ("red", "green", "blue")
+    assert made["how"] in ("policy", "floor")
+    assert service.post(f"{service.at}/rewards", {"id": made["id"], "reward": 1.0}).json() == {
+        "id": made["id"],
+        "verdict": "learnt",
+    }
+    record = service.get(f"{service.at}/decisions/{made['id']}").json()
+    assert (record["outcome"], record["reward"]) == ("reward", 1.0)
+    assert record["decision"]["arm"] == made["arm"]
+
+
+def test_the_same_id_is_the_same_decision_and_a_reward_counts_once(service):
+    first = service.post(f"{service.at}/decisions", {"id": "order-1"})
+    assert first.json() == service.post(f"{service.at}/decisions", {"id": "order-1"}).json()
+    other = service.post(f"{service.at}/decisions", {"id": "order-1", "available": ["red", "green"]})
+    assert (other.status_code, other.json()["kind"]) == (409, "conflict")
+    verdicts = [
+        service.post(f"{service.at}/rewards", {"id": "order-1", "reward": 1}).json()["verdict"] for _ in range(3)
+    ]
+    assert verdicts == ["learnt", "again", "again"]
+    conflict = service.post(f"{service.at}/rewards", {"id": "order-1", "reward": 0})
+    assert conflict.status_code == 409
+    assert "has the reward 1.0 already" in conflict.json()["error"]
+    assert service.get(f"{service.at}/health").json()["rewards"] == 1
+
+
+def test_batches_have_a_verdict_each(service):
+    made = service.post(f"{service.at}/decisions/batch", {"count": 40}).json()["decisions"]
+    assert len({one["id"] for one in made}) == 40
+    named = service.post(f"{service.at}/decisions/batch", {"ids": ["a", "b"]}).json()["decisions"]
+    assert [one["id"] for one in named] == ["a", "b"]
+    rewards = [{"id": one["id"], "reward": 0.5} for one in made[:3]]
+    rewards += [{"id": "nobody", "reward": 1}, {"id": made[0]["id"], "reward": 1}, {"id": made[3]["id"], "reward": 7}]
+    verdicts = service.post(f"{service.at}/rewards/batch", {"rewards": rewards}).json()["verdicts"]
+    assert [one.get("verdict") for one in verdicts] == ["learnt", "learnt", "learnt", None, None, None]
+    assert [one.get("kind") for one in verdicts[3:]] == ["unknown", "conflict", "invalid"]
+    assert "outside reward_range" in verdicts[5]["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("/decisions", {"id": "no spaces"}, 422, "A decision's id is a text of 1 to 128 letters"),
+        ("/decisions", {"available": ["purple"]}, 422, "unknown"),
+        ("/decisions", {"available": []}, 422, "length"),
+        ("/decisions", {"idd": "x"}, 422, "unknown field"),
+        ("/decisions/batch", {}, 422, "either count or ids"),
+        ("/decisions/batch", {"count": 1001}, 422, "1000"),
+        ("/rewards", {"id": "x"}, 422, "reward"),
+        ("/rewards", {"id": "x", "reward": "1"}, 422, "float"),
+        ("/rewards", {"id": "x", "reward": True}, 422, "float"),
+        ("/rewards", {"id": "x", "reward": 1}, 404, "no decision"),
+        ("/rewards", {"id": "x", "reward": 2}, 422, "outside reward_range"),
+        ("/fix", {"arm": "purple"}, 422, "unknown"),
+        ("/arms", {"arm": "red"}, 422, "distinct"),
+        ("/arms", {"arm": "tab\t"}, 422, "printable"),
+    ],
+)
+def test_bad_messages_get_one_sentence(shared, path, body, status, words):
+    answer = shared.post(AT + path, body)
+    assert answer.status_code == status, answer.text
+    assert words in answer.json()["error"]
+    assert "\n" not in answer.json()["error"]
+    assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"id": "x", "reward": NaN}', b'{"id": "x", "reward": 1e400}', b"[1", b"\xff\xfe", b"null"]
+)
+def test_what_is_not_json_is_refused(shared, body):
+    with httpx.Client() as client:
+        answer = client.post(f"{shared.url}{AT}/rewards", content=body)
+    assert answer.status_code == 422
+    assert answer.json()["kind"] == "invalid"
+
+
+def test_unknown_bandits_and_paths(shared):
+    assert shared.post("/v1/bandits/nobody/decisions").status_code == 404
+    assert shared.get("/v1/nothing").json()["kind"] == "unknown"
+    assert shared.call("DELETE", AT).status_code == 405
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One service for questions that change nothing."""
+    from service.conftest import BUTTON, Served
+
+    served = Served("serve", "--db", tmp_path_factory.mktemp("shared") / "journal.db", "--port", 0)
+    served.post("/v1/bandits", BUTTON)
+    yield served
+    served.stop()
+
+
+def test_a_bandit_is_made_once_and_a_different_one_conflicts(service):
+    again = service.post("/v1/bandits", {"name": service.name, "policy": "ds-ts", "arms": ["red", "green", "blue"]})
+    assert again.status_code == 200
+    other = service.post("/v1/bandits", {"name": service.name, "policy": "ts", "arms": ["red", "green", "blue"]})
+    assert other.status_code == 409
+    assert "DiscountedTS" in other.json()["error"]
+    assert service.get("/v1/bandits").json()["bandits"].count(service.name) == 1
+
+
+def test_changes_are_records_in_the_journal(service):
+    assert service.post(f"{service.at}/fix", {"arm": "red", "who": "ann"}).json()["fixed"] == "red"
+    assert {service.post(f"{service.at}/decisions").json()["how"] for _ in range(5)} == {"fixed"}
+    service.post(f"{service.at}/release")
+    service.post(f"{service.at}/arms", {"arm": "gold"})
+    info = service.post(f"{service.at}/arms/retire", {"arm": "blue"}).json()
+    assert (info["arms"], info["retired"]) == (["red", "green", "gold"], ["blue"])
+    info = service.call(
+        "PATCH", service.at, {"half_life": "3 h", "floor": 0.05, "holdback": 0.1, "baseline": "red"}
+    ).json()
+    assert (info["half_life"], info["floor"], info["baseline"]) == ("3 h", 0.05, "red")
+    assert service.call("PATCH", service.at, {"half_life": None}).json()["half_life"] is None
+    found = service.get(f"{service.at}/changes").json()["changes"]
+    assert [row["what"] for row in found] == [
+        "create", "fix", "release", "add_arm", "retire_arm", "change half_life, floor, holdback, baseline",
+        "change half_life",
+    ]  # fmt: skip
+    assert found[1]["who"] == "local: ann"
+
+
+def test_a_policy_is_changed_by_its_text(service):
+    info = service.call("PATCH", service.at, {"policy": "ts"})
+    assert info.json()["policy"].startswith("BetaTS")
+    assert service.post(f"{service.at}/decisions").status_code == 200
+
+
+def fed(service, count=200, name=None):
+    """Decisions with rewards: red pays best."""
+    name = name or service.name
+    made = service.post(f"/v1/bandits/{name}/decisions/batch", {"count": count}).json()["decisions"]
+    pay = {"red": 0.9, "green": 0.4, "blue": 0.1}
+    rewards = [{"id": one["id"], "reward": float(pay[one["arm"]])} for one in made]
+    answer = service.post(f"/v1/bandits/{name}/rewards/batch", {"rewards": rewards})
+    assert answer.status_code == 200
+    return made
+
+
+def test_arms_history_and_charts_agree_with_what_was_sent(service):
+    made = fed(service) + fed(service)
+    arms = service.get(f"{service.at}/arms").json()
+    assert sum(row["probability"] for row in arms["arms"]) == pytest.approx(1.0, abs=1e-6)
+    assert arms["arms"][0]["mean"] == pytest.approx(0.9)
+    history = service.get(f"{service.at}/history?points=10").json()
+    for slot, arm in enumerate(["red", "green", "blue"]):
+        count = sum(one["arm"] == arm for one in made)
+        assert sum(row[slot] for row in history["decisions"]) == count
+        assert sum(row[slot] for row in history["outcomes"]) == count
+    time.sleep(1.3)  # beliefs are sampled each second
+    service.post(f"{service.at}/fix", {"arm": "red"})
+    charts = service.get(f"{service.at}/charts?points=20").json()
+    assert [mark["text"] for mark in charts["marks"]] == ["fix by local"]
+    assert sum(map(sum, charts["history"]["decisions"])) == len(made)
+    assert charts["beliefs"]["mean"][-1][0] == pytest.approx(0.9)
+    assert sum(charts["delays"]["counts"]) == len(made)
+    assert len(charts["densities"]["density"]) == 3
+
+
+def test_why_computes_the_decision_again(service):
+    for one in fed(service, 20)[::5]:
+        why = service.get(f"{service.at}/decisions/{one['id']}/why").json()
+        assert why["proved"] is True
+        assert why["decision"]["arm"] == one["arm"]
+        if one["how"] == "policy":
+            scores = {row["arm"]: row["score"] for row in why["scores"]}
+            assert max(scores, key=scores.get) == one["arm"]
+        assert sum(row["probability"] for row in why["scores"]) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_audit_proves_the_journal(service):
+    fed(service, 50)
+    assert service.get(f"{service.at}/audit").json()["state"] == "never"
+    service.post(f"{service.at}/audit")
+    for _ in range(100):
+        found = service.get(f"{service.at}/audit").json()
+        if found["state"] != "running":
+            break
+        time.sleep(0.1)
+    assert (found["state"], found["decisions"]) == ("proved", 50)
+    assert audit(service.db, service.name)[0].differences == []  # and so says the command, beside the running service
+
+
+def test_what_if_folds_the_same_journal_with_another_policy(service):
+    fed(service, 100)
+    for _ in range(100):
+        found = service.get(f"{service.at}/whatif?policy=ts").json()
+        if found["state"] != "running":
+            break
+        time.sleep(0.1)
+    assert found["state"] == "done"
+    assert found["policy"].startswith("BetaTS")
+    last = found["beliefs"]["mean"][-1]
+    present = [row["mean"] for row in service.get(f"{service.at}/arms").json()["arms"]]
+    assert last[0] == pytest.approx(0.9, abs=0.1)
+    assert last != present
+    assert "half_life needs a policy" in service.get(f"{service.at}/whatif?policy=ts&half_life=1%20h").json()["error"]
+
+
+def test_the_stream_tells_events_and_goes_on_after_a_break(service):
+    first = service.post(f"{service.at}/decisions").json()["id"]
+    service.post(f"{service.at}/rewards", {"id": first, "reward": 1})
+    heard = []
+
+    def listen(headers, count):
+        with (
+            httpx.Client(timeout=20) as client,
+            client.stream("GET", f"{service.url}{service.at}/events", headers=headers) as stream,
+        ):
+            message = {}
+            for line in stream.iter_lines():
+                if line.startswith(":"):
+                    ready.set()
+                elif line:
+                    message.update([line.split(": ", 1)])
+                elif message:
+                    heard.append(message)
+                    message = {}
+                    if len(heard) >= count:
+                        return
+
+    ready = threading.Event()
+    thread = threading.Thread(target=listen, args=({}, 2))
+    thread.start()
+    assert ready.wait(10)
+    time.sleep(0.5)
+    second = service.post(f"{service.at}/decisions").json()["id"]
+    service.post(f"{service.at}/rewards", {"id": second, "reward": 0.25})
+    service.post(f"{service.at}/fix", {"arm": "red"})
+    thread.join(20)
+    assert [message["event"] for message in heard] == ["reward", "change"]
+    assert json.loads(heard[0]["data"])["decision"] == second
+    assert json.loads(heard[0]["data"])["reward"] == 0.25
+    last = heard[0]["id"]
+    heard.clear()
+    listen({"Last-Event-ID": last}, 1)
+    assert heard[0]["event"] == "change"
+
+
+def test_alive_ready_and_numbers(service):
+    assert service.get("/livez").text == "alive\n"
+    assert service.get("/readyz").text == "ready\n"
+    fed(service, 30)
+    text = service.get("/metrics").text
+    assert f'driftbandit_decisions_total{{bandit="{service.name}"}} 30' in text
+    assert f'driftbandit_rewards_total{{bandit="{service.name}",verdict="learnt"}} 30' in text
+    assert "driftbandit_queue_length 0" in text
+    for name in ("lag_seconds", "arm_share", "arm_weight", "request_seconds_bucket"):
+        assert f"driftbandit_{name}{{" in text
+    parser = pytest.importorskip("prometheus_client.parser")
+    assert len(list(parser.text_string_to_metric_families(text))) > 8
+
+
+def test_the_description_is_made_of_the_types_that_check(shared):
+    found = shared.get("/openapi.json").json()
+    assert found["openapi"].startswith("3.1")
+    reward = found["components"]["schemas"]["Reward"]
+    assert reward["required"] == ["id", "reward"]
+    assert set(found["paths"]["/v1/bandits/{bandit}/decisions"]) == {"get", "post"}
+    page = shared.get("/api").text
+    assert all(path in page for path in found["paths"])
+
+
+def test_waiting_ends_with_the_default_and_late_rewards_are_kept(house):
+    served = house
+    served.post("/v1/bandits", {"name": "quick", "policy": "ts", "arms": ["a", "b"], "wait": "300 ms"})
+    made = served.post("/v1/bandits/quick/decisions").json()["id"]
+    time.sleep(0.6)
+    assert served.post("/v1/bandits/quick/rewards", {"id": made, "reward": 1}).json()["verdict"] == "late"
+    record = served.get(f"/v1/bandits/quick/decisions/{made}").json()
+    assert (record["outcome"], record["reward"], record["late"]) == ("default", 0.0, 1.0)
+
+
+def test_two_workers_share_one_journal(serve, postgres):
+    served = serve("--db", postgres, "--workers", 2)
+    served.post("/v1/bandits", {"name": "button", "policy": "ds-ts", "arms": ["red", "green", "blue"]})
+    for number in range(60):
+        made = served.post(f"{AT}/decisions", {"id": f"n{number}"}).json()
+        assert served.post(f"{AT}/rewards", {"id": made["id"], "reward": 1}).json()["verdict"] == "learnt"
+    assert served.get(f"{AT}/health").json()["rewards"] == 60
+    assert audit(postgres)[0].differences == []

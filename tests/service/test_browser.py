@@ -1,0 +1,276 @@
+"""The page in a real browser, fed by the demonstration. It also takes the pictures of the documentation:
+
+DRIFTBANDIT_PICTURES=docs/service python -m pytest tests/service/test_browser.py
+"""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright drives the browser")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PICTURES = os.environ.get("DRIFTBANDIT_PICTURES")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium, or put one on the path"),
+]
+HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
+
+
+@pytest.fixture(scope="module")
+def demo():
+    """The demonstration, with a bandit whose arms' names are hostile beside it."""
+    from service.conftest import Served
+
+    served = Served("demo", "--port", 0, "--seconds", 600)
+    arms = [HOSTILE, "\"'><script>document.title='hit'</script>", "plain"]
+    served.post("/v1/bandits", {"name": "headline", "policy": "ts", "arms": arms})
+    for _ in range(5):
+        made = served.post("/v1/bandits/headline/decisions/batch", {"count": 60}).json()["decisions"]
+        paid = [{"id": one["id"], "reward": 0.5} for one in made]
+        served.post("/v1/bandits/headline/rewards/batch", {"rewards": paid})
+    time.sleep(110 if PICTURES else 8)
+    yield served
+    served.stop()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser, demo):
+    """Open a page; at the end nothing was complained about, and no other host was asked."""
+    contexts, complaints, hosts = [], [], set()
+
+    def open_page(path, width=1280, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on(
+            "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else 0
+        )
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+        page.goto(demo.url + path)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert hosts == {demo.url.split("/")[2]}
+
+
+def until(page, expression, seconds=30):
+    """Wait for something to become true. Not wait_for_function: it needs eval, which the page forbids."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(50)
+
+
+SPAN = "(() => { const at = document.getElementById('range').dataset; return at.until - at.since; })()"
+
+
+def drawn(page):
+    """Wait until the charts are there."""
+    until(page, "Number(document.body.dataset.drawn) >= 1")
+    return page
+
+
+def coloured(page, chart):
+    """How many points of a drawing have a colour of their own: neither grey nor transparent."""
+    return page.evaluate(
+        """(id) => {
+          const canvas = document.querySelector(`#${id} canvas`);
+          const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+          let count = 0;
+          for (let i = 0; i < data.length; i += 4)
+          {
+            const [r, g, b, opaque] = data.slice(i, i + 4);
+            if (opaque > 200 && Math.max(r, g, b) - Math.min(r, g, b) > 60) count++;
+          }
+          return count;
+        }""",
+        chart,
+    )
+
+
+def picture(page, name, **more):
+    if PICTURES:
+        Path(PICTURES).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{PICTURES}/{name}.png", **more)
+
+
+def test_all_bandits_are_listed_with_their_leaders(visit):
+    page = visit("/")
+    rows = page.locator("table.overview tbody tr")
+    assert rows.count() == 5
+    page.wait_for_selector(".spark polygon")
+    assert "%" in rows.first.locator("td").nth(1).inner_text()
+    picture(page, "bandits")
+    page.wait_for_timeout(3500)  # brought up to date by the script
+    assert page.locator("table.overview tbody tr").count() == 5
+
+
+def test_every_chart_is_drawn_with_data(visit):
+    page = drawn(visit("/bandits/abrupt"))
+    for chart in ("shares", "beliefs", "densities", "weights", "delays"):
+        assert int(page.locator(f"#{chart}").get_attribute("data-points")) > 3, chart
+        assert coloured(page, chart) > 100, chart
+    assert page.locator("#recent tbody tr").count() == 15
+    assert page.locator("#arms tbody tr").count() == 4
+    assert "create" in page.locator("#marks tbody").inner_text()
+    until(page, "document.getElementById('uplift').innerText.includes('held back')")
+    picture(page, "bandit", clip={"x": 0, "y": 0, "width": 1280, "height": 1330}, full_page=True)
+
+
+def test_the_charts_follow_what_happens(visit):
+    page = drawn(visit("/bandits/abrupt"))
+    before = int(page.evaluate("document.body.dataset.drawn"))
+    until(page, f"Number(document.body.dataset.drawn) > {before}")
+    page.get_by_role("button", name="Pause").click()
+    assert page.get_by_role("button", name="Pause").get_attribute("aria-pressed") == "true"
+
+
+def test_a_range_is_chosen_by_dragging_and_by_buttons(visit):
+    page = drawn(visit("/bandits/abrupt"))
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(500)
+    wide = page.evaluate(SPAN)
+    box = page.locator("#beliefs .u-over").bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.3 * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], middle, steps=5)
+    page.mouse.move(box["x"] + 0.7 * box["width"], middle, steps=5)
+    page.mouse.up()
+    until(page, f"{SPAN} < {0.6 * wide}")
+    narrow = page.evaluate(SPAN)
+    assert narrow == pytest.approx(0.4 * wide, rel=0.1)
+    page.get_by_role("button", name="1 h", exact=True).focus()
+    page.keyboard.press("Enter")
+    until(page, f"{SPAN} > 3.5e9")
+    assert page.get_by_role("button", name="1 h", exact=True).get_attribute("aria-pressed") == "true"
+
+
+def test_why_a_decision_and_the_audit(visit):
+    page = drawn(visit("/bandits/abrupt"))
+    page.get_by_role("button", name="Why?").first.click()
+    until(page, "document.querySelector('.why')?.innerText.includes('Proved again')")
+    assert "chance" in page.locator(".why").first.inner_text()
+    page.get_by_role("button", name="Prove every decision again").click()
+    until(page, "document.getElementById('audit').innerText.startsWith('Proved:')")
+
+
+def test_what_if_i_forgot_faster(visit):
+    page = drawn(visit("/bandits/abrupt"))
+    page.locator("#whatif-form input[name=policy]").fill("ts")
+    page.locator("#whatif-form input[name=half_life]").fill("none")
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_selector("#instead canvas")
+    assert coloured(page, "instead") > 100
+    assert "BetaTS" in page.locator("#whatif-state").inner_text()
+    if PICTURES:
+        page.locator("#whatif").screenshot(path=f"{PICTURES}/what-if.png")
+
+
+def test_an_arm_is_fixed_after_a_confirmation_and_its_record_is_shown(visit, demo):
+    page = drawn(visit("/bandits/smooth"))
+    page.locator("form[data-action=fix] select").select_option(label="place 2")
+    page.get_by_role("button", name="Play this arm only").click()
+    dialog = page.get_by_role("dialog")
+    assert "place 2" in dialog.inner_text()
+    page.keyboard.press("Escape")  # no
+    assert demo.get("/v1/bandits/smooth").json()["fixed"] is None
+    page.get_by_role("button", name="Play this arm only").click()
+    if PICTURES:
+        picture(page, "confirm")
+    page.get_by_role("button", name="Do it").click()
+    until(page, "document.getElementById('notice').innerText.includes('fix by local: page')")
+    assert demo.get("/v1/bandits/smooth").json()["fixed"] == "place 2"
+    page.get_by_role("button", name="Let the policy choose again").click()
+    page.get_by_role("button", name="Do it").click()
+    until(page, "document.getElementById('notice').innerText.includes('release')")
+    page.locator("form[data-action=half_life] input").fill("9 s")
+    page.get_by_role("button", name="Set the half-life").click()
+    page.get_by_role("button", name="Do it").click()
+    until(page, "document.getElementById('notice').innerText.includes('half_life')")
+    assert demo.get("/v1/bandits/smooth").json()["half_life"] == "9 s"
+
+
+def test_arms_are_added_and_retired(visit, demo):
+    page = drawn(visit("/bandits/headline"))
+    page.locator("form[data-action=add_arm] input").fill("<b>new</b>")
+    page.get_by_role("button", name="Add this arm").click()
+    page.get_by_role("button", name="Do it").click()
+    until(page, "document.getElementById('notice').innerText.includes('add_arm')")
+    page.locator("form[data-action=retire_arm] select").select_option(label="<b>new</b>")
+    page.get_by_role("button", name="Retire this arm").click()
+    page.get_by_role("button", name="Do it").click()
+    until(page, "document.getElementById('notice').innerText.includes('retire_arm')")
+    assert demo.get("/v1/bandits/headline").json()["retired"] == ["<b>new</b>"]
+
+
+def test_a_hostile_name_is_only_a_name(visit):
+    for path in ("/", "/bandits/headline"):
+        page = visit(path)
+        if path != "/":
+            drawn(page)
+            page.hover("#shares .u-over")
+            page.get_by_role("button", name="Why?").first.click()
+            until(page, "document.querySelector('.why')?.innerText.includes('chance')")
+            assert HOSTILE in page.locator("#legend").inner_text()
+        page.wait_for_timeout(500)
+        assert page.title() != "hit"
+        assert page.locator("img").count() == 0
+
+
+def test_dark_is_dark(visit):
+    page = drawn(visit("/bandits/abrupt", scheme="dark"))
+    back = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert max(map(int, back[4:-1].split(", "))) < 60
+    text = page.evaluate("getComputedStyle(document.body).color")
+    assert min(map(int, text[4:-1].split(", "))) > 180
+    assert coloured(page, "shares") > 100
+    picture(page, "dark", clip={"x": 0, "y": 0, "width": 1280, "height": 1330}, full_page=True)
+
+
+@pytest.mark.parametrize("path", ["/", "/bandits/abrupt", "/bandits/headline", "/api"])
+def test_at_400_pixels_nothing_sticks_out(visit, path):
+    page = visit(path, width=400)
+    if "bandits/" in path:
+        drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    if path == "/bandits/abrupt":
+        picture(page, "phone", clip={"x": 0, "y": 0, "width": 400, "height": 1500}, full_page=True)
+
+
+def test_everything_can_be_reached_by_keyboard(visit):
+    page = drawn(visit("/bandits/abrupt"))
+    page.get_by_role("button", name="Pause").click()
+    wanted = {"5 min", "Why?", "Compare", "Prove every decision again", "Play this arm only", "Set the half-life"}
+    page.locator("body").focus()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        wanted.discard(page.evaluate("document.activeElement.innerText || ''"))
+        if not wanted:
+            break
+    assert not wanted
+
+
+def test_the_api_page_shows_every_operation(visit):
+    page = visit("/api")
+    page.locator("summary").nth(1).click()
+    assert page.locator("details.operation").count() >= 25
+    picture(page, "api")

@@ -1,0 +1,183 @@
+"""Charts agree with the journal: what is sampled as time goes by, what is filled in afterwards, and the rows."""
+
+import itertools
+import random
+import threading
+
+import pytest
+
+from driftbandit import DiscountedTS
+from driftbandit.live import Bandit
+from driftbandit.live.opening import policy_maker, reading
+from driftbandit.service.charts.beliefs import alarms_of, believed
+from driftbandit.service.charts.cells import HOUR, MINUTE, Cell, joined
+from driftbandit.service.charts.recorder import Track
+from driftbandit.service.charts.series import Charts
+from driftbandit.service.charts.tracing import Trace
+from driftbandit.service.watching import Watched
+from driftbandit.state import to_arrays
+from driftbandit.text.registry import policies
+
+START = 1_800_000_000_000_000 // HOUR * HOUR
+
+
+class Held:
+    """What a recorder asks of a service's bandits, for one bandit with a clock of its own."""
+
+    read_only = False
+
+    def __init__(self, bandit, journal):
+        self.held, self.journal = {bandit.name: bandit}, journal
+
+
+@pytest.fixture
+def played(store):
+    """Three hours of a bandit, two decisions a minute, by a clock that we turn; the recorder looks on each minute."""
+    now = [START]
+    with Bandit.open(
+        store, "b", DiscountedTS(), arms=["x", "y", "z"], half_life="30 min", seed=3, clock=lambda: now[0]
+    ) as bandit:
+        journal = reading(store)
+        track = Track(bandit, journal, write=True)
+        rng = random.Random(1)
+        for minute in range(180):
+            for second in (10, 40):
+                now[0] = START + minute * MINUTE + second * 1_000_000
+                decision = bandit.decide()
+                bandit.reward(decision.id, float(rng.random() < {"x": 0.8, "y": 0.4, "z": 0.2}[decision.arm]))
+            now[0] = START + (minute + 1) * MINUTE
+            bandit.refresh()
+            track.tick(now[0])
+        now[0] += 10_000_000
+        track.tick(now[0])
+        bandit._writer.submit([]).wait()
+        yield bandit, journal, track, now
+        journal.close()
+
+
+def test_cells_are_what_the_rows_come_to(played):
+    bandit, journal, _, _ = played
+    number = bandit._number
+    minutes = journal.charts(number, MINUTE, 0, 1 << 62)
+    hours = journal.charts(number, HOUR, 0, 1 << 62)
+    assert (len(minutes), len(hours)) == (180, 3)
+    for width, rows in ((MINUTE, minutes), (HOUR, hours)):
+        for start, body in rows:
+            cell = Cell.read(body)
+            made, came, total = [0, 0, 0], [0, 0, 0], [0.0, 0.0, 0.0]
+            for _, slot, _, decided, outcomes, rewards in journal.tally(number, start, start + width, width):
+                made[slot] += decided
+                came[slot] += outcomes
+                total[slot] += rewards
+            assert (cell.decisions, cell.outcomes, cell.rewards) == (made, came, total)
+
+
+def test_every_width_of_question_gets_the_same_sums(played):
+    bandit, journal, track, now = played
+    charts = Charts(Held(bandit, journal))
+    charts.recorder.tracks["b"] = track
+    sums = set()
+    for points in (3, 10, 60, 240, 1000):
+        history = charts.counts(bandit, track, START, now[0] + 1, points)
+        assert len(history.starts) <= points + 1
+        assert history.starts == sorted(history.starts)
+        sums.add(tuple(map(sum, zip(*history.decisions, strict=True))))
+    assert len(sums) == 1
+    assert sum(sums.pop()) == 360
+    part = charts.counts(bandit, track, START + HOUR, START + 2 * HOUR, 60)
+    assert sum(map(sum, part.decisions)) == 120
+
+
+def test_what_is_filled_in_afterwards_is_what_was_seen_at_the_time(played):
+    bandit, journal, _, _ = played
+    trace = Trace(journal, bandit._number, MINUTE)
+    trace.advance()
+    filled = {found.at: found for found in trace.samples}
+    compared = 0
+    for start, body in journal.charts(bandit._number, MINUTE, 0, 1 << 62):
+        cell, found = Cell.read(body), filled.get(start + MINUTE)
+        if found is not None and found.n == cell.n:
+            again = [*found.belief.mean, *found.belief.spread, *found.belief.weight]
+            for seen, value in zip(cell.mean + cell.spread + cell.weight, again, strict=True):
+                assert seen is value is None or seen == pytest.approx(value, rel=1e-4)
+            compared += 1
+    assert compared > 150
+
+
+def test_a_journal_without_cells_is_filled_and_watched_without_writing(played, store):
+    _, _, _, now = played
+    watched = Watched(store)
+    try:
+        view = watched.get("b")
+        with pytest.raises(ValueError, match="writes nothing"):
+            view.settle()
+        charts = Charts(watched)
+        fresh = Track(view, watched.journal, write=False)
+        fresh.next_minute, fresh.next_hour, fresh.lacks = START, START, True
+        charts.recorder.tracks["b"] = fresh
+        fresh.fill(threading.Event())
+        fresh.memory.clear()
+        fresh._close_minutes(now[0])
+        assert len([key for key in fresh.memory if key[0] == MINUTE]) == 180
+        sums = charts.counts(view, fresh, START, now[0] + 1, 30)
+        assert sum(map(sum, sums.decisions)) == 360
+        series, _ = charts.beliefs(fresh, START, now[0], 100, 3)
+        assert len(series.times) >= 60
+    finally:
+        watched.close()
+
+
+def test_another_half_life_is_the_fold_of_a_bandit_that_always_had_it(played, tmp_path):
+    """Rewards played again to a bandit with the other half-life leave the same beliefs."""
+    bandit, journal, _, now = played
+    trace = Trace(journal, bandit._number, MINUTE, (bandit.config.policy, 5 * MINUTE))
+    trace.advance()
+    bandit.change(half_life="5 min")
+    state = to_arrays(trace.fold.view(now[0]), trace.fold.policy.init(3))
+    for mine, theirs in zip(state, bandit.state, strict=True):
+        assert mine.tolist() == theirs.tolist()
+
+
+def test_fewer_samples_when_there_would_be_too_many(played):
+    bandit, journal, _, _ = played
+    trace = Trace(journal, bandit._number, 1_000_000, None, 20)
+    trace.advance()
+    assert 10 <= len(trace.samples) <= 41
+    assert [found.at for found in trace.samples] == sorted({found.at for found in trace.samples})
+
+
+def test_cells_of_different_sizes_join():
+    one = Cell([1, 2], [1, 1], [0.5, 0.5], [0.1, None], [0.2, 0.2], [1.0, 0.0], None, 5)
+    two = Cell([1, 1, 4], [0, 0, 1], [0.0, 0.0, 1.0], [0.2, 0.3, 0.4], [0.1] * 3, [2.0] * 3, 1, 9)
+    assert joined([one, two]).decisions == [2, 3, 4]
+    assert joined([one, two]).mean == [0.2, 0.3, 0.4]
+    assert Cell.read(two.text()) == two
+    assert Cell.read('{"decisions": []}') is None
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(policies()) - {"Oracle", "OracleRestart"})
+)  # these play in simulations only
+def test_every_policy_can_be_drawn(name, tmp_path):
+    """Whatever a policy keeps, its beliefs are lists of numbers or None, and those that count know how often."""
+    from driftbandit.text.parse import parse_policy
+
+    cls = policies()[name]
+    try:
+        given = ", ".join(["base=ds-ts"] * ("base" in cls._fields) + ["rounds=2"] * (name == "Delayed"))
+        policy = parse_policy(f"{name}({given})" if given else name)
+    except ValueError:
+        policy = cls.tuned(10_000, 5, 4)
+    with Bandit.open(str(tmp_path / "j.db"), "b", policy, arms=4, seed=1, durability="none") as bandit:
+        for number in itertools.islice(itertools.count(), 40):
+            decision = bandit.decide(f"d{number}")
+            bandit.reward(decision.id, 0.25 * decision.arm)
+        found = believed(bandit.policy, bandit.state, bandit.config)
+        assert [len(row) for row in found] == [4, 4, 4]
+        alarms_of(bandit.state)
+        if any(weight is not None for weight in found.weight):
+            assert sum(found.weight) > 0.0
+        for arm, mean in enumerate(found.mean):
+            if mean is not None and (found.weight[arm] or 0.0) >= 3.0:
+                assert mean == pytest.approx(0.25 * arm, abs=0.35)
+        assert policy_maker()(bandit.config.policy) == policy

@@ -1,0 +1,146 @@
+"""The client: the names of the embedded bandit, its answers, and nothing done twice when a connection is cut."""
+
+import asyncio
+import inspect
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+
+from driftbandit import DiscountedTS
+from driftbandit.client import Bandit as Served
+from driftbandit.client.sending import Forbidden
+from driftbandit.live import Bandit, Conflict, StoreError, Unknown
+from driftbandit.service.keys import Keys
+
+
+def test_it_has_every_name_of_the_embedded_bandit():
+    inside = {"policy", "state", "fingerprint", "refresh", "settle"}  # what lives with the journal
+    names = {name for name in dir(Bandit) if not name.startswith("_")} - inside
+    assert names <= set(dir(Served))
+    for name in ("decide", "reward", "decide_many", "reward_many", "add_arm", "fix", "release", "change", "uplift"):
+        assert list(inspect.signature(getattr(Served, name)).parameters) == list(
+            inspect.signature(getattr(Bandit, name)).parameters
+        )
+
+
+def program(target):
+    """What a user writes; only the target differs."""
+    with Bandit.open(
+        target, "shop", DiscountedTS(), arms=["red", "green"], half_life=timedelta(hours=6), seed=5
+    ) as bandit:
+        out = []
+        for number in range(30):
+            decision = bandit.decide(f"d{number}")
+            out.append(
+                (decision.id, decision.arm, decision.how, bandit.reward(decision.id, float(decision.arm == "red")))
+            )
+        out += [bandit.decide_many(["x", "y"])[1].id, bandit.reward_many({"x": 1.0, "y": 0.5, "nobody": 1.0})[:2]]
+        bandit.add_arm("gold")
+        bandit.fix("gold")
+        out.append(bandit.decide("fixed").arm)
+        bandit.release()
+        bandit.retire_arm("gold")
+        bandit.change(half_life="3 h")
+        out += [
+            bandit.arms,
+            [row["what"] for row in bandit.changes()],
+            bandit.outcome("d3").reward,
+            len(bandit.recent(5)),
+        ]
+        out += [sum(map(sum, bandit.history(points=4).decisions)), bandit.health()["rewards"], bandit.uplift().n_policy]
+        return out
+
+
+def test_a_program_moves_from_embedded_to_served_by_changing_one_line(small, tmp_path):
+    """Same seed, same ids: the same arms. Forgetting goes by the clock, so the weights differ by a hair, and a
+    probability may; the arms of 30 decisions do not unless one falls within that hair (it never did)."""
+    embedded, served = program(str(tmp_path / "embedded.db")), program(small.url)
+    assert embedded[30:] == served[30:]
+    assert [one[0] for one in embedded[:30]] == [one[0] for one in served[:30]]
+    assert {one[3] for one in served[:30]} == {"learnt"}
+    same = sum(a[1] == b[1] for a, b in zip(embedded[:30], served[:30], strict=True))
+    assert same >= 28
+
+
+def test_errors_are_the_librarys(small):
+    with Served.open(small.url, "button") as bandit:
+        decision = bandit.decide(probability=True)
+        assert 0.0 < decision.probability <= 1.0
+        bandit.reward(decision.id, 1)
+        with pytest.raises(Conflict, match="already"):
+            bandit.reward(decision.id, 0)
+        with pytest.raises(Unknown, match="no decision"):
+            bandit.reward("nobody", 0)
+        with pytest.raises(ValueError, match="outside reward_range"):
+            bandit.reward(decision.id, 3)
+        with pytest.raises(ValueError, match="finite"):
+            bandit.reward(decision.id, float("nan"))
+        with pytest.raises(ValueError, match="unknown"):
+            bandit.fix("purple")
+        found = bandit.reward_many([("nobody", 1.0), (decision.id, 1.0), ("bad id", 1.0)])
+        assert [type(one) for one in found] == [Unknown, str, ValueError]
+        assert bandit.probabilities().keys() == {"red", "green", "blue"}
+    with pytest.raises(Unknown, match="no bandit"):
+        Served.open(small.url, "nobody")
+    with pytest.raises(ValueError, match="address"):
+        Served.open("ftp://x", "button")
+
+
+def test_keys_are_sent(serve, tmp_path, monkeypatch):
+    keys = Keys(tmp_path / "keys.json")
+    boss = keys.add("boss", ["admin", "read", "decide", "reward"])
+    served = serve("--db", tmp_path / "journal.db", "--keys", keys.path)
+    with pytest.raises(Forbidden, match="needs a key"):
+        Served.open(served.url, "b", DiscountedTS(), arms=2)
+    monkeypatch.setenv("DRIFTBANDIT_KEY", boss)
+    with Bandit.open(served.url, "b", DiscountedTS(), arms=2) as bandit:
+        assert bandit.decide().arm in (0, 1)
+
+
+def test_coroutines(small):
+    async def main():
+        bandit = Served.open(small.url, "button")
+        decisions = await asyncio.gather(*(bandit.adecide() for _ in range(20)))
+        verdicts = await asyncio.gather(*(bandit.areward(one.id, 1.0) for one in decisions))
+        many = await bandit.adecide_many(3)
+        verdicts += await bandit.areward_many([(one.id, 0.5) for one in many])
+        await bandit.aclose()
+        return verdicts
+
+    assert asyncio.run(main()) == ["learnt"] * 23
+
+
+def test_a_service_that_restarts_is_waited_for_and_nothing_is_done_twice(serve, tmp_path):
+    from service.conftest import BUTTON
+
+    served = serve("--db", tmp_path / "journal.db")
+    port = served.url.rsplit(":", 1)[1]
+    served.words[-1] = port
+    served.post("/v1/bandits", BUTTON)
+    bandit = Served.open(served.url, "button", patience=60)
+    done = []
+
+    def work():
+        for _ in range(150):
+            decision = bandit.decide()
+            done.append((decision.id, bandit.reward(decision.id, 1.0)))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while len(done) < 20:
+        time.sleep(0.01)
+    served.kill()
+    time.sleep(0.3)
+    served.start()
+    thread.join(90)
+    assert len(done) == len({id for id, _ in done}) == 150
+    assert {verdict for _, verdict in done} <= {"learnt", "again"}
+    health = bandit.health()
+    assert (health["decisions"], health["rewards"]) == (150, 150)
+
+
+def test_patience_ends_with_a_sentence():
+    with pytest.raises(StoreError, match=r"did not answer within 0\.2 s"):
+        Served.open("http://127.0.0.1:9", "button", patience=0.2)

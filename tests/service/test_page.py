@@ -1,0 +1,81 @@
+"""The page without a browser: what is vendored, how HTML is built, watching, the demonstration."""
+
+import hashlib
+import re
+import subprocess
+import sys
+from importlib import resources
+
+import pytest
+
+from driftbandit import DiscountedTS
+from driftbandit.live import Bandit
+from driftbandit.service.page.html import element
+from driftbandit.service.page.overview import spark
+
+STATIC = resources.files("driftbandit.service") / "static"
+
+
+def test_what_is_vendored_is_unchanged():
+    rows = re.findall(r"\| (\S+) \| `([0-9a-f]{64})` \|", (STATIC / "README.md").read_text())
+    assert len(rows) == 3
+    for name, digest in rows:
+        assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() == digest
+
+
+def test_our_scripts_write_text_never_html():
+    for name in ("charts.js", "bandit.js", "admin.js", "overview.js"):
+        text = (STATIC / name).read_text()
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", text)
+        assert not re.search(r"https?://(?!www\.w3\.org/)", text)
+
+
+def test_every_text_is_escaped():
+    made = element("p", {"title": "\"'><x>", "hidden": True, "id": None}, "<b>&", [element("i", None, "<"), None, 3])
+    assert made == '<p title="&quot;&#x27;&gt;&lt;x&gt;" hidden>&lt;b&gt;&amp;<i>&lt;</i>3</p>'
+
+
+def test_a_spark_needs_two_points():
+    assert spark([[], [0.5, 0.5]]) == "–"
+    assert spark([[1.0, 0.0], [], [0.5, 0.5]]).count("<polygon") == 2
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"])
+def test_watch_shows_an_embedded_bandit_and_changes_nothing(serve, tmp_path, request, place):
+    db = str(tmp_path / "shop.db") if place == "sqlite" else request.getfixturevalue("postgres")
+    with Bandit.open(db, "button", DiscountedTS(), arms=["red", "green"], half_life="1 h") as bandit:
+        for _ in range(30):
+            bandit.reward(bandit.decide().id, 1.0)
+        served = serve(db, command="watch")
+        assert "Watching a journal" in served.get("/").text
+        assert "Change it" not in served.get("/bandits/button").text
+        for _ in range(30):
+            bandit.reward(bandit.decide().id, 1.0)
+        charts = served.get("/v1/bandits/button/charts").json()
+        assert sum(map(sum, charts["history"]["decisions"])) == 60
+        for method, path, body in [
+            ("POST", "/decisions", {}),
+            ("POST", "/fix", {"arm": "red"}),
+            ("PATCH", "", {"floor": 0.1}),
+        ]:
+            assert served.call(method, f"/v1/bandits/button{path}", body).status_code == 403
+        assert served.post("/v1/bandits", {"name": "b", "policy": "ts", "arms": ["x"]}).status_code == 403
+        assert len(bandit.changes()) == 1
+
+
+def test_the_demonstration_ends_by_itself():
+    command = [sys.executable, "-m", "driftbandit", "demo", "--port", "0", "--seconds", "3"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "the demonstration is at http://127.0.0.1:" in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_demonstration_knows_the_truth_and_says_it(serve):
+    from driftbandit.service.demo.worlds import shown
+
+    names = {one.name for one in shown()}
+    served = serve(command="demo")
+    assert set(served.get("/v1/bandits").json()["bandits"]) == names
+    truth = served.get("/v1/bandits/abrupt/charts").json()["truth"]
+    assert truth is not None

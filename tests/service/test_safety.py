@@ -1,0 +1,227 @@
+"""Keys, limits, and what a page of another site or a hostile text can do: nothing."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+from driftbandit.service.access import Access
+from driftbandit.service.keys import Key, Keys
+from driftbandit.service.policytext import library_policy
+from driftbandit.service.problems import Refused
+
+AT = "/v1/bandits/button"
+NEW = {"name": "button", "policy": "ds-ts", "arms": ["red", "green"]}
+
+
+def bearer(key):
+    return {"headers": {"authorization": f"Bearer {key}"}}
+
+
+@pytest.fixture
+def guarded(serve, tmp_path):
+    """A service with keys."""
+    keys = Keys(tmp_path / "keys.json")
+    scopes = {"boss": ["admin", "read", "decide", "reward"], "app": ["decide"], "joiner": ["reward"]}
+    whole = {name: keys.add(name, words) for name, words in scopes.items()}
+    whole["other"] = keys.add("other", ["decide", "read"], ["another"])
+    served = serve("--db", tmp_path / "journal.db", "--keys", keys.path)
+    served.keys, served.whole = keys, whole
+    assert served.post("/v1/bandits", NEW, **bearer(whole["boss"])).status_code == 201
+    return served
+
+
+def test_a_key_allows_its_scopes_on_its_bandits_and_no_more(guarded):
+    key = guarded.whole
+    assert guarded.post(f"{AT}/decisions").status_code == 401
+    assert guarded.post(f"{AT}/decisions", **bearer("drb_00000000_nonsense")).status_code == 401
+    assert guarded.post(f"{AT}/decisions", **bearer(key["app"][:-1] + "x")).status_code == 401
+    made = guarded.post(f"{AT}/decisions", **bearer(key["app"])).json()
+    reward = {"id": made["id"], "reward": 1}
+    assert guarded.post(f"{AT}/rewards", reward, **bearer(key["app"])).status_code == 403
+    assert guarded.post(f"{AT}/rewards", reward, **bearer(key["joiner"])).status_code == 200
+    assert guarded.post(f"{AT}/decisions", **bearer(key["other"])).status_code == 403
+    assert guarded.get(AT, **bearer(key["app"])).status_code == 403
+    assert guarded.post(f"{AT}/fix", {"arm": "red"}, **bearer(key["app"])).status_code == 403
+    assert guarded.get("/v1/bandits", **bearer(key["other"])).json() == {"bandits": []}
+    assert guarded.get("/metrics").status_code == 401
+    assert guarded.get("/livez").status_code == guarded.get("/readyz").status_code == 200
+
+
+def test_two_keys_live_side_by_side_until_the_old_one_is_revoked(guarded):
+    second = guarded.keys.add("app", ["decide"])
+    for key in (guarded.whole["app"], second):
+        assert guarded.post(f"{AT}/decisions", **bearer(key)).status_code == 200
+    with pytest.raises(ValueError, match="has 2 live keys"):
+        guarded.keys.add("app", ["decide"])
+    guarded.keys.revoke(guarded.whole["app"].split("_")[1])
+    assert guarded.post(f"{AT}/decisions", **bearer(guarded.whole["app"])).status_code == 401
+    assert guarded.post(f"{AT}/decisions", **bearer(second)).status_code == 200
+
+
+def test_the_file_holds_no_key_and_is_the_owners_alone(tmp_path):
+    keys = Keys(tmp_path / "keys.json")
+    whole = keys.add("app", ["decide"], days=1)
+    text = keys.path.read_text()
+    assert whole not in text
+    assert whole.split("_", 2)[2] not in text
+    assert stat.S_IMODE(os.stat(keys.path).st_mode) == 0o600
+    assert keys.check(whole).name == "app"
+    dead = keys.all()[0]._replace(expires=time.time() - 1)
+    keys._write([dead])
+    assert keys.check(whole) is None
+
+
+def test_a_key_that_asks_too_often_is_told_so():
+    access = Access(None, b"x")
+    key = Key("app", "p", "", ["decide"], ["*"], 0.0, rate=5.0)
+    refused = 0
+    for _ in range(20):
+        try:
+            access._spend(key)
+        except Refused as error:
+            refused += error.status == 429
+    assert refused in (14, 15)
+
+
+def run(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "driftbandit", *map(str, words)], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_a_public_address_without_keys_is_refused(tmp_path):
+    done = run("serve", "--db", tmp_path / "x.db", "--host", "0.0.0.0", "--port", 0)
+    assert done.returncode == 2
+    assert "there are no keys" in done.stderr
+    assert not (tmp_path / "x.db").exists()
+
+
+def test_several_workers_on_sqlite_are_refused(tmp_path):
+    done = run("serve", "--db", tmp_path / "x.db", "--workers", 2)
+    assert done.returncode == 2
+    assert "postgresql" in done.stderr
+
+
+def test_the_command_makes_shows_and_revokes_keys(tmp_path):
+    whole = run("keys", "add", tmp_path / "k.json", "app", "--scopes", "decide,read").stdout.strip()
+    assert Keys(tmp_path / "k.json").check(whole).scopes == ["decide", "read"]
+    shown = run("keys", "show", tmp_path / "k.json").stdout
+    assert whole not in shown
+    assert whole.split("_")[1] in shown
+    run("keys", "revoke", tmp_path / "k.json", whole.split("_")[1])
+    assert Keys(tmp_path / "k.json").check(whole) is None
+    assert "Scopes are" in run("keys", "add", tmp_path / "k.json", "app", "--scopes", "everything").stderr
+
+
+def test_a_page_of_another_site_is_refused(small):
+    """A browser says where a request comes from; and a foreign name that points at this machine is not this machine."""
+    foreign = {"origin": "http://evil.example"}
+    assert small.post(f"{AT}/fix", {"arm": "red"}, headers=foreign).status_code == 403
+    assert small.get(AT, headers={"host": "evil.example"}).status_code == 403
+    assert small.get("/", headers={"host": "evil.example"}).status_code == 403
+    own = {"origin": small.url}
+    assert small.post(f"{AT}/fix", {"arm": "red"}, headers=own).status_code == 200
+
+
+def test_every_answer_forbids_inline_script_and_frames(small):
+    for path in ("/", "/bandits/button", "/api", "/livez", AT, "/v1/nothing", "/static/page.css"):
+        headers = small.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_sizes_are_limited(small):
+    with httpx.Client() as client:
+        large = client.post(f"{small.url}{AT}/decisions", content=b" " * 70_000)
+        assert large.status_code == 413
+
+        def endless():
+            for _ in range(100):
+                yield b" " * 1000
+
+        assert client.post(f"{small.url}{AT}/decisions", content=endless()).status_code == 413
+        deep = client.post(f"{small.url}{AT}/decisions", content=b'{"available":' + b"[" * 60_000)
+        assert deep.status_code == 422
+    many = {"name": "many", "policy": "ts", "arms": list(range(1001))}
+    assert small.post("/v1/bandits", many).status_code == 422
+    assert small.post("/v1/bandits", {**NEW, "name": "x" * 129}).status_code == 422
+    assert small.post("/v1/bandits", {**NEW, "name": "b", "arms": ["x" * 201]}).status_code == 422
+    assert small.get("/v1/bandits").json() == {"bandits": ["button"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "evil.py:Evil",
+        "os:system",
+        "driftbandit.policies.exp3:EXP3S",
+        "ds-ts(gamma=__import__('os'))",
+        "Restart(evil.py:X)",
+    ],
+)
+def test_a_policys_text_loads_nothing(small, tmp_path, text):
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    answer = small.call("PATCH", AT, {"policy": text.replace("evil.py", str(tmp_path / "evil.py"))})
+    assert answer.status_code == 422
+    assert not (tmp_path / "ran").exists()
+    assert small.get(f"{AT}/whatif", params={"policy": text}).status_code == 422
+
+
+@pytest.mark.parametrize("text", ["sw-ts(window=1000000000000)", "sw-ts(window=900000)"])
+def test_a_policy_that_would_fill_the_memory_is_refused(text):
+    if "900000" in text:
+        with pytest.raises(ValueError, match="keeps"):
+            library_policy(text.replace("sw-ts", "sw-ts"), 1_000_000)
+    else:
+        with pytest.raises(ValueError, match="at most"):
+            library_policy(text, 3)
+
+
+def test_a_session_of_the_page_is_not_the_key_and_dies_with_it(guarded):
+    with httpx.Client(base_url=guarded.url) as client:
+        assert client.get("/").status_code == 401
+        wrong = client.post("/login", data={"key": "drb_x_y"})
+        assert wrong.status_code == 401
+        assert "not one of our keys" in wrong.text
+        done = client.post("/login", data={"key": guarded.whole["boss"], "to": "//evil.example/"})
+        assert done.headers["location"] == "/"
+        cookie = done.headers["set-cookie"]
+        assert guarded.whole["boss"] not in cookie
+        assert "HttpOnly" in cookie
+        assert "samesite=strict" in cookie.lower()
+        assert client.get("/").status_code == 200
+        assert client.get(AT).json()["name"] == "button"
+        assert (
+            client.post(f"{AT}/fix", json={"arm": "red"}, headers={"origin": "http://evil.example"}).status_code == 403
+        )
+        prefix, until, seal = client.cookies["driftbandit"].split(".")
+        forged = {"cookie": f"driftbandit={prefix}.{int(until) + 9999}.{seal}"}
+        assert httpx.get(guarded.url + AT, headers=forged).status_code == 401
+        guarded.keys.revoke(prefix)
+        assert client.get(AT).status_code == 401
+
+
+def test_the_log_never_holds_a_key(guarded):
+    guarded.get(AT, **bearer(guarded.whole["app"]))
+    guarded.stop()
+    text = "".join(guarded.lines)
+    assert all(key not in text for key in guarded.whole.values())
+
+
+def test_a_hostile_arm_name_is_text_everywhere(small):
+    name = "<img src=x onerror=alert(1)>"
+    small.post("/v1/bandits", {"name": "hostile", "policy": "ts", "arms": [name, "\"'><script>alert(2)</script>"]})
+    small.post("/v1/bandits/hostile/decisions")
+    for path in ("/", "/bandits/hostile"):
+        text = small.get(path).text
+        assert "<img src=x" not in text
+        assert "<script>alert" not in text
+    assert json.dumps(name)[1:-1] in small.get("/v1/bandits/hostile/arms").text
