@@ -30,8 +30,6 @@ def check_state(policy: Any, state: Any, t: int, like: Any) -> None:
     check(state, t, like)
     if hasattr(like, "scores"):
         fits(state, scores=SCRATCH)
-    if hasattr(like, "coin"):
-        fits(state, coin=SCRATCH)
 
 
 def need(condition: Any, what: str) -> None:
