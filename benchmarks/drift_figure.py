@@ -1,6 +1,8 @@
-"""What DriftTS believes while the world stands still, jumps, moves in one arm, and drifts: for docs/drift-ts.md.
+"""What DriftTS believes while the world stands still, jumps, moves in one arm, and drifts
+(docs/explanation/drift-ts.md).
 
     python benchmarks/drift_figure.py --out docs/drift-ts       (writes belief.svg and .png, wide and narrow, and .csv)
+    python benchmarks/drift_figure.py --rest                    (prints the shares in six worlds at rest)
 
 One run with a fixed seed. Above, the true means of the arms; below, how the weight of all hypotheses is shared."""
 
@@ -14,13 +16,12 @@ from driftbandit.agent.interpreted import PlainPolicy
 from driftbandit.lab.plots.chart import save_chart
 from driftbandit.lab.plots.style import COLOURS, legend, look, narrow, thousands
 from driftbandit.lab.support.tables import save_rows
-from driftbandit.policies.drift_bank import HYPOTHESES, PULLS, RATES, ROOM, RUN_RECORD, RUNS
+from driftbandit.policies.drift_bank import HYPOTHESES
+from driftbandit.policies.drift_belief import kinds_of
 from driftbandit.policies.drift_ts import DriftTS
 
 JUMP, ONE_JUMPS, DRIFT, END = 1_000, 1_800, 2_400, 4_400  # when all means jump, when one does, when all begin to drift
 STEP = 4  # rounds between two points of the figure
-BEGINNING = 64  # a run born before this round has seen the beginning of the world
-SLOW = 7  # from this rate on, a thousand rounds move a mean by .015 (sd) or less: as good as standing still
 SHARES = {  # bottom to top, with the colour and the hatching of each
     "stands still, or as good as": (COLOURS[7], ""),
     "all arms jumped": (COLOURS[2], ""),
@@ -39,18 +40,10 @@ def true_means() -> np.ndarray:
     return np.where(t < DRIFT, steps, drifting)
 
 
-def shares(known: Any, n_arms: int) -> list[float]:
-    """The weight of each kind of hypothesis. A run was born when the pulls of all arms were those it remembers.
-
-    The run of round 0 does not live long: at the first merging the one born in round 8 is often the heavier. So what
-    has stood still is told by a birth at the beginning, and slow movers belong to it."""
-    weights = np.array(known.world[:HYPOTHESES])
-    weights /= weights.sum()
-    born = np.array(known.runs).reshape(n_arms, RUN_RECORD)[:, PULLS : PULLS + RUNS].sum(axis=0)
-    jumped = np.where(born >= BEGINNING, weights[:RUNS], 0.0)
-    movers = weights[RUNS:].reshape(2, RATES)[:, :SLOW].sum(axis=1)
-    parts = [jumped[:ROOM].sum(), jumped[ROOM:].sum(), *movers]
-    return [float(part) for part in (1.0 - sum(parts), *parts)]
+def shares(state: Any) -> list[float]:
+    """The weight of each kind of hypothesis, as `explain` tells them apart."""
+    weights = np.array(state.known.world[:HYPOTHESES])
+    return list(np.bincount(kinds_of(state), weights / weights.sum(), len(SHARES)))
 
 
 def play(means: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,9 +56,20 @@ def play(means: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
         arm = player.choose(t, t)
         player.learn(t, arm, float(luck[t] < means[t, arm]))
         if (t + 1) % STEP == 0:
-            rows.append([t + 1, *shares(player.state.known, n_arms)])
+            rows.append([t + 1, *shares(player.state)])
     table = np.array(rows)
     return table[:, 0], table[:, 1:]
+
+
+def at_rest() -> None:
+    """Print the shares after 300, 1,000 and 3,000 rounds of six worlds with three arms in which nothing
+    changes."""
+    for seed in range(6):
+        means = np.random.default_rng([seed, 1]).random(3)
+        rounds, found = play(np.tile(means, (3_000, 1)), seed)
+        for t in (300, 1_000, 3_000):
+            told = ", ".join(f"{name} {share:.0%}" for name, share in zip(SHARES, found[t // STEP - 1], strict=True))
+            print(f"seed {seed}, round {int(rounds[t // STEP - 1]):5,}: {told}")
 
 
 def draw(figure: Any, means: np.ndarray, rounds: np.ndarray, found: np.ndarray) -> None:
@@ -102,9 +106,14 @@ def draw(figure: Any, means: np.ndarray, rounds: np.ndarray, found: np.ndarray) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--out", type=Path)
+    what.add_argument("--rest", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
+    if args.rest:
+        at_rest()
+        return
     means = true_means()
     rounds, found = play(means, args.seed)
     args.out.mkdir(parents=True, exist_ok=True)

@@ -52,7 +52,7 @@ def as_uint(x: Any) -> Any:
 
 
 def as_number(arm: Any) -> Any:
-    """An arm's number as a float, one a lane when the arm is a row of lanes."""
+    """An arm's number as a float, one per lane when the arm is a row of lanes."""
     return arm * 1.0
 
 
@@ -108,6 +108,50 @@ def anywhere(condition: Any) -> Any:
 def bit_length(n: int) -> int:
     """How many binary digits a number of 1 or more has."""
     return n.bit_length()
+
+
+def bit_count(n: int) -> int:
+    """How many of the binary digits of a number of 0 or more are 1."""
+    return n.bit_count()
+
+
+def column_sums(values: Any, first: int, end: int) -> Any:
+    """The sums of values[first], values[first + 4], ..., of values[first + 1], values[first + 5], ..., and two more
+    like these, up to `end`: four sums side by side, each from left to right. One sum would be a chain of additions
+    each waiting for the one before; compiled, these are one vector."""
+    a = b = c = d = 0.0
+    for i in range(first, end, 4):
+        a = a + values[i]
+        b = b + values[i + 1]
+        c = c + values[i + 2]
+        d = d + values[i + 3]
+    return a, b, c, d
+
+
+def column_moments(values: Any, first: int, end: int, other: int) -> Any:
+    """The four sums of `column_sums`; and, over all columns, the sums of values[i] times values[i + other] and of the
+    same times values[i + other] again."""
+    a = b = c = d = 0.0
+    a1 = b1 = c1 = d1 = 0.0
+    a2 = b2 = c2 = d2 = 0.0
+    for i in range(first, end, 4):
+        x = values[i] * values[i + other]
+        a = a + values[i]
+        a1 = a1 + x
+        a2 = a2 + x * values[i + other]
+        x = values[i + 1] * values[i + 1 + other]
+        b = b + values[i + 1]
+        b1 = b1 + x
+        b2 = b2 + x * values[i + 1 + other]
+        x = values[i + 2] * values[i + 2 + other]
+        c = c + values[i + 2]
+        c1 = c1 + x
+        c2 = c2 + x * values[i + 2 + other]
+        x = values[i + 3] * values[i + 3 + other]
+        d = d + values[i + 3]
+        d1 = d1 + x
+        d2 = d2 + x * values[i + 3 + other]
+    return a, b, c, d, (a1 + b1) + (c1 + d1), (a2 + b2) + (c2 + d2)
 
 
 def stride(n: int) -> Any:
@@ -172,6 +216,13 @@ def teach(policy: Any, state: Any, t: int, arm: Any, reward: Any, rng: Any) -> N
         policy.learn(state, t, arm, reward, rng)
     else:
         policy.learn(state, t, arm, reward)
+
+
+def lane_by_lane(policy: Any, state: Any, t: int, rng: Any) -> None:
+    """Call `policy.believe(state, t, rng)`; in lockstep one lane after the other, each with numbers of its own.
+
+    For a part of `choose` that goes its own way in every lane, where branches cost less than computing all sides."""
+    policy.believe(state, t, rng)
 
 
 # ---- shared by interpreter and compiler ------------------------------------------------------------------------------

@@ -134,6 +134,11 @@ def runs_of(bank: Bank) -> list[Run]:
     return [run for level in bank for run in level]
 
 
+def aged(bank: Bank) -> list[Hypothesis]:
+    """The runs of a bank from the oldest to the newest."""
+    return [run for level in reversed(bank) for run in level]
+
+
 def merged(older: Run, newer: Run) -> Run:
     """One run in the place of two: the weights add, `changes` is averaged by weight, all else is the heavier's (the
     older's if they weigh the same)."""
@@ -166,7 +171,9 @@ class NaiveDriftTS:
     and learns it; weights are normalised, a little flows to drifters and tides, and in every 8th round each bank gives
     birth to a run.
 
-    Draws: uniform(0) against the cumulative weights of A's slots, S's slots, drifters, tides, in units of their sum;
+    Draws: uniform(0) against the cumulative weights of A's runs, S's runs, drifters and tides, in units of their sum.
+    In which order is a convention that only says which number draws whom: runs are numbered from the oldest, drifters
+    and tides together, and each of the three lists is gone through as 0, 4, 8, ..., 1, 5, ..., 2, 6, ..., 3, 7, ...;
     uniform(1 + k) < changed[k] says that arm k did change, where a run of S was drawn; betas(a, b)[k] for arm k."""
 
     def __init__(self, n_arms: int) -> None:
@@ -197,7 +204,9 @@ class NaiveDriftTS:
         return best
 
     def drawn(self, u: float) -> Hypothesis:
-        possible = [hypothesis for hypothesis in self.hypotheses() if hypothesis.weight > 0.0]
+        lists = (aged(self.together), aged(self.one_by_one), [*self.drifters, *self.tides])
+        order = [hypothesis for those in lists for first in range(4) for hypothesis in those[first::4]]
+        possible = [hypothesis for hypothesis in order if hypothesis.weight > 0.0]
         whole = total(hypothesis.weight for hypothesis in possible)
         cumulative = 0.0
         for hypothesis in possible:

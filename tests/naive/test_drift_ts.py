@@ -270,16 +270,21 @@ def test_equal_scores_go_to_the_larger_draw_and_then_to_the_first_arm():
     assert twin.choose(0, Fixed(UNIFORMS, [0.1, 0.4, 0.6])) == 2
 
 
-def test_hypotheses_are_drawn_in_the_order_of_slots_and_in_units_of_their_sum():
-    twin = taught([(0, 0.5)] * 16, 1)
-    everything = twin.hypotheses()
-    assert everything[:2] == [twin.together[0][0], twin.together[1][0]]  # the newest run first, then the merged one
-    for hypothesis in everything:
+def test_hypotheses_are_drawn_bank_by_bank_every_fourth_in_turn_and_in_units_of_their_sum():
+    twin = taught([(0, 0.5)] * 72, 1)  # five runs a bank; laid out by hand in test_drift_shelves: 8,9 | 4-5,6-7 | 0-3
+    (newest, newer), (old, older), (oldest,) = twin.together[0][::-1], twin.together[1][::-1], twin.together[2]
+    in_a = [oldest, newest, older, old, newer]
+    split = [run for level in reversed(twin.one_by_one) for run in level]
+    in_s = [split[i] for i in (0, 4, 1, 2, 3)]
+    movers = [*twin.drifters, *twin.tides]
+    order = [*in_a, *in_s, *(mover for first in range(4) for mover in movers[first::4])]
+    assert sorted(map(id, order)) == sorted(map(id, twin.hypotheses()))
+    for hypothesis in order:
         hypothesis.weight *= 3.0  # only ratios count
     cumulative = 0.0
-    for hypothesis in everything:
+    for hypothesis in order:
         assert twin.drawn(cumulative + hypothesis.weight / 6.0) is hypothesis
         cumulative += hypothesis.weight / 3.0
-    for hypothesis in everything[5:]:
+    for hypothesis in order[5:]:
         hypothesis.weight = 0.0
-    assert twin.drawn(1.0) is everything[4]  # beyond the sum: the last that weighs anything
+    assert twin.drawn(1.0) is order[4]  # beyond the sum: the last that weighs anything

@@ -15,25 +15,28 @@ from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies import drift_bank, drift_births
 from driftbandit.policies.beta_ts import BetaTS
 from driftbandit.policies.drift_bank import (
-    CHANGED,
     CHANGES,
     HYPOTHESES,
     LEVEL,
-    MOVERS,
-    PULLS,
+    LEVEL_SPREAD,
+    LOSSES,
+    OLD,
     RATES,
     ROOM,
     RUN_RECORD,
     RUNS,
+    counter_at,
+    runs_in,
     slots_at,
+    three_parts_of_win,
 )
 from driftbandit.policies.drift_draw import add_up
 from driftbandit.policies.drift_ts import DriftTS
-from driftbandit.policies.likelihood import part_of_win
+from driftbandit.policies.likelihood import power
 from driftbandit.state import to_lists
 from harness import abrupt_means, assert_same_as_twin, rewards, taught
 from naive import TWINS
-from naive.drift_ts import runs_of
+from naive.drift_ts import aged
 
 POLICY_ = DriftTS()
 histories = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 1.0, 0.3])), max_size=150)
@@ -77,15 +80,15 @@ def test_all_hypotheses_weigh_what_the_twins_do(kind):
             weights, changes = weights_of(state), np.array(state.known.world[CHANGES : CHANGES + RUNS])
             # In bank S 1 - (a probability next to 1) is rounded off by chance; nothing of that matters.
             for first, bank, near in ((0, twin.together, 1e-100), (ROOM, twin.one_by_one, 1e-12)):
-                alive = [2 * level + n for level, runs in enumerate(bank) for n in range(len(runs))]
-                runs = list(runs_of(bank))
-                slots = [first + slot for slot in alive]
+                runs = aged(bank)
+                slots = [first + slot for slot in range(len(runs))]
+                assert runs_in(counter_at((t + 1) // 8)) == len(runs)
                 whole = sum(hypothesis.weight for hypothesis in twin.hypotheses())
                 assert weights[slots] == pytest.approx([run.weight / whole for run in runs], rel=1e-8, abs=near)
                 assert changes[slots] == pytest.approx([run.changes for run in runs], rel=1e-6)
             movers = [*twin.drifters, *twin.tides]
             assert weights[RUNS:] == pytest.approx([mover.weight / whole for mover in movers], rel=1e-8)
-            levels = state.known.world[LEVEL + RATES : LEVEL + MOVERS]
+            levels = state.known.world[LEVEL:LEVEL_SPREAD]
             assert levels == pytest.approx([tide.level for tide in twin.tides], rel=1e-9)
 
 
@@ -146,18 +149,19 @@ def test_the_first_newborn_gets_a_sixteenth_of_eight_ninths_of_its_givers():
     assert state.known.world[CHANGES + 1] == 1.0  # it has seen one change
     assert sum(state.known.world[:HYPOTHESES]) == pytest.approx(1.0, abs=1e-12)  # normalised at births
     record = state.known.runs[:RUN_RECORD]
-    assert (record[1], record[1 + PULLS]) == (4.0, 4.0)  # arm 0 had four wins when it was born
-    assert record[CHANGED + 1] == 0.5
+    assert (record[1], record[1 + LOSSES]) == (4.0, 0.0)  # arm 0 had four wins when it was born
+    assert (record[ROOM + 1], record[ROOM + 1 + LOSSES], state.known.changed[1]) == (4.0, 0.0, 0.5)
+    # Or it goes on from the heaviest's memory, that of the slowest drifter, which has forgotten next to nothing.
+    assert (record[OLD + 1], record[OLD + 1 + LOSSES]) == pytest.approx((0.0, 0.0), abs=1e-6)
 
 
 def test_two_runs_become_one_with_the_heaviers_record():
-    state = taught(POLICY_, [(0, 1.0)] * 16, n_arms=1)
-    known = state.known
+    known = taught(POLICY_, [(0, 1.0)] * 16, n_arms=1).known
     known.world[0], known.world[1], known.world[CHANGES], known.world[CHANGES + 1] = 0.1, 0.3, 2.0, 6.0
-    known.runs[0], known.runs[1] = 5.0, 7.0
-    drift_births.merge(known, 0, 2)
-    assert (known.world[0], known.world[1], known.world[2]) == (0.0, 0.0, pytest.approx(0.4))
-    assert (known.world[CHANGES + 2], known.runs[2]) == (pytest.approx(5.0), 7.0)
+    known.runs[0], known.runs[1], known.runs[LOSSES], known.runs[LOSSES + 1] = 5.0, 7.0, 1.0, 2.0
+    drift_births.merge(known, 0, 1, 0)
+    assert known.world[0] == pytest.approx(0.4)
+    assert (known.world[CHANGES], known.runs[0], known.runs[LOSSES]) == (pytest.approx(5.0), 7.0, 2.0)
 
 
 @pytest.mark.parametrize("rounds", [0, 7, 8, 15, 16, 23, 24, 40, 56, 64, 200, 1000])
@@ -165,32 +169,39 @@ def test_the_shelves_are_those_of_a_binary_counter(rounds):
     state = taught(POLICY_, [(0, float(t % 2)) for t in range(rounds)], n_arms=1)
     count = 2 + rounds // 8
     levels = count.bit_length() - 1
-    expected = {2 * level for level in range(levels)} | {2 * level + 1 for level in range(levels) if count >> level & 1}
+    expected = sum(1 + (count >> level & 1) for level in range(levels))
     for first in (0, ROOM):
-        assert {slot for slot in range(ROOM) if state.known.world[first + slot] > 0.0} == expected
-    born = [state.known.runs[PULLS + slot] for slot in sorted(expected, key=lambda slot: (-(slot // 2), slot % 2))]
-    assert born == sorted(born)  # higher levels hold older runs, and the first of two is the older
-    assert slots_at(rounds) == 2 * levels
+        assert [state.known.world[first + slot] > 0.0 for slot in range(ROOM)] == [
+            slot < expected for slot in range(ROOM)
+        ]
+        born = [state.known.runs[first + slot] + state.known.runs[first + slot + LOSSES] for slot in range(expected)]
+        assert born == sorted(set(born))  # the oldest first, and no two alike
+    assert expected <= slots_at(rounds) < expected + 4
 
 
 def test_the_oldest_runs_are_merged_for_ever_when_the_levels_are_used_up(monkeypatch):
     monkeypatch.setattr(drift_bank, "LEVELS", 3)
     monkeypatch.setattr(drift_births, "LEVELS", 3)
-    state = to_lists(POLICY_.init(1))
+    state, most = to_lists(POLICY_.init(1)), 0
     for t in range(3000):
         POLICY_.learn(state, t, 0, float(t % 3 == 0))
-        used = {slot for slot in range(ROOM) if state.known.world[slot] > 0.0}
-        assert used <= set(range(7))
-    assert 6 in used
+        used = [slot for slot in range(ROOM) if state.known.world[slot] > 0.0]
+        assert used == list(range(len(used)))
+        assert len(used) == runs_in(counter_at((t + 1) // 8))
+        born = [state.known.runs[slot] + state.known.runs[slot + LOSSES] for slot in used]
+        assert born == sorted(set(born))
+        most = max(most, len(used))
+    assert most == 7  # one of level 3, two of each below
     assert math.isclose(sum(weights_of(state)), 1.0)
 
 
 def test_likelihoods_of_fractions_are_powers():
     generator = np.random.default_rng(0)
-    for a, b, y in zip(*(generator.random((3, 500)) * [[1e6], [50.0], [1.0]] + 1e-6), strict=True):
-        y = min(y, 1.0)
-        assert part_of_win(a, b, y) == pytest.approx(a**y * b ** (1 - y), rel=2e-14)
-    assert (part_of_win(0.3, 0.7, 1.0), part_of_win(0.3, 0.7, 0.0)) == (0.3, 0.7)
+    for y in generator.random(300).tolist():
+        a, b, c, d, e, f = (1.0 + generator.random(6) * (1e6, 50.0, 5.0, 1e5, 1.0, 1.0)).tolist()
+        wanted = [x**y * z ** (1 - y) for x, z in ((a, b), (c, d), (e, f))]
+        assert three_parts_of_win(a, b, c, d, e, f, y) == pytest.approx(wanted, rel=2e-14)
+        assert power(a / d, y) == pytest.approx((a / d) ** y, rel=2e-14)
 
 
 # ---- always ----------------------------------------------------------------------------------------------------------
@@ -203,11 +214,10 @@ def test_weights_are_probabilities_and_records_stay_in_range(history):
     weights, t = weights_of(state), len(history)
     assert (weights >= 0.0).all()
     assert weights.sum() == pytest.approx(1.0, abs=1e-12)
-    assert state.known.cumulative[-1] == pytest.approx(sum(state.known.world[:HYPOTHESES]), rel=1e-12)
+    assert sum(state.known.cumulative[3::4]) == pytest.approx(sum(state.known.world[:HYPOTHESES]), rel=1e-12)
     assert np.count_nonzero(weights[:RUNS]) <= 4 * math.log2(2 + t / 8 + 1)  # two banks, two a level
-    assert sum(state.known.pulls) == t
-    runs = np.array(state.known.runs).reshape(3, RUN_RECORD)
-    assert ((runs[:, CHANGED : CHANGED + ROOM] >= 0.0) & (runs[:, CHANGED : CHANGED + ROOM] <= 1.0)).all()
+    assert sum(state.known.wins) + sum(state.known.losses) == pytest.approx(t)
+    assert all(0.0 <= chance <= 1.0 for chance in state.known.changed)
     assert (np.array(state.known.world[CHANGES : CHANGES + RUNS]) <= max(1, t // 8)).all()
 
 
@@ -217,7 +227,7 @@ def test_with_the_first_run_alone_it_draws_from_what_ts_draws_from(history):
     known = state.known
     known.world[:HYPOTHESES] = [1.0] + [0.0] * (HYPOTHESES - 1)
     for arm in range(3):  # the run that counts from the beginning
-        known.runs[arm * RUN_RECORD] = known.runs[arm * RUN_RECORD + PULLS] = 0.0
+        known.runs[arm * RUN_RECORD] = known.runs[arm * RUN_RECORD + LOSSES] = 0.0
     add_up(known.world, known.cumulative, slots_at(len(history)))
     stream = Stream(stream_key(1, 0, POLICY))
     for n in range(3):
@@ -311,3 +321,17 @@ def test_it_explains_when_the_world_changed_and_what_it_expects():
     assert "last change about" in str(told).lower()
     with pytest.raises(ValueError, match="cannot explain itself"):
         Agent(BetaTS(), arms=2).explain()
+
+
+def test_in_a_world_at_rest_it_says_so():
+    """Slow drifters predict the same as rest does: what cannot be told from rest is called rest. One fixed run."""
+    agent, generator, told = Agent(DriftTS(), arms=3, seed=0), np.random.default_rng(0), []
+    for t in range(3000):
+        arm = agent.choose()
+        agent.learn(arm, float(generator.random() < (0.3, 0.5, 0.7)[arm]))
+        if t + 1 in (300, 3000):
+            told.append(agent.explain())
+    assert told[0].still > 0.5
+    assert told[1].still > 0.6
+    assert told[1].last_change is None
+    assert "no change to be seen" in str(told[1]).lower()

@@ -4,128 +4,192 @@
 difference of cumulative sums, now less at birth, so a reward changes nothing in it but its weight. Bank A says that
 every arm changed at the birth, bank S that each arm did so with some probability.
 
-*Movers* say that the means wander at a rate q: each for itself (drifters) or all together, with the differences
-between arms fixed (tides). Both are one Kalman filter, for a common level plus the arm's offset from it, in which the
-offsets wander or the level does; covariances are left out.
+*Movers* say that the means wander at a rate q: each for itself (drifters), or all together with the differences
+between arms fixed (tides, a Kalman filter for a common level plus the arm's offset, covariances left out).
 
-Whatever a loop over hypotheses reads stands in two arrays, one for the world and one for the arm: then the compiler
-sees which numbers are neighbours and which cannot be the same, and takes four or eight hypotheses at a time."""
+Loops over hypotheses are written so that the compiler takes four at a time: neighbours stand side by side, wins and
+losses are kept rather than wins and pulls (then a reward of 0 reads the same numbers as one of 1 from another place),
+and what has to be divided by is multiplied first and divided by once, since a division takes as long as twenty
+products."""
 
 from typing import Any
 
-from driftbandit.policies.likelihood import part_of_win
-from driftbandit.primitives import bit_length, compilable, index
+from driftbandit.policies.likelihood import logarithm_of, power, two_to_the
+from driftbandit.primitives import bit_count, bit_length, compilable, exponent_and_rest, index
 
 EVERY = 8  # rounds between births of runs; 64 are too coarse for worlds that change fast
 LEVELS = 19  # of the binary counter; what is older than 8 * 2**19 rounds is one run, so that memory is bounded for ever
-ROOM = 40  # slots of a bank of runs: two a level, one for the oldest, a spare one
+ROOM = 40  # places of a bank of runs: two per level, one for the oldest, one for the newborn
 RUNS = 2 * ROOM  # A, then S
-RATES = 12  # rates q at which the world may wander: 4**-3, 4**-4, ..., 4**-14, in units of a reward's variance a round
-MOVERS = 2 * RATES  # drifters, then tides
-HYPOTHESES = RUNS + MOVERS
+RATES = 12  # rates q at which the world may wander: 4**-3, 4**-4, ..., 4**-14, in units of reward variance per round
+TIDES = RUNS + RATES  # runs, drifters, tides
+HYPOTHESES = TIDES + RATES
 V0 = 1.0 / 4.0  # prior variance of a tide's level and of each offset, in units of a reward's
-NEVER = 1e18  # a drifter's spread, 1 / (pulls' worth of evidence), of an arm it has not seen
+AT_ONCE = 4  # hypotheses a vector holds; the places of a bank are gone through in such steps
 
 # In `world`: a weight for each hypothesis, then how many changes it has seen (of a mover, times its weight), then the
-# movers' levels, the variances of these and the movers' constants.
+# levels of the tides and the variances of these.
 CHANGES = HYPOTHESES
 LEVEL = 2 * HYPOTHESES
-LEVEL_SPREAD = LEVEL + MOVERS
-LEVEL_RATE = LEVEL_SPREAD + MOVERS  # what a round adds to the variance of the level
-ARM_RATE = LEVEL_RATE + MOVERS  # and to that of an offset
-UNSEEN = ARM_RATE + MOVERS  # pulls' worth of prior that the spread does not hold: 2 for drifters, 0 for tides
-SHARES = UNSEEN + MOVERS  # a mover's part of what is given to all
-WORLD = SHARES + MOVERS
+LEVEL_SPREAD = LEVEL + RATES
+WORLD = LEVEL_SPREAD + RATES
 
-# In `runs`, for each arm: its sum of rewards and its pulls at the birth of each run; for bank S also the probability
-# that it changed with that birth, and the sums it counts from if it did not.
-PULLS = RUNS
-CHANGED = 2 * RUNS
-OLD_SUM = CHANGED + ROOM
-OLD_PULLS = OLD_SUM + ROOM
-RUN_RECORD = OLD_PULLS + ROOM
+# In `runs`, for each arm: its wins at the birth of each run of A and S, and for S the wins it counts from if it did not
+# change with that birth; then its losses likewise. In `changed`, for each arm: the probability that it did.
+OLD = 2 * ROOM
+LOSSES = 3 * ROOM
+RUN_RECORD = 6 * ROOM
 
-# In `movers`, for each arm: its offset from each mover's level, and the variance of that.
-SPREAD = MOVERS
-MOVER_RECORD = 2 * MOVERS
+# In `movers`, for each arm: wins and losses by each drifter, its offset from each tide's level, the variance of that.
+LOST = RATES
+OFFSET = 2 * RATES
+SPREAD = 3 * RATES
+MOVER_RECORD = 4 * RATES
+
+
+@compilable
+def counter_at(births: int) -> int:
+    """The binary counter that says which runs there are after so many births, the first run not counted: level l holds
+    1 + (bit l) of them, for l below the top bit. The last level holds one run for ever."""
+    count = 2 + births
+    if (count >> (LEVELS + 1)) > 0:
+        count = (1 << (LEVELS + 1)) + count % (1 << LEVELS)
+    return count
+
+
+@compilable
+def runs_in(count: int) -> int:
+    """How many runs a bank holds at this state of the counter."""
+    return bit_length(count) - 2 + bit_count(count)
 
 
 @compilable
 def slots_at(t: int) -> int:
-    """How many slots of each bank of runs are in use after t rewards: two a level, of which the second may be empty."""
-    return 2 * min(bit_length(2 + t // EVERY) - 1, LEVELS + 1)
+    """How many places of a bank are gone through after t rewards: those in use, and empty ones up to a whole vector."""
+    return (runs_in(counter_at(t // EVERY)) + (AT_ONCE - 1)) // AT_ONCE * AT_ONCE
 
 
 @compilable
-def weigh_runs(world: Any, runs: Any, arm: Any, slots: int, won: Any, played: Any, y: Any, odd: bool) -> None:
-    """Multiply the weights of bank A by the likelihood of reward y; `won` and `played` are the arm's sums before it,
-    `odd` says that y may be neither 0 nor 1.
+def weigh_runs(known: Any, arm: Any, slots: int, y: Any, odd: bool) -> None:
+    """Multiply the weights of both banks by the likelihood of reward y from an arm, and renew the probability that it
+    changed with a run of S; `odd` says that y is neither 0 nor 1.
 
-    For 0 and 1, (1 - y) whole + (2 y - 1) a is whole - a and a to the last bit, and takes no choice."""
-    first = arm * RUN_RECORD
-    a_now = 1.0 + won
-    whole_now = 2.0 + played
-    lost = 1.0 - y
-    sign = y - lost
+    A run of A says won / whole. One of S says both / (whole old_whole), of which `new` is what the arm's having changed
+    says: all three quotients come from one division."""
+    world, runs, changed = known.world, known.runs, known.changed
+    lost = y == 0.0
+    hit = arm * RUN_RECORD + (LOSSES if lost else 0)
+    miss = arm * RUN_RECORD + (0 if lost else LOSSES)
+    hits = 1.0 + (known.losses[arm] if lost else known.wins[arm])
+    misses = 1.0 + (known.wins[arm] if lost else known.losses[arm])
+    first = arm * ROOM
     for slot in range(slots):
-        at = index(first + slot)
-        whole = whole_now - runs[at + PULLS]
-        a = a_now - runs[at]
-        world[slot] *= (part_of_win(a, whole - a, y) if odd else lost * whole + sign * a) / whole
+        i = index(hit + slot)
+        j = index(miss + slot)
+        k = index(first + slot)
+        a = hits - runs[i]
+        b = misses - runs[j]
+        new_a = hits - runs[i + ROOM]
+        new_b = misses - runs[j + ROOM]
+        old_a = hits - runs[i + OLD]
+        old_b = misses - runs[j + OLD]
+        whole = a + b
+        new_whole = new_a + new_b
+        old_whole = old_a + old_b
+        if odd:
+            a, new_a, old_a = three_parts_of_win(a, b, new_a, new_b, old_a, old_b, y)
+        new = changed[k] * (old_whole * new_a)
+        both = new + (1.0 - changed[k]) * (new_whole * old_a)
+        wholes = new_whole * old_whole
+        most = wholes * whole
+        per = 1.0 / (both * most)
+        world[slot] *= a * ((both * wholes) * per)
+        world[slot + ROOM] *= both * ((both * whole) * per)
+        changed[k] = min(new * (most * per), 1.0)
 
 
 @compilable
-def weigh_split_runs(world: Any, runs: Any, arm: Any, slots: int, won: Any, played: Any, y: Any, odd: bool) -> None:
-    """The same for bank S, where the arm changed with the run or goes on from older sums. Both likelihoods and the new
-    probability of a change take one division together."""
-    first = arm * RUN_RECORD
-    a_now = 1.0 + won
-    whole_now = 2.0 + played
+def three_parts_of_win(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, y: Any) -> Any:
+    """a**y b**(1 - y), and the same of c and d, e and f, by two divisions."""
+    bd = b * d
+    per = 1.0 / (bd * f)
+    df = (d * f) * per
+    k1, r1 = exponent_and_rest(a * df)
+    k2, r2 = exponent_and_rest(c * ((b * f) * per))
+    k3, r3 = exponent_and_rest(e * (bd * per))
+    g = 2.0 + r1
+    h = 2.0 + r2
+    i = 2.0 + r3
+    gh = g * h
+    per = 1.0 / (gh * i)
+    return (
+        b * two_to_the(y * logarithm_of(k1, r1 * ((h * i) * per))),
+        d * two_to_the(y * logarithm_of(k2, r2 * ((g * i) * per))),
+        f * two_to_the(y * logarithm_of(k3, r3 * (gh * per))),
+    )
+
+
+@compilable
+def weigh_drifters(known: Any, arm: Any, idle: Any, y: Any, odd: bool) -> None:
+    """Weigh the drifters and let them learn: what they know of the arm fades, and the reward is added; `idle` is the
+    number of rounds since its last play.
+
+    n pulls fade to n / fade with fade = 1 + q idle n, so that a win has the probability
+    (1 + wins / fade) / (2 + n / fade): again all quotients from one division."""
+    world, movers, rates = known.world, known.movers, known.rates
     lost = 1.0 - y
-    sign = y - lost
-    for slot in range(slots):
-        at = index(first + slot)
-        whole = whole_now - runs[at + (PULLS + ROOM)]
-        a = a_now - runs[at + ROOM]
-        old_whole = whole_now - runs[at + OLD_PULLS]
-        old_a = a_now - runs[at + OLD_SUM]
-        changed = runs[at + CHANGED]
-        new = changed * old_whole * (part_of_win(a, whole - a, y) if odd else lost * whole + sign * a)
-        old_part = part_of_win(old_a, old_whole - old_a, y) if odd else lost * old_whole + sign * old_a
-        old = (1.0 - changed) * whole * old_part
-        both = new + old
-        wholes = whole * old_whole
-        per = 1.0 / (both * wholes)
-        world[slot + ROOM] *= both * both * per
-        runs[at + CHANGED] = min(new * (wholes * per), 1.0)
-
-
-@compilable
-def weigh_movers(world: Any, movers: Any, arm: Any, idle: Any, y: Any, odd: bool) -> None:
-    """Weigh the movers and let them learn: a Kalman step; `idle` is the number of rounds since the arm's last play.
-
-    A drifter that has n pulls' worth of evidence has the spread 1 / n and expects a win with probability (1 + n m) /
-    (2 + n), which is v + (1 - 2 v) m with v = spread / (1 + 2 spread); in a tide, whose prior is part of its spreads, v
-    is their sum."""
     first = arm * MOVER_RECORD
-    lost = 1.0 - y
-    sign = y - lost
-    for g in range(MOVERS):
+    for g in range(len(rates)):  # RATES, but a loop of known length is unrolled instead of vectorised
         at = index(first + g)
-        u = world[g + LEVEL_SPREAD] + world[g + LEVEL_RATE]
-        r = movers[at + SPREAD] + world[g + ARM_RATE] * idle
-        m = world[g + LEVEL] + movers[at]
-        unseen = 1.0 + world[g + UNSEEN] * r
-        whole = 1.0 + u + r
-        per = 1.0 / (whole * unseen)
-        v = min((u + r) * (whole * per), 0.5)
-        a = v + (1.0 - 2.0 * v) * min(max(m, 0.0), 1.0)
-        likelihood = part_of_win(a, 1.0 - a, y) if odd else lost + sign * a
+        wins = movers[at]
+        losses = movers[at + LOST]
+        fade = 1.0 + (rates[g] * idle) * (wins + losses)
+        a = fade + wins
+        b = fade + losses
+        whole = a + b
+        if odd:
+            per = 1.0 / (whole * fade * b)
+            part = b * power(a * ((whole * fade) * per), y)
+            per = b * per
+        else:
+            per = 1.0 / (whole * fade)
+            part = y * a + lost * b
+        likelihood = part * (fade * per)
         world[g + RUNS] *= likelihood
         world[g + (CHANGES + RUNS)] *= likelihood
-        gain = unseen * per
-        e = (y - m) * gain
+        stays = whole * per
+        movers[at] = wins * stays + y
+        movers[at + LOST] = losses * stays + lost
+
+
+@compilable
+def weigh_tides(known: Any, arm: Any, y: Any, odd: bool) -> None:
+    """Weigh the tides and let them learn: a Kalman step. The prior is part of their spreads: with v the sum of those,
+    at most 1/2, a win has the probability v + (1 - 2 v) m."""
+    world, movers, rates = known.world, known.movers, known.rates
+    lost = 1.0 - y
+    sign = y - lost
+    first = arm * MOVER_RECORD + OFFSET
+    for g in range(len(rates)):
+        at = index(first + g)
+        u = world[g + LEVEL_SPREAD] + rates[g]
+        r = movers[at + (SPREAD - OFFSET)]
+        m = world[g + LEVEL] + movers[at]
+        whole = 1.0 + (u + r)
+        v = min(u + r, 0.5)
+        a = v + (1.0 - 2.0 * v) * min(max(m, 0.0), 1.0)
+        if odd:
+            b = 1.0 - a
+            per = 1.0 / (whole * b)
+            likelihood = b * power(a * (whole * per), y)
+            per = b * per
+        else:
+            per = 1.0 / whole
+            likelihood = lost + sign * a
+        world[g + TIDES] *= likelihood
+        world[g + (CHANGES + TIDES)] *= likelihood
+        e = (y - m) * per
         world[g + LEVEL] += u * e
         movers[at] += r * e
-        world[g + LEVEL_SPREAD] = min(u * (1.0 + r) * gain, 1.0)
-        movers[at + SPREAD] = r * (1.0 + u) * gain
+        world[g + LEVEL_SPREAD] = min(u * ((1.0 + r) * per), 1.0)
+        movers[at + (SPREAD - OFFSET)] = r * ((1.0 + u) * per)

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.policies.drift_bank import CHANGED, PULLS, RATES, ROOM, RUN_RECORD, RUNS
+from driftbandit.policies.drift_bank import HYPOTHESES, LOSSES, RATES, ROOM, RUN_RECORD, RUNS, TIDES
+from driftbandit.policies.drift_draw import take_its_word
 
 NEGLIGIBLE = 1e-5  # hypotheses of less weight than this, all together, are left out; it is part of the error
-_HEAVY = 0.02  # hypotheses of this weight tell how exact the integrals are
+_HEAVY = 0.05  # hypotheses of this weight tell how exact the integrals are
 _FAR = 7.0  # standard deviations from its mean beyond which a law has nothing
-_DEVIATIONS = np.arange(-_FAR, _FAR + 0.1, 0.5)
-_DENSE = 0.8  # least distance of points, in standard deviations of the narrowest law alive there
+_DEVIATIONS = np.arange(-_FAR, _FAR + 0.1, 1.0)
+_DENSE = 1.6  # least distance of points, in standard deviations of the narrowest law alive there
 
 
 class DriftBelief(NamedTuple):
@@ -143,49 +144,73 @@ class _Coin(NamedTuple):
         return self.side
 
 
-def mixture(policy: Any, state: Any, t: int, negligible: float = NEGLIGIBLE) -> tuple[np.ndarray, DriftBelief]:
+def rounds_of(state: Any) -> int:
+    """The rewards learnt: every one is a win, a loss or a part of each."""
+    return round(float(sum(state.known.wins) + sum(state.known.losses)))
+
+
+def mixture(state: Any, negligible: float = NEGLIGIBLE) -> tuple[np.ndarray, DriftBelief]:
     """The hypotheses worth keeping, likeliest first, by their positions, and what they say of the arms: in the policy's
     own words, which writes into the scratch of the state."""
-    weights = np.array(state.known.world[: RUNS + 2 * RATES])
+    weights, t, n_arms = np.array(state.known.world[:HYPOTHESES]), rounds_of(state), len(state.known.wins)
     weights /= weights.sum()
     order = np.argsort(-weights, kind="stable")
     kept = order[: int(np.searchsorted(np.cumsum(weights[order]), 1.0 - negligible)) + 1]
     a, b, first = [], [], []
     for hypothesis in kept.tolist():
         sides = []
-        for side in (0.0, 1.0):
-            if hypothesis < RUNS:
-                policy.believe_run(state, _Coin(side), hypothesis)
-            else:
-                policy.believe_mover(state, t, True, hypothesis - RUNS)
+        for side in (-1.0, 1.0):
+            take_its_word(state, t, _Coin(side), hypothesis)
             sides.append((list(state.a), list(state.b)))
         split = ROOM <= hypothesis < RUNS
         a.append([side[0] for side in sides])
         b.append([side[1] for side in sides])
-        at = hypothesis - ROOM + CHANGED
-        first.append([state.known.runs[k * RUN_RECORD + at] if split else 1.0 for k in range(len(state.known.sums))])
+        first.append([state.known.changed[k * ROOM + hypothesis - ROOM] if split else 1.0 for k in range(n_arms)])
     return kept, DriftBelief(
         weights[kept] / weights[kept].sum(), np.array(a), np.array(b), np.array(first), float(1.0 - weights[kept].sum())
     )
 
 
+STILL, ALL_JUMPED, SOME_JUMPED, DRIFTS, HAS_TIDES = range(5)  # what a hypothesis says of the world
+_BEGINNING = 64  # a change before this round is not told from none: hardly anything was known to change
+_VISIBLE = 0.05  # a movement of the means, in standard deviations, that counts as one
+
+
+def births_of(state: Any) -> np.ndarray:
+    """The rounds in which the runs of both banks were born: the pulls of all arms that they remember."""
+    runs = np.array(state.known.runs).reshape(-1, RUN_RECORD)
+    return np.asarray((runs[:, :RUNS] + runs[:, LOSSES : LOSSES + RUNS]).sum(axis=0).round())
+
+
+def kinds_of(state: Any) -> np.ndarray:
+    """What each hypothesis says of the world.
+
+    Most of the weight in a world at rest is on drifters and tides so slow that they predict the same as rest does, and
+    no reward can decide between them. So a mover says that the world stands still if in all rounds so far it would
+    have moved a mean by less than _VISIBLE: by sqrt(q t) standard deviations of a reward, of which none has more than
+    1/2. A run does if it was born at the beginning."""
+    early = births_of(state) < _BEGINNING
+    runs = np.where(early, STILL, np.repeat([ALL_JUMPED, SOME_JUMPED], ROOM))
+    moved = 0.5 * np.sqrt(np.array(state.known.rates) * rounds_of(state))
+    movers = [np.where(moved < _VISIBLE, STILL, kind) for kind in (DRIFTS, HAS_TIDES)]
+    return np.concatenate([runs, *movers])
+
+
 class Expected(NamedTuple):
-    """What is expected of an arm."""
+    """What is expected from an arm."""
 
     mean: float
     sd: float  # how uncertain that is, all hypotheses together
 
 
 class Explanation(NamedTuple):
-    """What `DriftTS` believes of the world, printable. Probabilities add up to 1."""
+    """What `DriftTS` believes about the world, printable. Probabilities add up to 1."""
 
-    still: float  # nothing has changed since the beginning
+    still: float  # nothing has changed since the first rounds, or too little to see
     jumps: float  # something has changed at once, all arms or some
-    drifts: float  # arms wander, each for itself
-    tides: float  # arms wander together: who is best stays so
-    last_change: (
-        int | None
-    )  # rounds since the last jump, the likeliest middle; None if it is likelier that there was none
+    drifts: float  # arms wander visibly, each for itself
+    tides: float  # arms wander visibly, but together: who is best stays so
+    last_change: int | None  # rounds since the last jump, the likeliest middle; None if rest is likelier than a jump
     memory: int  # rounds that what it knows goes back, the median
     arms: dict[Any, Expected]
 
@@ -197,37 +222,31 @@ class Explanation(NamedTuple):
             "has tides": self.tides,
         }
         told = ", ".join(f"{name} {chance:.0%}" for name, chance in kinds.items())
-        last = "no change so far" if self.last_change is None else f"last change about {self.last_change} rounds ago"
+        last = (
+            "no change to be seen" if self.last_change is None else f"last change about {self.last_change} rounds ago"
+        )
         arms = [f"  {arm}: {mean:.3f} ± {sd:.3f}" for arm, (mean, sd) in self.arms.items()]
         return "\n".join([f"The world {told}.", f"{last}; memory about {self.memory} rounds.".capitalize(), *arms])
 
 
-def explained(policy: Any, state: Any, t: int, names: Iterable[Any]) -> Explanation:
-    """What the policy believes after t rewards; a run was born when all its arms' pulls were those at its birth."""
-    kept, belief = mixture(policy, state, t)
-    weights = belief.weights
-    runs = np.array(state.known.runs).reshape(-1, RUN_RECORD)
-    born = np.concatenate([runs[:, PULLS : PULLS + RUNS].sum(axis=0), np.zeros(2 * RATES)])[kept]
-    run, drifter, tide = kept < RUNS, (kept >= RUNS) & (kept < RUNS + RATES), kept >= RUNS + RATES
-    still, jumps = (float(weights[run & (born == 0.0)].sum()), float(weights[run & (born > 0.0)].sum()))
-    reach = np.where(run, t - born, np.where(drifter, np.minimum(t, 2.0 ** (kept - RUNS + 3)), t))
+def explained(state: Any, names: Iterable[Any]) -> Explanation:
+    """What the policy believes."""
+    kept, belief = mixture(state)
+    t, weights, kinds = rounds_of(state), belief.weights, kinds_of(state)[kept]
+    born = np.concatenate([births_of(state), np.zeros(2 * RATES)])[kept]
+    still, drifts, tides = (float(weights[kinds == kind].sum()) for kind in (STILL, DRIFTS, HAS_TIDES))
+    jumped = (kinds == ALL_JUMPED) | (kinds == SOME_JUMPED)
+    jumps = float(weights[jumped].sum())
+    drifter = (kept >= RUNS) & (kept < TIDES)
+    reach = np.where(kept < RUNS, t - born, np.where(drifter, np.minimum(t, 2.0 ** (kept - RUNS + 3)), t))
     mean = belief.a / (belief.a + belief.b)
     variance = mean * (1.0 - mean) / (belief.a + belief.b + 1.0)
     parts = weights[:, None, None] * np.stack([belief.first, 1.0 - belief.first], axis=1)
     middle = (parts * mean).sum(axis=(0, 1))
     spread = np.sqrt((parts * (variance + (mean - middle) ** 2)).sum(axis=(0, 1)))
-    last = (
-        None if jumps <= still or t == 0 else int(_median((t - born)[run & (born > 0.0)], weights[run & (born > 0.0)]))
-    )
-    return Explanation(
-        still,
-        jumps,
-        float(weights[drifter].sum()),
-        float(weights[tide].sum()),
-        last,
-        int(_median(reach, weights)),
-        {name: Expected(float(m), float(s)) for name, m, s in zip(names, middle, spread, strict=True)},
-    )
+    last = None if jumps <= still or t == 0 else int(_median((t - born)[jumped], weights[jumped]))
+    arms = {name: Expected(float(m), float(s)) for name, m, s in zip(names, middle, spread, strict=True)}
+    return Explanation(still, jumps, drifts, tides, last, int(_median(reach, weights)), arms)
 
 
 def _median(values: np.ndarray, weights: np.ndarray) -> float:

@@ -1,161 +1,187 @@
-"""New runs for `DriftTS`, and the shelves of a binary counter that keep their number to the logarithm of the time.
+"""New runs for `DriftTS`, and the binary counter that keeps their number to the logarithm of the time.
 
 Every 8 rounds each bank of runs gets a new one, which says that the world has just changed. Its weight flows from the
 older hypotheses at a rate that falls like 1 / t, and is higher for those that have seen more changes: a world that has
 changed often will do so again.
 
-Level l of a bank has the slots 2l and 2l + 1, older run first, and each run on it stands for 2**l births. A new run
-that finds level 0 full pushes its two runs as one onto level 1, and so on, as a counter carries. Which slots are in use
-follows from the clock alone, so runs of a simulation in lockstep agree on it."""
+A run of level l stands for 2**l births, and a level holds one or two runs. A new run that finds two on level 0 pushes
+them as one onto level 1, and so on, as a counter carries. A bank is a row of runs, the oldest first and no place left
+empty: the pairs that merge are the last of the row. How many there are follows from the clock alone."""
 
 from typing import Any
 
 from driftbandit.policies.drift_bank import (
-    ARM_RATE,
-    CHANGED,
     CHANGES,
     EVERY,
+    HYPOTHESES,
     LEVELS,
+    LOSSES,
+    LOST,
     MOVER_RECORD,
-    MOVERS,
-    OLD_PULLS,
-    OLD_SUM,
-    PULLS,
+    OLD,
     RATES,
     ROOM,
     RUN_RECORD,
     RUNS,
-    SPREAD,
+    counter_at,
+    runs_in,
 )
-from driftbandit.policies.drift_draw import BLOCK, RUN_BLOCKS, block_sum, changes_sums
-from driftbandit.primitives import compilable, index, where
+from driftbandit.policies.drift_draw import A_SUMS, MOVER_SUMS
+from driftbandit.primitives import column_moments, column_sums, compilable, index
 
-RATE = 1.0 / 16.0  # changes a unit of log time to begin with: 1/8 gives stationary 131 and trap 997, 1/16 102 and 1,132
+RATE = 1.0 / 16.0  # changes per unit of log time at first: 1/8 gives stationary 131 and trap 997, 1/16 102 and 1,132
 GROW = 1.0 / 4.0  # and more for every change seen: 0 leaves a heavy tail, 1 starves the drifters
 RHO = 0.5  # probability that an arm changes with a new run of bank S
 NOTHING = 1e-200  # a run of less weight is given none
+TINIEST = 1e-300  # a mover has more, unless a variant leaves out its kind; nobody is to divide by 0 there
 
 
 @compilable
 def give_birth(known: Any, now: int, slots: int, keep: Any) -> None:
     """Let weight flow into a new run of each bank. `keep` is what every weight is multiplied by to become a
     probability that leaves room for the movers' gift."""
-    world = known.world
-    inherit(known, now, slots)
+    world, cumulative = known.world, known.cumulative
+    count = counter_at(now // EVERY - 1)
+    born = runs_in(count)
+    write_newborn(known, born, heaviest(world, slots), now)
     hazard = EVERY / (1.0 + now)
-    moving = 0.0 * keep
-    once = moving
-    twice = moving
-    for g in range(MOVERS):
-        weight = world[g + RUNS]
-        weighed = world[g + (RUNS + CHANGES)]
-        seen = weighed / weight
-        moving = moving + weight
-        once = once + weighed
-        twice = twice + weighed * seen
-        stays = keep * (1.0 - hazard * (RATE + GROW * seen))
-        world[g + RUNS] = weight * stays
-        world[g + (RUNS + CHANGES)] = weighed * stays
+    rate = keep * (1.0 - hazard * RATE)
+    growth = keep * (hazard * GROW)
+    once, twice = thin_movers(known, rate, growth)
     for bank in range(2):
         first = bank * ROOM
-        b0 = 0.5 * moving
-        for block in range(RUN_BLOCKS):
-            b0 = b0 + block_sum(world, first + BLOCK * block)
-        b1, b2 = changes_sums(world, first, slots)
+        b0 = cumulative[index(A_SUMS + 4 * bank + 3)] + 0.5 * cumulative[MOVER_SUMS + 3]
+        _, _, _, _, b1, b2 = column_moments(world, first, first + slots, CHANGES)
         b1 = b1 + 0.5 * once
         b2 = b2 + 0.5 * twice
         for slot in range(first, first + slots):
             at = index(slot)
-            left = world[at] * (keep * (1.0 - hazard * (RATE + GROW * world[at + CHANGES])))
-            world[at] = where(left < NOTHING, 0.0, left)
+            left = world[at] * (rate - growth * world[at + CHANGES])
+            world[at] = 0.0 if left < NOTHING else left
         flow = RATE * b0 + GROW * b1
-        born = index(shelve(known, bank, now // EVERY))
-        world[born] = keep * hazard * flow
-        world[born + CHANGES] = min(1.0 + (RATE * b1 + GROW * b2) / flow, 1.0 * (now // EVERY))
-        for arm in range(len(known.sums)):
-            at = arm * RUN_RECORD + born
-            known.runs[at] = known.sums[arm]
-            known.runs[at + PULLS] = known.pulls[arm]
-            if bank == 1:
-                known.runs[at + (CHANGED - ROOM)] = RHO
-                known.runs[at + (OLD_SUM - ROOM)] = known.heir_sums[arm]
-                known.runs[at + (OLD_PULLS - ROOM)] = known.heir_pulls[arm]
+        at = index(first + born)
+        world[at] = keep * hazard * flow
+        world[at + CHANGES] = min(1.0 + (RATE * b1 + GROW * b2) / flow, 1.0 * (now // EVERY))
+        carry(known, first, count, born)
 
 
 @compilable
-def inherit(known: Any, now: int, slots: int) -> None:
-    """What arms that do not change with the new run of bank S keep: what the heaviest hypothesis of S and the drifters
-    knows of them."""
+def thin_movers(known: Any, rate: Any, growth: Any) -> Any:
+    """Take from the movers what flows into new runs; the sums of weight times number of changes, and times its square,
+    before that.
+
+    A mover's changes are kept times its weight; for a moment they are not."""
     world = known.world
-    most = world[ROOM]
-    heir = where(world[ROOM + 1] > most, ROOM + 1, ROOM)
-    most = max(most, world[ROOM + 1])
-    for slot in range(2, slots):
-        weight = world[ROOM + slot]
-        heir = where(weight > most, ROOM + slot, heir)
-        most = max(most, weight)
-    for g in range(RATES):
-        weight = world[RUNS + g]
-        heir = where(weight > most, RUNS + g, heir)
-        most = max(most, weight)
-    drifts = heir >= RUNS
-    run = min(heir, RUNS - 1)
-    g = max(heir - RUNS, 0)
-    rate = world[index(g + ARM_RATE)]
-    for arm in range(len(known.sums)):
-        at = index(arm * RUN_RECORD + run)
-        old = index(at - ROOM)
-        moving = index(arm * MOVER_RECORD + g)
-        pulls = 1.0 / (known.movers[moving + SPREAD] + rate * (now - known.last[arm]))
-        new = known.runs[old + CHANGED] >= 0.5
-        run_sum = where(new, known.runs[at], known.runs[old + OLD_SUM])
-        run_pulls = where(new, known.runs[at + PULLS], known.runs[old + OLD_PULLS])
-        known.heir_sums[arm] = where(drifts, known.sums[arm] - pulls * known.movers[moving], run_sum)
-        known.heir_pulls[arm] = where(drifts, known.pulls[arm] - pulls, run_pulls)
+    a, b, c, d = column_sums(world, CHANGES + RUNS, CHANGES + HYPOTHESES)
+    for g in range(2 * len(known.rates)):  # a loop of known length is unrolled instead of vectorised
+        world[g + (CHANGES + RUNS)] /= max(world[g + RUNS], TINIEST)
+    _, _, _, _, _, twice = column_moments(world, RUNS, HYPOTHESES, CHANGES)
+    for g in range(2 * len(known.rates)):
+        seen = world[g + (CHANGES + RUNS)]
+        left = world[g + RUNS] * (rate - growth * seen)
+        world[g + RUNS] = left
+        world[g + (CHANGES + RUNS)] = left * seen
+    return (a + b) + (c + d), twice
 
 
 @compilable
-def shelve(known: Any, bank: int, births: int) -> int:
-    """Make room for a new run of a bank that has had so many, the first run included; the position for it."""
-    count = 1 + births
-    if (count >> (LEVELS + 1)) > 0:  # the last level holds one run for ever
-        count = (1 << (LEVELS + 1)) + count % (1 << LEVELS)
+def heaviest(world: Any, slots: int) -> int:
+    """The heaviest hypothesis of bank S and the drifters."""
+    heir = ROOM
+    most = world[ROOM]
+    for at in range(ROOM + 1, ROOM + slots):
+        if world[at] > most:
+            most = world[at]
+            heir = at
+    for at in range(RUNS, RUNS + RATES):
+        if world[at] > most:
+            most = world[at]
+            heir = at
+    return heir
+
+
+@compilable
+def write_newborn(known: Any, born: int, heir: int, now: int) -> None:
+    """What the new runs remember of the arms. An arm that does not change with the new run of bank S keeps what the
+    heir, the heaviest of S and the drifters, knows of it."""
+    runs, movers = known.runs, known.movers
+    rate = known.rates[index(max(heir - RUNS, 0))]
+    for arm in range(len(known.wins)):
+        at = index(arm * RUN_RECORD + born)
+        wins = known.wins[arm]
+        losses = known.losses[arm]
+        runs[at] = wins
+        runs[at + LOSSES] = losses
+        runs[at + ROOM] = wins
+        runs[at + (LOSSES + ROOM)] = losses
+        old = index(at + OLD)
+        place = index(arm * ROOM + (heir - ROOM))
+        if heir >= RUNS:
+            i = index(arm * MOVER_RECORD + (heir - RUNS))
+            fade = 1.0 + (rate * (now - known.last[arm])) * (movers[i] + movers[i + LOST])
+            runs[old] = wins - movers[i] / fade
+            runs[old + LOSSES] = losses - movers[i + LOST] / fade
+        else:
+            i = index(arm * RUN_RECORD + heir + (0 if known.changed[place] >= 0.5 else ROOM))
+            runs[old] = runs[i]
+            runs[old + LOSSES] = runs[i + LOSSES]
+        known.changed[index(arm * ROOM + born)] = RHO
+
+
+@compilable
+def carry(known: Any, first: int, count: int, born: int) -> None:
+    """Merge the pairs at the end of a bank's row that a newborn behind them pushes up, and close the gaps."""
     ones = 0
     while (count >> ones) & 1 == 1 and (count >> (ones + 1)) > 0:
         ones += 1
-    first = bank * ROOM
-    exists = (count >> (ones + 1)) > 0
-    for n in range(ones):
-        level = ones - 1 - n
-        into = 2 * (level + 1) + (1 if n == 0 and exists else 0)
-        merge(known, first + 2 * level, first + into)
-        if into == 2 * LEVELS + 1:
-            merge(known, first + 2 * LEVELS, first + 2 * LEVELS)
-    return first + (1 if ones == 0 else 0)
+    if ones == 0:
+        return
+    into = first + born - 2 * ones
+    for pair in range(ones):
+        older = first + born - 2 * (ones - pair)
+        merge(known, older, older + 1, into)
+        if ones == LEVELS and born > 2 * ones:  # the last level is full: two become one for ever
+            if pair == 0:
+                merge(known, into - 1, into, into - 1)
+                into -= 1
+        into += 1
+    move(known, first + born, into)
+    world = known.world
+    world[index(into)] = world[index(first + born)]
+    world[index(into + CHANGES)] = world[index(first + born + CHANGES)]
+    for at in range(into + 1, first + born + 1):
+        world[index(at)] = 0.0
 
 
 @compilable
-def merge(known: Any, pair: int, into: int) -> None:
+def merge(known: Any, older: int, newer: int, into: int) -> None:
     """Two neighbours become one run: weights added, changes averaged, all else the heavier's."""
-    world, runs = known.world, known.runs
-    older = index(pair)
-    newer = index(pair + 1)
-    here = index(into)
-    w = world[older]
-    v = world[newer]
-    heavier = w >= v
+    world = known.world
+    i = index(older)
+    j = index(newer)
+    w = world[i]
+    v = world[j]
     whole = w + v
-    mean = (w * world[older + CHANGES] + v * world[newer + CHANGES]) / where(whole > 0.0, whole, 1.0)
-    world[older] = 0.0
-    world[newer] = 0.0
-    world[here] = whole
-    world[here + CHANGES] = mean
-    for arm in range(len(known.sums)):
-        row = arm * RUN_RECORD
-        for field in range(2):
-            at = index(row + field * PULLS)
-            runs[at + here] = where(heavier, runs[at + older], runs[at + newer])
-        if pair >= ROOM:
-            for field in range(3):
-                at = index(row + (CHANGED - ROOM) + field * ROOM)
-                runs[at + here] = where(heavier, runs[at + older], runs[at + newer])
+    mean = world[i + CHANGES]
+    if whole > 0.0:
+        mean = (w * mean + v * world[j + CHANGES]) / whole
+    heavier = newer if v > w else older
+    if heavier != into:
+        move(known, heavier, into)
+    world[index(into)] = whole
+    world[index(into + CHANGES)] = mean
+
+
+@compilable
+def move(known: Any, source: int, into: int) -> None:
+    """Copy what a run remembers of the arms to another place of its bank."""
+    runs, changed = known.runs, known.changed
+    for arm in range(len(known.wins)):
+        i = index(arm * RUN_RECORD + source)
+        j = index(arm * RUN_RECORD + into)
+        runs[j] = runs[i]
+        runs[j + LOSSES] = runs[i + LOSSES]
+        if source >= ROOM:
+            runs[j + ROOM] = runs[i + ROOM]
+            runs[j + (ROOM + LOSSES)] = runs[i + (ROOM + LOSSES)]
+            changed[index(arm * ROOM + (into - ROOM))] = changed[index(arm * ROOM + (source - ROOM))]

@@ -1,117 +1,153 @@
 """Drawing a hypothesis of `DriftTS` by its weight.
 
 Weights are not normalised between births: a factor common to all changes nothing, and leaving it out takes a division
-and a pass over everything from every round. They are added up in blocks of 8, and the sums of all blocks up to one are
-kept, so that a draw first finds the block and then the place in it."""
+and a pass over everything from every round. They are added up bank by bank (A, S, movers) in four columns, the first
+being places 0, 4, 8, ... of the bank: so the compiler adds four neighbours to four sums at once. A draw finds the
+bank, the column and the row, in this order."""
 
+import math
 from typing import Any
 
-from driftbandit.policies.drift_bank import CHANGES, HYPOTHESES, MOVERS, RATES, ROOM, RUNS, SHARES
-from driftbandit.primitives import compilable, index, where
+from driftbandit.policies.drift_bank import (
+    AT_ONCE,
+    CHANGES,
+    HYPOTHESES,
+    LEVEL,
+    LOSSES,
+    LOST,
+    MOVER_RECORD,
+    OFFSET,
+    RATES,
+    ROOM,
+    RUN_RECORD,
+    RUNS,
+    SPREAD,
+    TIDES,
+    V0,
+)
+from driftbandit.primitives import column_moments, column_sums, compilable, index
 
 SHARE = 1.0 / 4.0  # of one round in t, given to the movers each round, so that none is ever lost
 TIDE = 1.0 / 4.0  # the tides' part of that and of the prior; between .03 and .5 it changes little
 
-BLOCK = 8
-BLOCKS = HYPOTHESES // BLOCK
-RUN_BLOCKS = ROOM // BLOCK
-MOVER_BLOCKS = MOVERS // BLOCK
+HASTE = 8.0  # how much less exploring a drifting arm is worth; chosen on the design worlds
+
+A_SUMS, S_SUMS, MOVER_SUMS, SUMS = 0, AT_ONCE, 2 * AT_ONCE, 3 * AT_ONCE  # in `cumulative`: of columns up to each
 TO_DRIFTER, TO_TIDE = (1.0 - TIDE) / RATES, TIDE / RATES
 
 
 @compilable
-def block_sum(world: Any, first: int) -> Any:
-    """The sum of 8 neighbours, three additions deep."""
-    i = index(first)
-    return ((world[i] + world[i + 1]) + (world[i + 2] + world[i + 3])) + (
-        (world[i + 4] + world[i + 5]) + (world[i + 6] + world[i + 7])
-    )
-
-
-@compilable
-def changes_sums(world: Any, first: int, count: int) -> Any:
-    """The sums of weight times number of changes, and of weight times its square, over neighbouring runs: four sums
-    side by side."""
-    a = 0.0 * world[0]
-    b = a
-    c = a
-    d = a
-    a2 = a
-    b2 = a
-    c2 = a
-    d2 = a
-    for slot in range(first, first + count, 4):
-        i = index(slot)
-        j = index(slot + CHANGES)
-        wa = world[i] * world[j]
-        wb = world[i + 1] * world[j + 1]
-        wc = world[i + 2] * world[j + 2]
-        wd = world[i + 3] * world[j + 3]
-        a = a + wa
-        b = b + wb
-        c = c + wc
-        d = d + wd
-        a2 = a2 + wa * world[j]
-        b2 = b2 + wb * world[j + 1]
-        c2 = c2 + wc * world[j + 2]
-        d2 = d2 + wd * world[j + 3]
-    return (a + b) + (c + d), (a2 + b2) + (c2 + d2)
-
-
-@compilable
 def add_up(world: Any, cumulative: Any, slots: int) -> Any:
-    """Renew the cumulative sums; the sum of all weights, and of all weights times numbers of changes.
-
-    The three kinds are added up side by side: one long chain would take longer than all else."""
-    used = (slots + (BLOCK - 1)) // BLOCK
-    runs = 0.0 * world[0]
-    split = runs
-    moving = runs
-    moving_seen = runs
-    for i in range(used):
-        runs = runs + block_sum(world, BLOCK * i)
-        split = split + block_sum(world, ROOM + BLOCK * i)
-        cumulative[i] = runs
-        cumulative[RUN_BLOCKS + i] = split
-    for i in range(used):
-        cumulative[RUN_BLOCKS + i] += runs
-    split = runs + split
-    for i in range(used, RUN_BLOCKS):
-        cumulative[i] = runs
-        cumulative[RUN_BLOCKS + i] = split
-    for i in range(MOVER_BLOCKS):
-        moving = moving + block_sum(world, RUNS + BLOCK * i)
-        moving_seen = moving_seen + block_sum(world, (CHANGES + RUNS) + BLOCK * i)
-        cumulative[2 * RUN_BLOCKS + i] = split + moving
-    seen, _ = changes_sums(world, 0, slots)
-    split_seen, _ = changes_sums(world, ROOM, slots)
-    return split + moving, (seen + split_seen) + moving_seen
+    """Renew the cumulative sums; the sum of all weights, and of all weights times numbers of changes."""
+    a, b, c, d, runs_seen, _ = column_moments(world, 0, slots, CHANGES)
+    runs = put_sums(cumulative, A_SUMS, a, b, c, d)
+    a, b, c, d, split_seen, _ = column_moments(world, ROOM, ROOM + slots, CHANGES)
+    split = put_sums(cumulative, S_SUMS, a, b, c, d)
+    a, b, c, d = column_sums(world, RUNS, HYPOTHESES)
+    moving = put_sums(cumulative, MOVER_SUMS, a, b, c, d)
+    a, b, c, d = column_sums(world, CHANGES + RUNS, CHANGES + HYPOTHESES)
+    return (runs + split) + moving, (runs_seen + split_seen) + ((a + b) + (c + d))
 
 
 @compilable
-def share_out(world: Any, cumulative: Any, gift: Any, changes: Any) -> None:
-    """Give every mover its part of a gift of weight, with its part of the givers' changes."""
-    for g in range(len(world) - SHARES):  # MOVERS, but a loop of known length is unrolled instead of vectorised
-        world[g + RUNS] += gift * world[g + SHARES]
-        world[g + (RUNS + CHANGES)] += changes * world[g + SHARES]
-    cumulative[2 * RUN_BLOCKS] += gift * (8.0 * TO_DRIFTER)
-    cumulative[2 * RUN_BLOCKS + 1] += gift * (12.0 * TO_DRIFTER + 4.0 * TO_TIDE)
-    cumulative[2 * RUN_BLOCKS + 2] += gift
+def put_sums(cumulative: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Write a bank's four sums up to each column, and return the last."""
+    b = a + b
+    c = b + c
+    d = c + d
+    cumulative[at] = a
+    cumulative[at + 1] = b
+    cumulative[at + 2] = c
+    cumulative[at + 3] = d
+    return d
+
+
+@compilable
+def share_out(known: Any, gift: Any, changes: Any) -> None:
+    """Give every mover its part of a gift of weight, with its part of the givers' changes; of each kind three stand in
+    each column."""
+    world, cumulative = known.world, known.cumulative
+    for g in range(len(known.rates)):  # RATES, but a loop of known length is unrolled instead of vectorised
+        world[g + RUNS] += gift * TO_DRIFTER
+        world[g + TIDES] += gift * TO_TIDE
+        world[g + (RUNS + CHANGES)] += changes * TO_DRIFTER
+        world[g + (TIDES + CHANGES)] += changes * TO_TIDE
+    for column in range(AT_ONCE):
+        cumulative[MOVER_SUMS + column] += gift * (0.25 * (column + 1))
 
 
 @compilable
 def draw_hypothesis(world: Any, cumulative: Any, u: Any) -> Any:
-    """The first hypothesis whose cumulative weight exceeds u times the total, u uniform on [0, 1). Where rounding
-    leaves none in its block, the last there with a positive weight."""
-    target = u * cumulative[BLOCKS - 1]
-    block = where(cumulative[0] <= target, 1, 0)
-    for i in range(1, BLOCKS - 1):
-        block = where(cumulative[i] <= target, i + 1, block)
-    rest = target - where(block > 0, cumulative[index(max(block - 1, 0))], 0.0)
-    first = index(block * BLOCK)
-    mass = world[first]
-    place = where((mass <= rest) & (world[first + 1] > 0.0), first + 1, first)
-    for i in range(2, BLOCK):
-        mass = mass + world[first + (i - 1)]
-        place = where((mass <= rest) & (world[first + i] > 0.0), first + i, place)
+    """The first hypothesis, in the order of banks, columns and rows, whose cumulative weight exceeds u times the total,
+    u uniform on [0, 1). Where rounding leaves none in its column, the last there with a positive weight."""
+    runs = cumulative[A_SUMS + 3]
+    all_runs = runs + cumulative[S_SUMS + 3]
+    rest = u * (all_runs + cumulative[MOVER_SUMS + 3])
+    first = 0
+    end = ROOM
+    sums = A_SUMS
+    if rest >= all_runs:
+        first = RUNS
+        end = HYPOTHESES
+        sums = MOVER_SUMS
+        rest = rest - all_runs
+    elif rest >= runs:
+        first = ROOM
+        end = RUNS
+        sums = S_SUMS
+        rest = rest - runs
+    column = 0
+    below = 0.0
+    for j in range(1, AT_ONCE):
+        up_to = cumulative[index(sums + (j - 1))]
+        further = (rest >= up_to) & (cumulative[index(sums + j)] > up_to)
+        column = j if further else column
+        below = up_to if further else below
+    rest = rest - below
+    place = first + column
+    mass = world[index(place)]
+    at = place + AT_ONCE
+    while mass <= rest and at < end:
+        weight = world[index(at)]
+        place = at if weight > 0.0 else place
+        mass = mass + weight
+        at = at + AT_ONCE
     return place
+
+
+@compilable
+def take_its_word(state: Any, t: int, rng: Any, drawn: int) -> None:
+    """Write down the Beta parameters of every arm by what a hypothesis knows of it; in bank S a coin for each arm says
+    whether it changed.
+
+    A drifter's are multiplied by 1 + (a + b) / 2**g: what is learnt of a drifting arm is of use for a while only, so
+    there is less to explore for (HASTE sqrt(q) = 2**-g)."""
+    known = state.known
+    if drawn < RUNS:
+        for arm in range(len(known.wins)):
+            at = index(arm * RUN_RECORD + drawn)
+            if drawn >= ROOM and rng.uniform(1 + arm) >= known.changed[index(arm * ROOM + (drawn - ROOM))]:
+                at = index(at + ROOM)  # from OLD, where the arm did not change
+            state.a[arm] = 1.0 + max(known.wins[arm] - known.runs[at], 0.0)
+            state.b[arm] = 1.0 + max(known.losses[arm] - known.runs[at + LOSSES], 0.0)
+    elif drawn < TIDES:
+        rate = known.rates[index(drawn - RUNS)]
+        haste = HASTE * math.sqrt(rate)
+        for arm in range(len(known.wins)):
+            at = index(arm * MOVER_RECORD + (drawn - RUNS))
+            wins = known.movers[at]
+            losses = known.movers[at + LOST]
+            stays = 1.0 / (1.0 + (rate * (t - known.last[arm])) * (wins + losses))
+            a = 1.0 + wins * stays
+            b = 1.0 + losses * stays
+            sharper = 1.0 + haste * (a + b)
+            state.a[arm] = a * sharper
+            state.b[arm] = b * sharper
+    else:
+        level = known.world[index(drawn - TIDES + LEVEL)]
+        for arm in range(len(known.wins)):
+            at = index(arm * MOVER_RECORD + OFFSET + (drawn - TIDES))
+            pulls = max(1.0 / known.movers[at + (SPREAD - OFFSET)] - 1.0 / V0, 0.0)
+            won = pulls * min(max(level + known.movers[at], 0.0), 1.0)
+            state.a[arm] = 1.0 + won
+            state.b[arm] = 1.0 + (pulls - won)

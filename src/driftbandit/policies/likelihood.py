@@ -2,12 +2,12 @@
 
 For rewards of 0 and 1 this is p or 1 - p. In between it is the natural continuation: a policy that weighs hypotheses by
 it treats a reward of 0.7 as seven tenths of a win and three tenths of a loss. Logarithm and exponential are short
-polynomials of +, -, * and /, so rows of lanes compute many at a time, and the bits are the same everywhere."""
+polynomials of +, -, * and /, so vectors compute many at a time, and the bits are the same everywhere."""
 
 from typing import Any
 
-from driftbandit.draws import log_of_unit
-from driftbandit.primitives import compilable, nearest_whole, times_power_of_two, where
+from driftbandit.draws import _LOG
+from driftbandit.primitives import compilable, exponent_and_rest, nearest_whole, times_power_of_two
 
 # 2**f for f between -1/2 and 1/2: interpolation at Chebyshev's points, relative error below 4e-16.
 _POWER = (
@@ -24,6 +24,20 @@ _POWER = (
     7.072585949269224e-09,
 )
 _LOG2_E = 1.4426950408889634
+# The logarithm of `draws.log_of_unit` in units of log 2: 2 s + s**3 (...), s = f / (2 + f).
+_LOG2 = tuple(_LOG2_E * c for c in (2.0, *_LOG))
+
+
+@compilable
+def logarithm_of(k: Any, s: Any) -> Any:
+    """log2 of 2**k (1 + f), where s = f / (2 + f) and 1 + f lies between sqrt(1/2) and sqrt(2)."""
+    z = s * s
+    p = _LOG2[5] + z * _LOG2[6]
+    p = _LOG2[4] + z * p
+    p = _LOG2[3] + z * p
+    p = _LOG2[2] + z * p
+    p = _LOG2[1] + z * p
+    return k + s * (_LOG2[0] + z * p)
 
 
 @compilable
@@ -45,9 +59,7 @@ def two_to_the(x: Any) -> Any:
 
 
 @compilable
-def part_of_win(a: Any, b: Any, y: Any) -> Any:
-    """a**y b**(1 - y) for positive a and b, which is a for a reward y of 1 and b for one of 0, exactly.
-
-    Over a + b it is the likelihood of y where a win has the probability a / (a + b)."""
-    between = b * two_to_the(y * (_LOG2_E * log_of_unit(a / b)))
-    return where(y == 1.0, a, where(y == 0.0, b, between))
+def power(x: Any, y: Any) -> Any:
+    """x**y for positive normal x and y between 0 and 1."""
+    k, f = exponent_and_rest(x)
+    return two_to_the(y * logarithm_of(k, f / (2.0 + f)))

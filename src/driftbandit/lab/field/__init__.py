@@ -1,1 +1,1 @@
-"""Where a policy stands: a suite of worlds, the best tuned policy of each, and everybody's ratio to it."""
+"""How a policy compares: a suite of worlds, the best tuned policy for each, and every policy's ratio to it."""

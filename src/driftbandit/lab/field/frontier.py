@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from driftbandit.lab.field.grids import NO_RIVALS, short_of
-from driftbandit.lab.field.kept import Line
+from driftbandit.lab.field.kept import KeptLine
 from driftbandit.lab.field.standings import Results
 
 STILL, TRAP = "stat-K5", "trap-K5"
 
 
-class Point(NamedTuple):
+class FrontierPoint(NamedTuple):
     """A setting: its regret in the stationary world and in the trap."""
 
     family: str
@@ -19,30 +19,32 @@ class Point(NamedTuple):
     trap: float
 
 
-def points(lines: Iterable[Line], played: Mapping[str, Results], still: str = STILL, trap: str = TRAP) -> list[Point]:
+def points(
+    lines: Iterable[KeptLine], played: Mapping[str, Results], still: str = STILL, trap: str = TRAP
+) -> list[FrontierPoint]:
     """Every setting that was played in both worlds, and the contestants."""
     at: dict[str, Results] = {}
     for one in lines:
         at.setdefault(one.label, {})[one.world] = one
     found = [
-        Point(short_of(label), label, here[still].mean, here[trap].mean)
+        FrontierPoint(short_of(label), label, here[still].mean, here[trap].mean)
         for label, here in at.items()
         if still in here and trap in here and short_of(label) not in NO_RIVALS
     ]
     for name, results in played.items():
         if still in results and trap in results:
-            found.append(Point(name, name, results[still].mean, results[trap].mean))
+            found.append(FrontierPoint(name, name, results[still].mean, results[trap].mean))
     return found
 
 
-def undominated(found: Sequence[Point]) -> list[Point]:
+def undominated(found: Sequence[FrontierPoint]) -> list[FrontierPoint]:
     """The settings that no other beats in both worlds, by rising regret in the stationary one.
 
-    >>> found = [Point("family", *point) for point in (("a", 1, 9), ("b", 2, 9), ("c", 3, 4))]
+    >>> found = [FrontierPoint("family", *point) for point in (("a", 1, 9), ("b", 2, 9), ("c", 3, 4))]
     >>> [point.label for point in undominated(found)]
     ['a', 'c']
     """
-    out: list[Point] = []
+    out: list[FrontierPoint] = []
     for point in sorted(found, key=lambda point: (point.still, point.trap)):
         if not out or point.trap < out[-1].trap:
             out.append(point)

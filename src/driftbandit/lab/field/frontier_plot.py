@@ -5,25 +5,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandit.lab.field.frontier import Point, undominated
+from driftbandit.lab.field.frontier import FrontierPoint, undominated
 from driftbandit.lab.field.ratio_plot import dots
 from driftbandit.lab.plots.chart import save_chart
 
 _COLOURED = 6  # families told apart, those that come nearest to the corner; the others are grey
 
 
-def save(points: Sequence[Point], names: Sequence[str], path: str | Path) -> Path:
+def save(points: Sequence[FrontierPoint], names: Sequence[str], path: str | Path) -> Path:
     """Draw each family's own frontier, the settings it does not itself beat in both worlds; the contestants `names` are
     stars."""
     return save_chart(lambda figure: _draw(figure, points, names), path, (5.6, 5.8), dpi=130)
 
 
-def _draw(figure: Any, points: Sequence[Point], names: Sequence[str]) -> None:
+def _draw(figure: Any, points: Sequence[FrontierPoint], names: Sequence[str]) -> None:
     from matplotlib.ticker import FuncFormatter
 
     axes = figure.add_subplot()
     rivals = [point for point in points if point.family not in names]
-    families: dict[str, list[Point]] = {}
+    families: dict[str, list[FrontierPoint]] = {}
     for point in rivals:
         families.setdefault(point.family, []).append(point)
     ranked = sorted(families, key=lambda family: min(_distance(point) for point in families[family]))
@@ -54,9 +54,9 @@ def _draw(figure: Any, points: Sequence[Point], names: Sequence[str]) -> None:
     figure.legend(loc="outside lower center", ncols=3, fontsize=8)
 
 
-def _plot(axes: Any, points: Sequence[Point], style: dict[str, Any], label: str | None) -> None:
+def _plot(axes: Any, points: Sequence[FrontierPoint], style: dict[str, Any], label: str | None) -> None:
     axes.plot([point.still for point in points], [point.trap for point in points], label=label, **style)
 
 
-def _distance(point: Point) -> float:
+def _distance(point: FrontierPoint) -> float:
     return math.log(max(point.still, 1.0)) + math.log(max(point.trap, 1.0))

@@ -28,7 +28,7 @@ def _gamma(short: str, more: str = "") -> Callable[[int], str]:
     return lambda memory: f"{short}(gamma={1 - 1 / memory:.7g}{more})"
 
 
-class Family(NamedTuple):
+class TriedSettings(NamedTuple):
     """A policy and the settings of it that are tried, each memory in each form, and those without a memory."""
 
     short: str
@@ -36,19 +36,19 @@ class Family(NamedTuple):
     fixed: tuple[str, ...] = ()
 
 
-GRID: tuple[Family, ...] = (
-    Family("ds-ts", (_gamma("ds-ts"), _gamma("ds-ts", ", tau_max=0.05"), _gamma("ds-ts", ", tau_max=0.01"))),
-    Family("dts", (_gamma("dts"),)),
-    Family("sw-ts", (_window("sw-ts"),)),
-    Family("d-ucb", (_gamma("d-ucb"), _gamma("d-ucb", ", xi=0.05"))),
-    Family("sw-ucb", (_window("sw-ucb"), _window("sw-ucb", ", xi=0.05"))),
-    Family("d-klucb", (_gamma("d-klucb"),)),
-    Family("sw-lb-sda", (_window("sw-lb-sda"),)),
-    Family("eps-greedy", (_gamma("eps-greedy", ", explore=0.05"), _gamma("eps-greedy", ", explore=0.01"))),
-    Family("periodic-restart", (lambda memory: f"periodic-restart(base={BASE}, period={memory})",)),
-    Family("global-cts", (), tuple(f"global-cts(hazard={hazard:g}, {FEWER})" for hazard in HAZARDS)),
-    Family("pa-cts", (), tuple(f"pa-cts(hazard={hazard:g}, {FEWER})" for hazard in HAZARDS[:-1])),
-    Family(
+GRID: tuple[TriedSettings, ...] = (
+    TriedSettings("ds-ts", (_gamma("ds-ts"), _gamma("ds-ts", ", tau_max=0.05"), _gamma("ds-ts", ", tau_max=0.01"))),
+    TriedSettings("dts", (_gamma("dts"),)),
+    TriedSettings("sw-ts", (_window("sw-ts"),)),
+    TriedSettings("d-ucb", (_gamma("d-ucb"), _gamma("d-ucb", ", xi=0.05"))),
+    TriedSettings("sw-ucb", (_window("sw-ucb"), _window("sw-ucb", ", xi=0.05"))),
+    TriedSettings("d-klucb", (_gamma("d-klucb"),)),
+    TriedSettings("sw-lb-sda", (_window("sw-lb-sda"),)),
+    TriedSettings("eps-greedy", (_gamma("eps-greedy", ", explore=0.05"), _gamma("eps-greedy", ", explore=0.01"))),
+    TriedSettings("periodic-restart", (lambda memory: f"periodic-restart(base={BASE}, period={memory})",)),
+    TriedSettings("global-cts", (), tuple(f"global-cts(hazard={hazard:g}, {FEWER})" for hazard in HAZARDS)),
+    TriedSettings("pa-cts", (), tuple(f"pa-cts(hazard={hazard:g}, {FEWER})" for hazard in HAZARDS[:-1])),
+    TriedSettings(
         "cusum-ucb",
         (),
         tuple(
@@ -64,7 +64,7 @@ LEFT_OUT = ("delayed", "fixed", "oracle", "oracle-restart", "ds-ts-many")
 # In the tables, but never the best tuned: one plays at random, two know that arms lie on a line, and changes in these
 # worlds are evenly spaced, so that a restart of the right period falls on them as if it had been told.
 NO_RIVALS = ("uniform", "osub", "sw-osub", "periodic-restart")
-# What there is nothing to tune in is compared with the best tuned, and is no part of it.
+# Policies with nothing to tune are compared with the best tuned, and are not part of it.
 UNTUNED = ("drift-ts",)
 # Policies that cost hundreds of nanoseconds per round and more, and what they cost in docs/speed/table.md: at 5 arms,
 # and for each arm more. The estimate is made of these, and in the race they first play a few runs only.
@@ -103,7 +103,7 @@ def registered() -> list[str]:
 
 
 def labels(horizon: int, coarse: bool = False) -> list[str]:
-    """Every setting to be tried in a world of so many rounds; if `coarse`, a few of a few families."""
+    """Every setting to be tried in a world of this many rounds; if `coarse`, a few of a few families."""
     memories = [memory for memory in MEMORIES if memory <= max(horizon, MEMORIES[-2])]
     if coarse:
         families = [family for family in GRID if family.short in COARSE]
@@ -115,7 +115,7 @@ def labels(horizon: int, coarse: bool = False) -> list[str]:
 
 
 def made(label: str, told: Told) -> Any:
-    """The policy behind a label in a world of which so much is told."""
+    """The policy behind a label in a world about which this much is known."""
     if label.endswith(".tuned"):
         short = label.removesuffix(".tuned")
         given = {"rexp3": f"(variation={max(told.variation, 0.1)!r})", "periodic-restart": f"(base={BASE})"}

@@ -4,22 +4,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftbandit.lab.field import kept, report, tuning
+from driftbandit.lab.field import kept as tuned
+from driftbandit.lab.field import report, suite, tuning
 from driftbandit.lab.field.frontier import STILL, TRAP, points
 from driftbandit.lab.field.grids import UNTUNED, registered
-from driftbandit.lab.field.kept import Line
+from driftbandit.lab.field.kept import KeptLine
 from driftbandit.lab.field.standings import (
-    Best,
+    BestTuned,
     Contest,
+    Contestant,
+    RatioSummary,
     Results,
-    Standing,
-    Summary,
     best_tuned,
     settings,
     standings,
     summaries,
 )
-from driftbandit.lab.field.suite import World
+from driftbandit.lab.field.suite import SuiteWorld
 
 QUICK_RUNS = 8
 SHOWN = 5  # contestants in the figure and in the table by world, beside those that were asked for
@@ -28,12 +29,12 @@ SHOWN = 5  # contestants in the figure and in the table by world, beside those t
 class Done(NamedTuple):
     """What came out."""
 
-    worlds: Sequence[World]
-    lines: Sequence[Line]
-    best: dict[str, Best]
+    worlds: Sequence[SuiteWorld]
+    lines: Sequence[KeptLine]
+    best: dict[str, BestTuned]
     played: dict[str, Results]
-    found: list[Standing]
-    totals: list[Summary]
+    found: list[Contestant]
+    totals: list[RatioSummary]
     how: str
 
     def shown(self) -> list[str]:
@@ -66,10 +67,38 @@ class Done(NamedTuple):
         return paths
 
 
+def field(
+    policies: Sequence[str] = (),
+    worlds: Sequence[str] = (),
+    *,
+    out: str | Path = "build/field",
+    runs: int | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    quick: bool = False,
+    tune: bool = False,
+    kept: str | Path | None = None,
+    progress: bool | Callable[[float], None] = True,
+    say: Callable[[str], None] = print,
+) -> Done:
+    """Compare policies with the best tuned one in each world of the suite.
+
+    `policies` are texts, as on the command line (default: drift-ts), `worlds` names, kinds or roles (default: all).
+    Finished pieces are kept in `out`, so that a call that was stopped goes on where it was; `Done.save(out)` writes the
+    tables and figures. `quick` takes six short worlds, `tune` plays the whole grid again."""
+    chosen = suite.chosen(worlds, suite.quick() if quick else suite.SUITE)
+    folder = Path(out)
+    asked = Field(
+        chosen, tuple(dict.fromkeys(policies)), folder, folder / "store", runs, seed, workers, quick, tune,
+        Path(kept) if kept else None,
+    )  # fmt: skip
+    return asked.play(progress, say)
+
+
 class Field(NamedTuple):
     """What was asked for."""
 
-    worlds: Sequence[World]
+    worlds: Sequence[SuiteWorld]
     texts: tuple[str, ...]
     out: Path
     store: Path
@@ -82,7 +111,7 @@ class Field(NamedTuple):
 
     def play(self, progress: bool | Callable[[float], None] = False, say: Callable[[str], None] = print) -> Done:
         """Tune or read, play, compare."""
-        runs = self.runs or (QUICK_RUNS if self.quick else kept.RUNS)
+        runs = self.runs or (QUICK_RUNS if self.quick else tuned.RUNS)
         texts = self.texts or tuple(short for short in UNTUNED if short in registered()) or ("ts",)
         contest = Contest(texts, runs, self.seed, self.store, self.workers)
         contest.cells(self.worlds)  # a text that cannot be read is refused before any work
@@ -100,27 +129,27 @@ class Field(NamedTuple):
             worlds, progress, lambda seconds: say(f"{', '.join(texts)}: about {_duration(seconds)} of one core")
         )
         found = standings(worlds, best, {**settings(worlds, lines, best), **played})
-        tuned = max(one.line.runs for one in best.values())
+        most = max(one.line.runs for one in best.values())
         how = (
             f"Made by `driftbandit field`. {', '.join(f'`{text}`' for text in texts)}: {runs} runs, seed {self.seed}. "
-            f"Tuned: {len({one.label for one in lines})} settings, {tuned} runs, seed {kept.SEED}, in {len(worlds)} of "
+            f"Tuned: {len({one.label for one in lines})} settings, {most} runs, seed {tuned.SEED}, in {len(worlds)} of "
             f"the {len(self.worlds)} worlds asked for."
         )
         return Done(worlds, lines, best, played, found, summaries(found), how)
 
-    def _lines(self, progress: bool | Callable[[float], None], say: Callable[[str], None]) -> list[Line]:
+    def _lines(self, progress: bool | Callable[[float], None], say: Callable[[str], None]) -> list[KeptLine]:
         if not self.quick and not self.tune:
-            return kept.read(self.kept or kept.KEPT)
-        runs = QUICK_RUNS if self.quick else kept.RUNS
-        plan = tuning.Plan(self.store, runs, kept.SEED, coarse=self.quick, workers=self.workers)
+            return tuned.read(self.kept or tuned.KEPT)
+        runs = QUICK_RUNS if self.quick else tuned.RUNS
+        plan = tuning.TuningPlan(self.store, runs, tuned.SEED, coarse=self.quick, workers=self.workers)
         path = self.out / "kept.csv"
         seconds = tuning.estimate(self.worlds, plan)
         say(f"tuning in {len(self.worlds)} worlds: about {_duration(seconds)} of one quiet core, beside compiling")
-        so_far = kept.read(path)
+        so_far = tuned.read(path)
 
-        def finished(world: World, found: list[Line]) -> None:
+        def finished(world: SuiteWorld, found: list[KeptLine]) -> None:
             so_far[:] = [one for one in so_far if one.world != world.name] + found
-            kept.write(so_far, path)
+            tuned.write(so_far, path)
             best = best_tuned([world], found)[world.name].line
             say(f"{world.name}: {best.label}, regret {report.number(best.mean)} ± {report.number(best.error)}")
 

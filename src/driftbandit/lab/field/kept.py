@@ -16,7 +16,7 @@ KEPT = Path(__file__).with_name("kept.csv")
 RUNS, SEED = 32, 0  # of the file
 
 
-class Line(NamedTuple):
+class KeptLine(NamedTuple):
     """The regret of one setting in one world."""
 
     world: str
@@ -33,37 +33,37 @@ class Line(NamedTuple):
         return (self.mean * self.runs - self.first_half * half) / (self.runs - half)
 
 
-def line(world: str, label: str, regret: np.ndarray) -> Line:
+def line(world: str, label: str, regret: np.ndarray) -> KeptLine:
     """The line of a setting whose final regret in every run is given (two runs or more)."""
     runs = len(regret)
     error = float(regret.std(ddof=1)) / float(np.sqrt(runs))
-    return Line(world, label, runs, float(regret.mean()), error, float(regret[: runs // 2].mean()))
+    return KeptLine(world, label, runs, float(regret.mean()), error, float(regret[: runs // 2].mean()))
 
 
-def read(path: Path = KEPT) -> list[Line]:
+def read(path: Path = KEPT) -> list[KeptLine]:
     """All lines of a file; none if there is no such file."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
         rows = csv.reader(file)
         head = next(rows, [])
-        if tuple(head) != Line._fields:
+        if tuple(head) != KeptLine._fields:
             raise ValueError(
-                f"{path} is not a file of tuned settings: its first line should be {','.join(Line._fields)}."
+                f"{path} is not a file of tuned settings: its first line should be {','.join(KeptLine._fields)}."
             )
         try:
-            return [Line(world, label, int(runs), *map(float, numbers)) for world, label, runs, *numbers in rows]
+            return [KeptLine(world, label, int(runs), *map(float, numbers)) for world, label, runs, *numbers in rows]
         except (TypeError, ValueError):
             raise ValueError(
                 f"{path} is damaged near line {rows.line_num}; `driftbandit field --tune` makes it anew."
             ) from None
 
 
-def write(lines: Iterable[Line], path: Path) -> None:
+def write(lines: Iterable[KeptLine], path: Path) -> None:
     """Write the lines, in order of world and then of regret."""
     ordered = sorted(lines, key=lambda one: (one.world, one.mean))
     with replacing(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Line._fields)
+        writer.writerow(KeptLine._fields)
         for one in ordered:
             writer.writerow([one.world, one.label, one.runs, *(f"{number:.7g}" for number in one[3:])])

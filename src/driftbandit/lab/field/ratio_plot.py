@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandit.lab.field.standings import Standing, summaries
-from driftbandit.lab.field.suite import World
+from driftbandit.lab.field.standings import Contestant, summaries
+from driftbandit.lab.field.suite import SuiteWorld
 from driftbandit.lab.plots.chart import save_chart
 from driftbandit.lab.plots.style import looks
 
@@ -30,7 +30,7 @@ def dots(names: Sequence[str], main: int) -> list[dict[str, Any]]:
 
 
 def save(
-    found: Sequence[Standing], names: Sequence[str], path: str | Path, narrow: bool = False, main: int = 1
+    found: Sequence[Contestant], names: Sequence[str], path: str | Path, narrow: bool = False, main: int = 1
 ) -> Path:
     """Draw the contestants named, the first `main` of them large; `narrow` stands upright, a row per world, for pages
     of 400 pixels."""
@@ -41,7 +41,12 @@ def save(
 
 
 def _draw(
-    figure: Any, found: Sequence[Standing], worlds: Sequence[World], names: Sequence[str], narrow: bool, main: int
+    figure: Any,
+    found: Sequence[Contestant],
+    worlds: Sequence[SuiteWorld],
+    names: Sequence[str],
+    narrow: bool,
+    main: int,
 ) -> None:
     at = {(one.name, one.world.name): one for one in found}
     whole = {one.name: one for one in summaries(found)}

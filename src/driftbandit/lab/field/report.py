@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandit.lab.field.frontier import Point, undominated
-from driftbandit.lab.field.standings import Best, Standing, Summary
-from driftbandit.lab.field.suite import World
+from driftbandit.lab.field.frontier import FrontierPoint, undominated
+from driftbandit.lab.field.standings import BestTuned, Contestant, RatioSummary
+from driftbandit.lab.field.suite import SuiteWorld
 from driftbandit.lab.support.files import replacing
 
 
@@ -30,7 +30,7 @@ def ratio(value: float) -> str:
     return "-" if math.isnan(value) else (f"{value:.2f}" if value < 10 else f"{value:.1f}")
 
 
-def save_csv(found: Sequence[Standing], best: Mapping[str, Best], path: Path) -> None:
+def save_csv(found: Sequence[Contestant], best: Mapping[str, BestTuned], path: Path) -> None:
     """Every contestant in every world, and the best tuned policies with their parameters."""
     head = ["world", "role", "kind", "policy", "runs", "regret", "error", "ratio", "ratio_error", "setting"]
     rows: list[list[Any]] = []
@@ -47,7 +47,7 @@ def save_csv(found: Sequence[Standing], best: Mapping[str, Best], path: Path) ->
         csv.writer(file, lineterminator="\n").writerows([head, *rows])
 
 
-def save_frontier(marks: Sequence[Point], path: Path) -> Path:
+def save_frontier(marks: Sequence[FrontierPoint], path: Path) -> Path:
     """Every setting's regret in the stationary world and in the trap, and whether some other setting beats it in
     both."""
     edge = set(undominated(marks))
@@ -60,21 +60,21 @@ def save_frontier(marks: Sequence[Point], path: Path) -> Path:
     return path
 
 
-def _still(point: Point) -> float:
+def _still(point: FrontierPoint) -> float:
     return point.still
 
 
 def save_markdown(
-    worlds: Sequence[World],
-    best: Mapping[str, Best],
-    found: Sequence[Standing],
-    totals: Sequence[Summary],
+    worlds: Sequence[SuiteWorld],
+    best: Mapping[str, BestTuned],
+    found: Sequence[Contestant],
+    totals: Sequence[RatioSummary],
     shown: Sequence[str],
     path: Path,
     how: str,
 ) -> None:
-    """The worlds, with the best tuned policy and the ratios of those `shown`; everybody's summary; DriftTS beside its
-    specification, if it took part; what each world is."""
+    """The worlds, with the best tuned policy and the ratios of those `shown`; every policy's summary; DriftTS beside
+    its specification, if it took part; what each world is."""
     parts = [f"# The field, measured\n\n{how}\n"]
     parts.append("## World by world\n\n" + _worlds_part(worlds, best, found, shown))
     parts.append("## Everybody\n\n" + _summary_part(totals))
@@ -93,7 +93,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _worlds_part(
-    worlds: Sequence[World], best: Mapping[str, Best], found: Sequence[Standing], shown: Sequence[str]
+    worlds: Sequence[SuiteWorld], best: Mapping[str, BestTuned], found: Sequence[Contestant], shown: Sequence[str]
 ) -> str:
     at = {(one.world.name, one.name): one for one in found}
     rows = []
@@ -119,7 +119,7 @@ def _worlds_part(
     return note + _table(["world", "role", "best tuned policy", "its regret", *names], rows)
 
 
-def _summary_part(totals: Sequence[Summary]) -> str:
+def _summary_part(totals: Sequence[RatioSummary]) -> str:
     head = ["policy", "design", "check", "all that change", "worst", "where", "every world", "within 10 %"]
     rows = [
         [
@@ -142,7 +142,7 @@ def _summary_part(totals: Sequence[Summary]) -> str:
     return note + _table(head, rows)
 
 
-def _targets_part(found: Sequence[Standing]) -> str:
+def _targets_part(found: Sequence[Contestant]) -> str:
     rows = []
     for one in found:
         target = one.world.target
@@ -159,7 +159,10 @@ def _targets_part(found: Sequence[Standing]) -> str:
 
 
 def as_json(
-    best: Mapping[str, Best], found: Sequence[Standing], totals: Sequence[Summary], worlds: Sequence[World]
+    best: Mapping[str, BestTuned],
+    found: Sequence[Contestant],
+    totals: Sequence[RatioSummary],
+    worlds: Sequence[SuiteWorld],
 ) -> dict[str, Any]:
     """Everything as plain values."""
     return {

@@ -1,4 +1,4 @@
-"""Everybody's ratio to the best tuned policy, world by world, and what it comes to over all of them.
+"""Every policy's ratio to the best tuned policy, world by world, and what it comes to over all of them.
 
 The best tuned policy of a world is the plain minimum over the grid, on the runs it is reported from: the target a
 policy without tuning is held to. A minimum of many noisy means is a little too small, so ratios are a little too large;
@@ -11,34 +11,34 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftbandit.lab.field.grids import GRID, NO_RIVALS, made, short_of, shown
-from driftbandit.lab.field.kept import Line, line
-from driftbandit.lab.field.suite import DESIGN, World, told
+from driftbandit.lab.field.kept import KeptLine, line
+from driftbandit.lab.field.suite import DESIGN, SuiteWorld, told
 from driftbandit.lab.jobs.batch import Batch
 from driftbandit.lab.jobs.estimate import seconds_a_weight
 from driftbandit.lab.jobs.work import Cell
 
-Results = dict[str, Line]  # the name of a world -> how the contestant did there
+Results = dict[str, KeptLine]  # the name of a world -> how the contestant did there
 
 
-class Best(NamedTuple):
+class BestTuned(NamedTuple):
     """The best tuned policy of a world."""
 
-    line: Line
+    line: KeptLine
     policy: str  # its text with all parameters
     fair: float  # regret of the setting chosen on one half of the runs, measured on the other; both ways, averaged
 
 
-class Standing(NamedTuple):
+class Contestant(NamedTuple):
     """A contestant in a world."""
 
-    world: World
+    world: SuiteWorld
     name: str
-    line: Line
+    line: KeptLine
     ratio: float
     error: float  # standard error of the ratio
 
 
-class Summary(NamedTuple):
+class RatioSummary(NamedTuple):
     """A contestant over all worlds that count: geometric means of the ratio, the worst, and how many are near."""
 
     name: str
@@ -53,7 +53,7 @@ class Summary(NamedTuple):
     worlds: int
 
 
-def best_tuned(worlds: Sequence[World], lines: Iterable[Line]) -> dict[str, Best]:
+def best_tuned(worlds: Sequence[SuiteWorld], lines: Iterable[KeptLine]) -> dict[str, BestTuned]:
     """The best tuned policy of every world of which lines are kept."""
     out = {}
     rivals = [one for one in lines if short_of(one.label) not in NO_RIVALS]
@@ -64,11 +64,13 @@ def best_tuned(worlds: Sequence[World], lines: Iterable[Line]) -> dict[str, Best
             best = min(here, key=lambda one: one.mean)
             first, second = min(here, key=lambda one: one.first_half), min(here, key=lambda one: one.second_half)
             fair = (first.second_half + second.first_half) / 2.0
-            out[world.name] = Best(best, repr(made(best.label, told(world.environment))), fair)
+            out[world.name] = BestTuned(best, repr(made(best.label, told(world.environment))), fair)
     return out
 
 
-def settings(worlds: Sequence[World], lines: Iterable[Line], best: Mapping[str, Best]) -> dict[str, Results]:
+def settings(
+    worlds: Sequence[SuiteWorld], lines: Iterable[KeptLine], best: Mapping[str, BestTuned]
+) -> dict[str, Results]:
     """The contestants that the kept lines hold: every policy as its theory says, each family with the one setting that
     does best over the design worlds, and each family tuned for each world."""
     by_label: dict[str, Results] = {}
@@ -96,7 +98,7 @@ def settings(worlds: Sequence[World], lines: Iterable[Line], best: Mapping[str, 
     return out
 
 
-def _log_mean(lines: Sequence[Line], best: Mapping[str, Best]) -> float:
+def _log_mean(lines: Sequence[KeptLine], best: Mapping[str, BestTuned]) -> float:
     return sum(math.log(max(one.mean, 1e-9) / best[one.world].line.mean) for one in lines) / len(lines)
 
 
@@ -109,7 +111,7 @@ class Contest(NamedTuple):
     folder: Path
     workers: int | None = None
 
-    def cells(self, worlds: Sequence[World]) -> dict[tuple[str, str], Cell]:
+    def cells(self, worlds: Sequence[SuiteWorld]) -> dict[tuple[str, str], Cell]:
         """One cell per contestant and world."""
         facts = {world.name: told(world.environment) for world in worlds}
         return {
@@ -120,7 +122,7 @@ class Contest(NamedTuple):
 
     def play(
         self,
-        worlds: Sequence[World],
+        worlds: Sequence[SuiteWorld],
         progress: bool | Callable[[float], None] = False,
         say: Callable[[float], None] | None = None,
     ) -> dict[str, Results]:
@@ -151,7 +153,9 @@ def _seconds(batch: Batch) -> float:
     return total
 
 
-def standings(worlds: Sequence[World], best: Mapping[str, Best], contestants: Mapping[str, Results]) -> list[Standing]:
+def standings(
+    worlds: Sequence[SuiteWorld], best: Mapping[str, BestTuned], contestants: Mapping[str, Results]
+) -> list[Contestant]:
     """The ratio of every contestant in every world to the best tuned policy there."""
     out = []
     for name, results in contestants.items():
@@ -160,24 +164,24 @@ def standings(worlds: Sequence[World], best: Mapping[str, Best], contestants: Ma
                 mine, theirs = results[world.name], best[world.name].line
                 ratio = mine.mean / theirs.mean
                 error = ratio * math.hypot(mine.error / max(mine.mean, 1e-9), theirs.error / theirs.mean)
-                out.append(Standing(world, name, mine, ratio, error))
+                out.append(Contestant(world, name, mine, ratio, error))
     return out
 
 
-def summaries(found: Sequence[Standing]) -> list[Summary]:
+def summaries(found: Sequence[Contestant]) -> list[RatioSummary]:
     """Every contestant over all its worlds, the best first: by the geometric mean over the worlds that change."""
-    by_name: dict[str, list[Standing]] = {}
+    by_name: dict[str, list[Contestant]] = {}
     for one in found:
         by_name.setdefault(one.name, []).append(one)
     out = [_summary(name, here) for name, here in by_name.items()]
     return sorted(out, key=lambda one: (math.isnan(one.mean), one.mean, one.every))
 
 
-def _summary(name: str, here: Sequence[Standing]) -> Summary:
+def _summary(name: str, here: Sequence[Contestant]) -> RatioSummary:
     changing = [one for one in here if one.world.changing]
     worst = max(changing or here, key=lambda one: one.ratio)
     error = math.sqrt(sum((one.error / one.ratio) ** 2 for one in changing if one.ratio > 0)) / max(1, len(changing))
-    return Summary(
+    return RatioSummary(
         name,
         _geometric([one for one in changing if one.world.role == DESIGN]),
         _geometric([one for one in changing if one.world.role != DESIGN]),
@@ -191,5 +195,5 @@ def _summary(name: str, here: Sequence[Standing]) -> Summary:
     )
 
 
-def _geometric(here: Sequence[Standing]) -> float:
+def _geometric(here: Sequence[Contestant]) -> float:
     return math.exp(sum(math.log(max(one.ratio, 1e-9)) for one in here) / len(here)) if here else math.nan

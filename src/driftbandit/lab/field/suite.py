@@ -1,7 +1,7 @@
 """The suite: worlds of every kind, as data.
 
-Design worlds may be used to choose constants of a policy; check worlds only to report. Whoever changes a policy after
-looking at a check world has made it a design world."""
+Design worlds may be used to choose constants of a policy; check worlds only to report. If you change a policy after
+looking at a check world, you have made it a design world."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ class Target(NamedTuple):
     error: float
 
 
-class World(NamedTuple):
+class SuiteWorld(NamedTuple):
     """A world of the suite."""
 
     name: str
@@ -73,83 +73,83 @@ def _gap(gap: float, n_arms: int, phases: int, world: str = "authors") -> Abrupt
     return AbruptGap(n_arms, LONG, phases, gap, world)
 
 
-SUITE: tuple[World, ...] = (
-    World("authors-K5", "abrupt", DESIGN, _abrupt(5, world="authors"), Target(319, 5)),
-    World("authors-K10", "abrupt", DESIGN, _abrupt(10, world="authors"), Target(682, 21)),
-    World("authors-K30", "abrupt", DESIGN, _abrupt(30, world="authors"), Target(858, 10)),
-    World("fresh-K5-p5", "abrupt", DESIGN, _abrupt(5, 5), Target(339, 27)),
-    World("fresh-K5-p10", "abrupt", DESIGN, _abrupt(5), Target(501, 32)),
-    World("fresh-K5-p20", "abrupt", DESIGN, _abrupt(5, 20), Target(828, 32)),
-    World("fresh-K10", "abrupt", DESIGN, _abrupt(10), Target(658, 26)),
-    World("fresh-K30", "abrupt", DESIGN, _abrupt(30), Target(1031, 30)),
-    World("gap.05-K5", "gap", DESIGN, _gap(0.05, 5, 10), Target(1208, 52)),
-    World("gap.1-K2", "gap", DESIGN, _gap(0.1, 2, 5), Target(180, 9)),
-    World("gap.2-K5", "gap", DESIGN, _gap(0.2, 5, 5), Target(345, 7)),
-    World("smooth-K5-short", "smooth", DESIGN, Smooth(5, 10_000, 1e-3), Target(377, 9)),
-    World("smooth-K5-short-slow", "smooth", DESIGN, Smooth(5, 10_000, 1e-4), Target(151, 13)),
-    World("smooth-K5", "smooth", DESIGN, Smooth(5, LONG, 1e-4), Target(980, 34)),
-    World("smooth-K10", "smooth", DESIGN, Smooth(10, LONG, 1e-4), Target(1892, 41)),
-    World("smooth-K30-quick", "smooth", DESIGN, Smooth(30, LONG, 1e-3), Target(8171, 32)),
-    World("smooth-K30", "smooth", DESIGN, Smooth(30, LONG, 1e-4), Target(3082, 28)),
-    World("stat-K5", "stationary", DESIGN, _abrupt(5, 1), Target(99, 8)),
-    World("stat-K10", "stationary", DESIGN, _abrupt(10, 1), Target(125, 7)),
-    World("stat-K30", "stationary", DESIGN, _abrupt(30, 1), Target(216, 13)),
-    World("fast-K5", "fast", DESIGN, _abrupt(5, 200), Target(3912, 42)),
-    World("fast-K10", "fast", DESIGN, _abrupt(10, 200), Target(5565, 38)),
-    World("trap-K2", "trap", DESIGN, Trap(2), Target(572, 83)),
-    World("trap-K5", "trap", DESIGN, Trap(5), Target(1163, 124)),
-    World("local-K5", "local", DESIGN, Local(5), Target(1367, 39)),
-    World("common.0", "common", DESIGN, CommonShift(sd=0.0), Target(225, 16)),
-    World("common.1", "common", DESIGN, CommonShift(sd=0.1), Target(263, 12)),
-    World("common.2", "common", DESIGN, CommonShift(sd=0.2), Target(308, 25)),
-    World("authors-K20", "abrupt", CHECK, _abrupt(20, world="authors")),
-    World("fresh-K20", "abrupt", CHECK, _abrupt(20)),
-    World("fresh-K50", "abrupt", CHECK, _abrupt(50)),
-    World("limited.7-K10", "limited", CHECK, AbruptLimited(10)),
-    World("limited.5-K5", "limited", CHECK, AbruptLimited(5, best=0.5, others_max=0.4)),
-    World("figure-7a", "limited", CHECK, AbruptLimited(10, world="authors")),
-    World("figure-7b", "smooth", CHECK, Smooth(5, 10_000, 1e-3, rescaled=True)),
-    World("gap.15-K5", "gap", CHECK, _gap(0.15, 5, 5)),
-    World("gap.1-K20", "gap", CHECK, _gap(0.1, 20, 5)),
-    World("tiny-K2", "gap", CHECK, _gap(0.02, 2, 5, "fresh")),
-    World("smooth-K20", "smooth", CHECK, Smooth(20, LONG, 1e-4)),
-    World("finite-K5", "finite", CHECK, AbruptFinite(5)),
-    World("finite-K20", "finite", CHECK, AbruptFinite(20)),
-    World("stat-K20", "stationary", CHECK, _abrupt(20, 1)),
-    World("fast-K20", "fast", CHECK, _abrupt(20, 200)),
-    World("trap-K10", "trap", CHECK, Trap(10)),
-    World("trap-K20", "trap", CHECK, Trap(20)),
-    World("local-K10", "local", CHECK, Local(10)),
-    World("local-K20", "local", CHECK, Local(20)),
-    World("mixed-K6", "mixed", CHECK, Mixed(6)),
-    World("mixed-K20", "mixed", CHECK, Mixed(20)),
-    World("seasonal-K5", "seasonal", CHECK, Seasonal(5)),
-    World("seasonal-K20", "seasonal", CHECK, Seasonal(20)),
-    World("rising-K5", "rising", CHECK, Rising(5)),
-    World("bursts-K5", "bursts", CHECK, Bursts(5)),
-    World("rare.05-K5", "rare", CHECK, Rare(5, highest=0.05)),
-    World("rare.01-K5", "rare", CHECK, Rare(5, highest=0.01)),
-    World("slow-K5", "slow", DESIGN, _abrupt(5, 2, horizon=1_000_000), Target(447, 29)),
-    World("slow-K10", "slow", CHECK, _abrupt(10, 2, horizon=1_000_000)),
+SUITE: tuple[SuiteWorld, ...] = (
+    SuiteWorld("authors-K5", "abrupt", DESIGN, _abrupt(5, world="authors"), Target(319, 5)),
+    SuiteWorld("authors-K10", "abrupt", DESIGN, _abrupt(10, world="authors"), Target(682, 21)),
+    SuiteWorld("authors-K30", "abrupt", DESIGN, _abrupt(30, world="authors"), Target(858, 10)),
+    SuiteWorld("fresh-K5-p5", "abrupt", DESIGN, _abrupt(5, 5), Target(339, 27)),
+    SuiteWorld("fresh-K5-p10", "abrupt", DESIGN, _abrupt(5), Target(501, 32)),
+    SuiteWorld("fresh-K5-p20", "abrupt", DESIGN, _abrupt(5, 20), Target(828, 32)),
+    SuiteWorld("fresh-K10", "abrupt", DESIGN, _abrupt(10), Target(658, 26)),
+    SuiteWorld("fresh-K30", "abrupt", DESIGN, _abrupt(30), Target(1031, 30)),
+    SuiteWorld("gap.05-K5", "gap", DESIGN, _gap(0.05, 5, 10), Target(1208, 52)),
+    SuiteWorld("gap.1-K2", "gap", DESIGN, _gap(0.1, 2, 5), Target(180, 9)),
+    SuiteWorld("gap.2-K5", "gap", DESIGN, _gap(0.2, 5, 5), Target(345, 7)),
+    SuiteWorld("smooth-K5-short", "smooth", DESIGN, Smooth(5, 10_000, 1e-3), Target(377, 9)),
+    SuiteWorld("smooth-K5-short-slow", "smooth", DESIGN, Smooth(5, 10_000, 1e-4), Target(151, 13)),
+    SuiteWorld("smooth-K5", "smooth", DESIGN, Smooth(5, LONG, 1e-4), Target(980, 34)),
+    SuiteWorld("smooth-K10", "smooth", DESIGN, Smooth(10, LONG, 1e-4), Target(1892, 41)),
+    SuiteWorld("smooth-K30-quick", "smooth", DESIGN, Smooth(30, LONG, 1e-3), Target(8171, 32)),
+    SuiteWorld("smooth-K30", "smooth", DESIGN, Smooth(30, LONG, 1e-4), Target(3082, 28)),
+    SuiteWorld("stat-K5", "stationary", DESIGN, _abrupt(5, 1), Target(99, 8)),
+    SuiteWorld("stat-K10", "stationary", DESIGN, _abrupt(10, 1), Target(125, 7)),
+    SuiteWorld("stat-K30", "stationary", DESIGN, _abrupt(30, 1), Target(216, 13)),
+    SuiteWorld("fast-K5", "fast", DESIGN, _abrupt(5, 200), Target(3912, 42)),
+    SuiteWorld("fast-K10", "fast", DESIGN, _abrupt(10, 200), Target(5565, 38)),
+    SuiteWorld("trap-K2", "trap", DESIGN, Trap(2), Target(572, 83)),
+    SuiteWorld("trap-K5", "trap", DESIGN, Trap(5), Target(1163, 124)),
+    SuiteWorld("local-K5", "local", DESIGN, Local(5), Target(1367, 39)),
+    SuiteWorld("common.0", "common", DESIGN, CommonShift(sd=0.0), Target(225, 16)),
+    SuiteWorld("common.1", "common", DESIGN, CommonShift(sd=0.1), Target(263, 12)),
+    SuiteWorld("common.2", "common", DESIGN, CommonShift(sd=0.2), Target(308, 25)),
+    SuiteWorld("authors-K20", "abrupt", CHECK, _abrupt(20, world="authors")),
+    SuiteWorld("fresh-K20", "abrupt", CHECK, _abrupt(20)),
+    SuiteWorld("fresh-K50", "abrupt", CHECK, _abrupt(50)),
+    SuiteWorld("limited.7-K10", "limited", CHECK, AbruptLimited(10)),
+    SuiteWorld("limited.5-K5", "limited", CHECK, AbruptLimited(5, best=0.5, others_max=0.4)),
+    SuiteWorld("figure-7a", "limited", CHECK, AbruptLimited(10, world="authors")),
+    SuiteWorld("figure-7b", "smooth", CHECK, Smooth(5, 10_000, 1e-3, rescaled=True)),
+    SuiteWorld("gap.15-K5", "gap", CHECK, _gap(0.15, 5, 5)),
+    SuiteWorld("gap.1-K20", "gap", CHECK, _gap(0.1, 20, 5)),
+    SuiteWorld("tiny-K2", "gap", CHECK, _gap(0.02, 2, 5, "fresh")),
+    SuiteWorld("smooth-K20", "smooth", CHECK, Smooth(20, LONG, 1e-4)),
+    SuiteWorld("finite-K5", "finite", CHECK, AbruptFinite(5)),
+    SuiteWorld("finite-K20", "finite", CHECK, AbruptFinite(20)),
+    SuiteWorld("stat-K20", "stationary", CHECK, _abrupt(20, 1)),
+    SuiteWorld("fast-K20", "fast", CHECK, _abrupt(20, 200)),
+    SuiteWorld("trap-K10", "trap", CHECK, Trap(10)),
+    SuiteWorld("trap-K20", "trap", CHECK, Trap(20)),
+    SuiteWorld("local-K10", "local", CHECK, Local(10)),
+    SuiteWorld("local-K20", "local", CHECK, Local(20)),
+    SuiteWorld("mixed-K6", "mixed", CHECK, Mixed(6)),
+    SuiteWorld("mixed-K20", "mixed", CHECK, Mixed(20)),
+    SuiteWorld("seasonal-K5", "seasonal", CHECK, Seasonal(5)),
+    SuiteWorld("seasonal-K20", "seasonal", CHECK, Seasonal(20)),
+    SuiteWorld("rising-K5", "rising", CHECK, Rising(5)),
+    SuiteWorld("bursts-K5", "bursts", CHECK, Bursts(5)),
+    SuiteWorld("rare.05-K5", "rare", CHECK, Rare(5, highest=0.05)),
+    SuiteWorld("rare.01-K5", "rare", CHECK, Rare(5, highest=0.01)),
+    SuiteWorld("slow-K5", "slow", DESIGN, _abrupt(5, 2, horizon=1_000_000), Target(447, 29)),
+    SuiteWorld("slow-K10", "slow", CHECK, _abrupt(10, 2, horizon=1_000_000)),
 )
 
 _SHORT = ("fresh-K5-p10", "gap.2-K5", "smooth-K5-short", "stat-K5", "trap-K5", "common.2")
 QUICK_HORIZON = 5_000
 
 
-def quick() -> tuple[World, ...]:
+def quick() -> tuple[SuiteWorld, ...]:
     """Six kinds, cut to 5,000 rounds: to see that everything works, and roughly who stands where."""
     return tuple(_cut(world) for world in SUITE if world.name in _SHORT)
 
 
-def _cut(world: World) -> World:
+def _cut(world: SuiteWorld) -> SuiteWorld:
     fields = {"horizon": QUICK_HORIZON}
     if isinstance(world.environment, CommonShift):
         fields["days"] = QUICK_HORIZON // 100
     return world._replace(environment=type(world.environment)(**{**world.environment._asdict(), **fields}), target=None)
 
 
-def chosen(words: Sequence[str], worlds: Sequence[World] = SUITE) -> list[World]:
+def chosen(words: Sequence[str], worlds: Sequence[SuiteWorld] = SUITE) -> list[SuiteWorld]:
     """The worlds named: by name, by kind ("smooth"), or all of a role ("design", "check"); all, if none is named.
 
     >>> [world.name for world in chosen(["slow"])]

@@ -2,7 +2,7 @@
 
 Cheap settings play all runs. Dear ones play a few first, and then, the most promising before the others, the rest, as
 long as they come near the best so far: all meet the same worlds and the same luck, so a few runs tell who is out. In
-the worlds of the frontier everybody plays all runs."""
+the worlds of the frontier every policy plays all runs."""
 
 import math
 import os
@@ -14,18 +14,18 @@ import numpy as np
 
 from driftbandit.lab.field import kept
 from driftbandit.lab.field.grids import DEAR, NO_RIVALS, labels, made, nanoseconds, short_of
-from driftbandit.lab.field.kept import Line
-from driftbandit.lab.field.suite import DESIGN, World, told
+from driftbandit.lab.field.kept import KeptLine
+from driftbandit.lab.field.suite import DESIGN, SuiteWorld, told
 from driftbandit.lab.jobs.batch import Batch
 from driftbandit.lab.jobs.work import Cell
 
 FRONTIER = ("stat-K5", "trap-K5")
-HEATS = 4  # runs that a dear setting plays before it is judged
-PATIENCE = 1.25  # a dear setting is out if its first runs clearly cost more than this many times the best so far
-AT_ONCE = 2  # dear settings that play on together
+HEATS = 4  # runs that an expensive setting plays before it is judged
+PATIENCE = 1.25  # an expensive setting is out if its first runs clearly cost more than this many times the best
+AT_ONCE = 2  # expensive settings that play on together
 
 
-class Plan(NamedTuple):
+class TuningPlan(NamedTuple):
     """How to tune: runs in all, the store, and whether the grid is coarse."""
 
     folder: Path
@@ -34,14 +34,14 @@ class Plan(NamedTuple):
     coarse: bool = False
     workers: int | None = None
 
-    def heats(self, world: World) -> int:
-        """The runs a dear setting plays before it is judged."""
+    def heats(self, world: SuiteWorld) -> int:
+        """The runs an expensive setting plays before it is judged."""
         return self.runs if world.name in FRONTIER or self.coarse else min(self.runs, HEATS)
 
 
-def estimate(worlds: Sequence[World], plan: Plan) -> float:
-    """Seconds on one quiet core, by what policies cost in docs/speed/table.md; a third of the dear
-    settings is counted as playing all runs."""
+def estimate(worlds: Sequence[SuiteWorld], plan: TuningPlan) -> float:
+    """Seconds on one quiet core, by what policies cost in docs/speed/table.md; a third of the expensive settings is
+    counted as playing all runs."""
     total = 0.0
     for world in worlds:
         env, heats = world.environment, plan.heats(world)
@@ -51,19 +51,19 @@ def estimate(worlds: Sequence[World], plan: Plan) -> float:
     return total
 
 
-def ordered(worlds: Sequence[World]) -> list[World]:
-    """Design worlds first, and the quicker ones before the longer: whoever stops early has most of it."""
+def ordered(worlds: Sequence[SuiteWorld]) -> list[SuiteWorld]:
+    """Design worlds first, and the quicker ones before the longer: after an early stop most of it is done."""
     return sorted(worlds, key=lambda w: (w.role != DESIGN, w.environment.horizon * (10 + w.environment.n_arms)))
 
 
 def tune(
-    worlds: Sequence[World],
-    plan: Plan,
+    worlds: Sequence[SuiteWorld],
+    plan: TuningPlan,
     progress: bool | Callable[[float], None] = False,
-    finished: Callable[[World, list[Line]], None] | None = None,
-) -> list[Line]:
+    finished: Callable[[SuiteWorld, list[KeptLine]], None] | None = None,
+) -> list[KeptLine]:
     """Play the grid in every world; what is finished is kept in the store, and handed to `finished` world by world."""
-    lines: list[Line] = []
+    lines: list[KeptLine] = []
     for world in ordered(worlds):
         found = tune_one(world, plan, progress)
         lines += found
@@ -72,7 +72,7 @@ def tune(
     return lines
 
 
-def tune_one(world: World, plan: Plan, progress: bool | Callable[[float], None] = False) -> list[Line]:
+def tune_one(world: SuiteWorld, plan: TuningPlan, progress: bool | Callable[[float], None] = False) -> list[KeptLine]:
     """Every setting of the grid in one world."""
     facts = told(world.environment)
     policies = {label: made(label, facts) for label in labels(facts.horizon, plan.coarse)}
@@ -96,8 +96,8 @@ def tune_one(world: World, plan: Plan, progress: bool | Callable[[float], None] 
 
 
 def in_the_race(first: np.ndarray, best: np.ndarray) -> bool:
-    """Does a dear setting, after its first runs, still have a chance to come near the best of those that played all of
-    them? Their difference on these runs, less one standard error, is not above what patience allows."""
+    """Does an expensive setting, after its first runs, still have a chance to come near the best of those that played
+    all of them? Their difference on these runs, less one standard error, is not above what patience allows."""
     reference = best[: len(first)]
     behind = first - reference
     error = float(behind.std(ddof=1)) / math.sqrt(len(behind))
@@ -105,7 +105,7 @@ def in_the_race(first: np.ndarray, best: np.ndarray) -> bool:
 
 
 def _played(
-    world: World, plan: Plan, wanted: dict[str, tuple[Any, int]], progress: bool | Callable[[float], None]
+    world: SuiteWorld, plan: TuningPlan, wanted: dict[str, tuple[Any, int]], progress: bool | Callable[[float], None]
 ) -> dict[str, np.ndarray]:
     """Final regret of every run."""
     cells = {
