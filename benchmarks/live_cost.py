@@ -2,14 +2,18 @@
 
     python benchmarks/live_cost.py [--runs 20] [--out docs/live/cost.csv]
 
+A start with the same `--runs` and `--out` continues where an earlier one was stopped.
+
 Played by the parts a live bandit is made of (rules, fold, the draws of decisions), without a store. Rewards are 0 or 1;
 DS-TS has the discount its theory gives for the world. Time is counted in ticks of which the world has 10,000; traffic
 is one decision a tick, or comes in days: ten times as dense by day as by night, and the same on average."""
 
 import argparse
 import csv
+import functools
 import heapq
 import math
+import os
 import statistics
 from pathlib import Path
 
@@ -95,23 +99,55 @@ def main():
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    head = ["rule", "world", "regret", "se", "more than nothing", "se of that", "runs"]
+    done = kept(args.out, args.runs)
     rows = []
-    base = {}
     for what, options in CASES:
         for name in WORLDS:
-            values = [regret(name, run, **options) for run in range(args.runs)]
-            base.setdefault(name, values)
-            mean, error = statistics.mean(values), statistics.stdev(values) / math.sqrt(len(values))
-            more = [value - first for value, first in zip(values, base[name], strict=True)]
-            extra = statistics.mean(more), statistics.stdev(more) / math.sqrt(len(more))
-            rows.append([what, name, f"{mean:.1f}", f"{error:.1f}", f"{extra[0]:+.1f}", f"{extra[1]:.1f}", args.runs])
-            print(*rows[-1], sep="\t", flush=True)
-    if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["rule", "world", "regret", "se", "more than nothing", "se of that", "runs"])
-            writer.writerows(rows)
+            row = done.get((what, name)) or measured(what, name, options, args.runs)
+            rows.append(row)
+            print(*row, sep="\t", flush=True)
+            if args.out:
+                write(args.out, head, rows)
+
+
+def kept(path, runs):
+    """The rows that an earlier start of the same size has written already."""
+    if path is None or not path.exists():
+        return {}
+    with path.open(newline="") as file:
+        return {(row[0], row[1]): row for row in csv.reader(file) if row[-1] == str(runs)}
+
+
+@functools.cache
+def without_rules(name, runs):
+    """The regret of every run with immediate rewards and no rules."""
+    return [regret(name, run) for run in range(runs)]
+
+
+def measured(what, name, options, runs):
+    """One row: the mean regret, and how much more it is than without rules, run by run."""
+    base = without_rules(name, runs)
+    values = [regret(name, run, **options) for run in range(runs)] if options else base
+    more = [value - first for value, first in zip(values, base, strict=True)]
+    return [
+        what, name, f"{statistics.mean(values):.1f}", f"{error(values):.1f}", f"{statistics.mean(more):+.1f}",
+        f"{error(more):.1f}", str(runs),
+    ]  # fmt: skip
+
+
+def error(values):
+    """The standard error of a mean."""
+    return statistics.stdev(values) / math.sqrt(len(values))
+
+
+def write(path, head, rows):
+    """The whole file at once, so that a stop leaves a whole one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    with part.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([head, *rows])
+    os.replace(part, path)
 
 
 if __name__ == "__main__":

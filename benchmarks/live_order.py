@@ -20,7 +20,7 @@ import warnings
 import psycopg
 
 from driftbandit.live import postgres
-from driftbandit.live.pgcommit import _INSERT_EVENTS, LOCK
+from driftbandit.live.pgcommit import _INSERT_EVENTS, LOCK, columns
 from driftbandit.live.records import REWARD
 
 WAYS = {"bare": 1, "horizon": 2, "lock": 3, "ours": 4}
@@ -34,8 +34,7 @@ def write(url, way, number, rows, seconds, gate, answers):
         while time.monotonic() < until:
             ids = [f"{way}-{number}-{done + n}-{time.monotonic_ns()}" for n in range(rows)]
             at = time.time_ns() // 1000
-            columns = [0, [WAYS[way]] * rows, [REWARD] * rows, [at] * rows, ids, [0] * rows, [0] * rows, [1.0] * rows,
-                       [at] * rows, [None] * rows, [0] * rows]  # fmt: skip
+            values = [0, *columns((WAYS[way], REWARD, at, id, 0, 0, 1.0, at, None, 0) for id in ids)]
             began = time.monotonic()
             with connection.pipeline():
                 connection.execute("BEGIN")
@@ -43,7 +42,7 @@ def write(url, way, number, rows, seconds, gate, answers):
                     connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK, WAYS[way]))
                 if way == "ours":
                     connection.execute("SELECT pg_advisory_xact_lock_shared(%s, 0)", (LOCK,))
-                connection.execute(_INSERT_EVENTS, columns)
+                connection.execute(_INSERT_EVENTS, values)
                 connection.execute("COMMIT")
             waits.append(time.monotonic() - began)
             done += rows
@@ -97,6 +96,7 @@ def measure(url, way, writers, rows, seconds, foreign):
     done = sum(answer[1] for answer in found if answer[0] == "writer")
     waits = sorted(wait for answer in found if answer[0] == "writer" for wait in answer[2])
     lags = sorted(next(answer[1] for answer in found if answer[0] == "reader"))
+    print(f"  {way} {'beside a foreign transaction ' if foreign else ''}{done / seconds:.0f} rows/s", flush=True)
     return done / seconds, waits, lags, done
 
 
@@ -114,20 +114,27 @@ def main():
         server = get_server(folder, cleanup_mode=None)
         url = server.get_uri()
         postgres.PostgreSQL(url).close()
-        print(f"{args.writers} writers, {args.rows} rows per transaction, {args.seconds:g} s, median of {args.repeats}")
-        print("way      foreign  rows/s  of bare  commit p50/p99 ms  lag p50/p99/max ms  unread")
-        base = {}
-        for foreign in (False, True):
-            for way in WAYS:
-                if foreign and way == "bare":
-                    continue
-                runs = [measure(url, way, args.writers, args.rows, args.seconds, foreign) for _ in range(args.repeats)]
-                rate, waits, lags, done = sorted(runs)[len(runs) // 2]
-                base.setdefault("bare", statistics.median(run[0] for run in runs))
-                lag = "-" if not lags else f"{_at(lags, 50):.0f}/{_at(lags, 99):.0f}/{lags[-1]:.0f}"
-                print(f"{way:8} {'yes' if foreign else 'no':7} {rate:7.0f}  {rate / base['bare']:7.2f}  "
-                      f"{_at(waits, 50) * 1e3:.1f}/{_at(waits, 99) * 1e3:.1f}".ljust(52), lag, done - len(lags),
-                      sep="  ", flush=True)  # fmt: skip
+        print(f"{args.writers} writers, {args.rows} rows per transaction, {args.seconds:g} s, medians of "
+              f"{args.repeats} rounds in which the ways take turns; of bare: within a round")  # fmt: skip
+        cases = [(way, foreign) for foreign in (False, True) for way in WAYS if not (foreign and way == "bare")]
+        rounds = [
+            {
+                (way, foreign): measure(url, way, args.writers, args.rows, args.seconds, foreign)
+                for way, foreign in cases[n % len(cases) :] + cases[: n % len(cases)]
+            }
+            for n in range(args.repeats)
+        ]
+        print("way      foreign  rows/s  of bare (least to most)  commit p50/p99 ms  lag p50/p99/max ms  unread")
+        for way, foreign in cases:
+            runs = [one[way, foreign] for one in rounds]
+            shares = sorted(one[way, foreign][0] / one["bare", False][0] for one in rounds)
+            rate, waits, lags, _ = sorted(runs, key=lambda run: run[0])[len(runs) // 2]
+            unread = sum(done - len(lags) for _, _, lags, done in runs)
+            lag = "-" if not lags else f"{_at(lags, 50):.0f}/{_at(lags, 99):.0f}/{lags[-1]:.0f}"
+            share = f"{statistics.median(shares):.2f} ({shares[0]:.2f} to {shares[-1]:.2f})"
+            print(f"{way:8} {'yes' if foreign else 'no':7} {rate:7.0f}  {share:23}  "
+                  f"{_at(waits, 50) * 1e3:.1f}/{_at(waits, 99) * 1e3:.1f}".ljust(68), lag, unread,
+                  sep="  ", flush=True)  # fmt: skip
         server.get_postmaster_info().process.terminate()
         time.sleep(1.0)
 

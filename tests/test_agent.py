@@ -96,10 +96,10 @@ POLICIES = [DiscountedTS(gamma=0.9, tau_max=0.3), Coins(), Lottery()]
 
 def played(agent: Agent, rounds: int, seed: int = 0) -> list:
     """Arms chosen in some rounds with made-up rewards."""
-    luck, out = np.random.default_rng(seed), []
+    reward_rng, out = np.random.default_rng(seed), []
     for _ in range(rounds):
         arm = agent.choose()
-        agent.learn(arm, float(luck.random()))
+        agent.learn(arm, float(reward_rng.random()))
         out.append(arm)
     return out
 
@@ -220,7 +220,7 @@ def assert_chances_match(agent: Agent, n: int = 8000) -> None:
     assert list(chances) == agent.arms
     assert sum(chances.values()) == pytest.approx(1.0, abs=1e-9)
     for arm, chance in chances.items():
-        # False alarm one in a million an arm; the stated error is two standard errors, so 2.5 of it are five.
+        # False alarm one in a million per arm; the stated error is two standard errors, so 2.5 of it are five.
         slack = 4.9 * math.sqrt(max(chance * (1 - chance), 1 / n) / n) + 2.5 * chances.error
         assert abs(seen[arm] - chance) < slack, (arm, seen, chances, chances.error)
 
@@ -474,7 +474,7 @@ def test_every_truncated_snapshot_is_refused():
     played(agent, 5)
     text = agent.snapshot()
     for length in range(len(text)):
-        with pytest.raises(ValueError, match=r"^This (is no snapshot|snapshot)") as error:
+        with pytest.raises(ValueError, match=r"^This (is not a snapshot|snapshot)") as error:
             Agent.restore(text[:length])
         assert "\n" not in str(error.value)
 
@@ -539,7 +539,7 @@ def damaged(change) -> str:
     ],
 )
 def test_a_damaged_snapshot_is_refused_in_one_sentence(change):
-    with pytest.raises(ValueError, match=r"^This (snapshot|is no snapshot)") as error:
+    with pytest.raises(ValueError, match=r"^This (snapshot|is not a snapshot)") as error:
         Agent.restore(damaged(change))
     message = str(error.value)
     assert "\n" not in message
@@ -550,7 +550,7 @@ def test_a_damaged_snapshot_is_refused_in_one_sentence(change):
     "text", ["", "{", "[]", "3", "null", '"format"', f'{{"format": {FORMAT}}}', "[" * 100_000, "\x00", None, b"\xff"]
 )
 def test_what_is_no_snapshot_is_refused(text):
-    with pytest.raises(ValueError, match=r"^This (snapshot|is no snapshot)"):
+    with pytest.raises(ValueError, match=r"^This (snapshot|is not a snapshot)"):
         Agent.restore(text)
 
 
@@ -621,12 +621,12 @@ def test_the_simulator_can_play_the_agents_own_world_too():
     # The smallest possible end-to-end check: with a clear best arm the agent finds it.
     world = from_means(np.tile([0.1, 0.9], (400, 1)))
     agent = Agent(DiscountedTS(gamma=0.99), arms=2, seed=3)
-    luck = np.random.default_rng(0)
+    reward_rng = np.random.default_rng(0)
     wins = 0
     for t in range(400):
         arm = agent.choose()
         wins += arm == world.best_arm(t)
-        agent.learn(arm, float(luck.random() < world.mean(t, arm)))
+        agent.learn(arm, float(reward_rng.random() < world.mean(t, arm)))
     assert wins > 350
 
 

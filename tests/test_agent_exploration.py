@@ -15,11 +15,11 @@ from driftbandit.draws import Stream
 
 def life(agent: Agent, means: Any, rounds: int, seed: int) -> list[int]:
     """The arms of an agent in a world of 0/1 rewards; `means(t)` gives the means of round t."""
-    luck, arms = np.random.default_rng(seed), []
+    reward_rng, arms = np.random.default_rng(seed), []
     for t in range(rounds):
         arm = agent.choose()
         arms.append(arm)
-        agent.learn(arm, float(luck.random() < means(t)[arm]))
+        agent.learn(arm, float(reward_rng.random() < means(t)[arm]))
     return arms
 
 
@@ -110,7 +110,7 @@ def test_chances_count_the_floor_and_agree_with_play(policy):
     assert min(chances.values()) >= 0.15 - 1e-12
     arms = agent.choose(n)
     for arm, chance in chances.items():
-        slack = 4.9 * math.sqrt(chance * (1 - chance) / n) + chances.error  # false alarm: one in a million an arm
+        slack = 4.9 * math.sqrt(chance * (1 - chance) / n) + chances.error  # false alarm: one in a million per arm
         assert abs(arms.count(arm) / n - chance) < slack
 
 

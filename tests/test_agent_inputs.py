@@ -190,9 +190,9 @@ def test_a_policy_that_has_grown_by_an_arm_is_in_a_state_it_can_be_in(name):
     """Whatever happened before: an arm added in mid-play leaves a valid state, and play goes on for 300 rounds."""
     for rounds in (0, 1, 30, 150):
         agent = Agent(make(name), 3, seed=rounds, first=False, floor=0.0)
-        luck = np.random.default_rng(rounds)
+        reward_rng = np.random.default_rng(rounds)
         for _ in range(rounds):
-            agent.learn(agent.choose(), float(luck.random() < 0.5))
+            agent.learn(agent.choose(), float(reward_rng.random() < 0.5))
         for _ in range(2):
             agent.add_arm(f"new{len(agent.arms)}")
             like = agent.policy.init(len(agent.arms))
@@ -201,7 +201,7 @@ def test_a_policy_that_has_grown_by_an_arm_is_in_a_state_it_can_be_in(name):
         for _ in range(300):
             arm = agent.choose()
             played.append(arm)
-            agent.learn(arm, float(luck.random() < (0.9 if isinstance(arm, str) else 0.2)))
+            agent.learn(arm, float(reward_rng.random() < (0.9 if isinstance(arm, str) else 0.2)))
             like = agent.policy.init(len(agent.arms))
             check_state(agent.policy, to_arrays(agent._player.state, like), agent.rewards_learnt, like)
         if name not in ("FixedArm", "OSUB", "SlidingOSUB", "KLUCB"):  # the unimodal ones climb along the line

@@ -95,11 +95,27 @@ def test_bad_times_and_policies_get_one_sentence() -> None:
         Agent(DiscountedTS(), 2).learn(0, 1.0, at=START)
     with pytest.raises(ValueError, match="counts rewards"):
         Agent(DiscountedTS(), 2).choose(now=START)
-    for policy in (SlidingTS(), ManyArmsTS()):
-        with pytest.raises(ValueError, match="these can: d-gts, d-klucb, d-ucb, ds-ts, dts"):
-            agent(policy)
+    with pytest.raises(ValueError, match="these can: d-gts, d-klucb, d-ucb, ds-ts, ds-ts-many, dts"):
+        agent(SlidingTS())
     for bad in (0, "0 h", -1, "soon", timedelta(0)):
         with pytest.raises(ValueError, match="half_life is a positive time"):
             agent(half_life=bad)
-    with pytest.raises(ValueError, match="interpreted"):
-        agent(compiled=True)
+
+
+@pytest.mark.parametrize("policy", [DiscountedBetaTS(binarize=True), ManyArmsTS(0.97)])
+def test_machine_code_forgets_by_the_same_clock(policy) -> None:
+    pytest.importorskip("numba")
+    plain, fast = agent(policy), agent(policy, compiled=True)
+    rng = np.random.default_rng(8)
+    for n in range(60):
+        now = START + 200.0 * n
+        arm = plain.choose(now=now)
+        assert fast.choose(now=now) == arm
+        reward, at = float(rng.random()), now - 3600.0 * float(rng.random())
+        plain.learn(arm, reward, at=at, now=now)
+        fast.learn(arm, reward, at=at, now=now)
+        if n == 30:
+            plain.add_arm("c")
+            fast.add_arm("c")
+    assert fast.snapshot() == plain.snapshot()
+    assert Agent.restore(plain.snapshot(), compiled=True).choose(now=START + 1e5) == plain.choose(now=START + 1e5)

@@ -238,7 +238,7 @@ def test_another_policy_learns_the_whole_journal_anew(store) -> None:
             assert other.state.wins.sum() == 0.0
         play(bandit, 3, 90)
         assert bandit.state.pulls.sum() == 3.0
-        with pytest.raises(ValueError, match=r"sw-ts cannot; these can: d-gts, d-klucb, d-ucb, ds-ts, dts"):
+        with pytest.raises(ValueError, match=r"sw-ts cannot; these can: d-gts, d-klucb, d-ucb, ds-ts, ds-ts-many, dts"):
             bandit.change(half_life="2 h")
     assert_proved(store)
 
@@ -449,7 +449,6 @@ BAD = [
     (lambda b: b.change(default=3.0), ValueError, "default is a reward"),
     (lambda b: b.change(policy="ds-ts"), TypeError, "needs a policy"),
     (lambda b: b.change(policy=BetaTS(), half_life="1 h"), ValueError, "ts cannot"),
-    (lambda b: b.change(policy=DiscountedBetaTS(binarize=True), half_life="1 h"), ValueError, "binarize"),
     (lambda b: b.probabilities(draws=0), ValueError, "draws"),
     (lambda b: b.outcome("unknown"), Unknown, "no decision"),
     (lambda b: b.history(points=0), ValueError, "points"),

@@ -6,7 +6,8 @@ from driftbandit.live.drill.all import SMALL, plan
 from driftbandit.live.drill.site import site
 
 DRILLS = [(name, store) for name, stores, _ in plan(SMALL) for store in stores]
-SLOW = {("restart", "postgres"), ("memory", "sqlite"), ("memory", "postgres")}
+SLOW = {("restart", "postgres"), ("memory", "sqlite"), ("memory", "postgres"), ("http-kill", "postgres"),
+        ("http-restart", "postgres")}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

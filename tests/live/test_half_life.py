@@ -2,11 +2,13 @@
 
 import inspect
 import math
+import re
 from datetime import timedelta
 
 import numpy as np
 import pytest
 
+from driftbandit import Agent
 from driftbandit.draws import Stream
 from driftbandit.half_life import checked_half_life, duration, half_to_the, spelt
 from driftbandit.policies import (
@@ -15,9 +17,11 @@ from driftbandit.policies import (
     DiscountedKLUCB,
     DiscountedTS,
     DiscountedUCB,
-    SlidingTS,
+    EpsilonGreedy,
+    ManyArmsTS,
 )
-from driftbandit.state import to_lists
+from driftbandit.state import to_arrays, to_lists
+from driftbandit.text.registry import policies
 
 FADING = [
     DiscountedTS(0.97, weight=2.0),
@@ -26,7 +30,10 @@ FADING = [
     DiscountedGaussianTS(0.97, 0.5),
     DiscountedUCB(0.97),
     DiscountedKLUCB(0.97),
+    EpsilonGreedy(0.1, 0.97),
+    ManyArmsTS(0.97),
 ]
+BY_HALVES = [policy for policy in FADING if not isinstance(policy, ManyArmsTS)]  # those whose `learn` is the two halves
 
 
 @pytest.mark.parametrize(
@@ -65,7 +72,7 @@ def test_what_is_left_is_the_same_bits_compiled() -> None:
         assert compiled(float(x)) == half_to_the(float(x))
 
 
-@pytest.mark.parametrize("policy", FADING, ids=lambda policy: type(policy).__name__)
+@pytest.mark.parametrize("policy", BY_HALVES, ids=lambda policy: type(policy).__name__)
 def test_learning_is_fading_and_taking(policy) -> None:
     rng = np.random.default_rng(3)
     whole, halves = to_lists(policy.init(4)), to_lists(policy.init(4))
@@ -113,6 +120,58 @@ def test_an_age_of_many_half_lives_harms_no_state() -> None:
             assert not any(math.isnan(number) for number in field)
 
 
-def test_policies_that_cannot_forget_by_the_clock_say_who_can() -> None:
-    with pytest.raises(ValueError, match="sw-ts cannot; these can: d-gts, d-klucb, d-ucb, ds-ts, dts"):
-        checked_half_life("6 h", SlidingTS())
+def test_the_skipping_policy_knows_by_halves_what_it_learns_lazily() -> None:
+    """`learn` leaves arms that are not sharp alone until they are played; the halves touch all of them. The counts of
+    both, brought to the last round, agree to rounding, and so do the groups."""
+    policy = ManyArmsTS(0.97)
+    rng = np.random.default_rng(5)
+    lazy, halves = to_lists(policy.init(6)), to_lists(policy.init(6))
+    for t in range(800):
+        arm, reward = int(6 * rng.random() ** 3), float(rng.random())
+        policy.learn(lazy, t, arm, reward)
+        policy.fade(halves, policy.gamma)
+        policy.take(halves, arm, reward, 1.0)
+        assert lazy.n_sharp == halves.n_sharp
+        assert sorted(lazy.sharp[: lazy.n_sharp[0]]) == sorted(halves.sharp[: halves.n_sharp[0]])
+    policy.settle(lazy, 799, policy.gamma)
+    assert np.allclose(lazy.pulls, halves.pulls, rtol=1e-12)
+    assert np.allclose(lazy.mean, halves.mean, rtol=1e-12)
+    assert lazy.order[: 6 - lazy.n_sharp[0]] == halves.order[: 6 - halves.n_sharp[0]]
+    policy.validate_state(to_arrays(halves, policy.init(6)), 800, None)
+
+
+def test_whatever_discounts_can_forget_by_the_clock_and_everything_else_says_who_can() -> None:
+    """Over all policies there are: one with a discount has both halves and a named constructor."""
+    can = [cls for cls in policies().values() if "gamma" in cls._fields]
+    assert can
+    for cls in can:
+        assert all(hasattr(cls, name) for name in ("fade", "take", "half_life")), cls.__name__
+        assert cls.half_life(50).gamma ** 50 == pytest.approx(0.5)
+        assert checked_half_life("6 h", cls()) == 21_600_000_000
+    names = ", ".join(sorted(cls.short for cls in can))
+    for cls in policies().values():
+        if cls not in can:
+            with pytest.raises(ValueError, match=f"{re.escape(cls.short)} cannot; these can: {names}."):
+                checked_half_life("6 h", _some(cls))
+
+
+def _some(cls):
+    """One of these policies; a wrapper wraps DS-TS."""
+    try:
+        return cls()
+    except (TypeError, ValueError):
+        return cls(base=DiscountedTS()) if "base" in cls._fields else cls((DiscountedTS(), DiscountedUCB()))
+
+
+def test_a_coin_is_tossed_for_each_reward_as_it_is_without_a_clock() -> None:
+    """All rewards at one moment: nothing fades, so the clock and gamma = 1 know the same, coins included."""
+    policy = DiscountedBetaTS(1.0, binarize=True)
+    rounds = Agent(policy, 3, seed=4, floor=0.0, first=False)
+    clock = Agent(policy, 3, seed=4, floor=0.0, first=False, half_life="1 h")
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        arm, reward = int(rng.integers(3)), float(rng.random())
+        rounds.learn(arm, reward)
+        clock.learn(arm, reward, now=1.7e9)
+    assert to_lists(clock._player.kept) == to_lists(rounds._player.kept)
+    assert set(map(float.is_integer, clock._player.kept.wins)) == {True}

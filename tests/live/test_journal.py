@@ -82,6 +82,25 @@ def test_an_id_sent_again_is_the_same_decision_and_another_question_under_it_a_c
     assert list(journal.decisions(1)) == [first]
 
 
+def test_a_large_group_with_ids_sent_twice_is_answered_as_one_by_one(journal) -> None:
+    """More rows than go into one statement; on the way an id that the group or the journal holds already."""
+    journal.create("a", 5)
+    journal.commit([Decide(1, row("old", at=50))])
+    rows = [row(f"d{n:03}", at=100 + n) for n in range(150)]
+    again = [row("d070", at=999, slot=1), row("old", at=999), row("d071", available="0")]
+    answers, _ = journal.commit([Decide(1, asked) for asked in [*rows[:140], *again, *rows[140:]]])
+    assert answers[:140] + answers[143:] == rows
+    assert answers[140:142] == [rows[70], row("old", at=50)]
+    assert isinstance(answers[142], Conflict)
+    pays = [pay(f"d{n:03}", n / 150) for n in range(150)]
+    answers, _ = journal.commit([*pays, pay("d010", 10 / 150), pay("d011", 0.999), pay("nobody"), pay("old")])
+    assert answers[:151] == ["learnt"] * 150 + ["again"]
+    assert [type(answer) for answer in answers[151:]] == [Conflict, Unknown, str]
+    assert sorted(journal.decisions(1)) == sorted([*rows, row("old", at=50)])
+    assert sorted(event.decision for event in events(journal)) == sorted(["old", *(asked.id for asked in rows)])
+    assert journal.check() == []
+
+
 def test_a_decision_has_one_outcome(journal) -> None:
     journal.create("a", 5)
     journal.commit([Decide(1, row("x"))])

@@ -12,7 +12,7 @@ from driftbandit.text.registry import policies
 
 WORLD = Abrupt(n_arms=4, horizon=120, phases=3, world="1")
 BASE = {"base": "DiscountedTS"}
-NEEDS_THE_WORLD = {name for name, cls in policies().items() if hasattr(cls, "bound") or hasattr(cls, "with_world")}
+NEEDS_THE_WORLD = {name for name, cls in policies().items() if hasattr(cls, "with_world")}
 NAMES = sorted(set(policies()) - NEEDS_THE_WORLD)
 
 

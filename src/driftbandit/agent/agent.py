@@ -2,32 +2,27 @@
 
 import importlib.util
 import math
-import os
 import threading
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-import driftbandit
 from driftbandit.agent import clocked, forks, page, snapshots
-from driftbandit.agent.choice import FAR, Chances, kept_to, policys_chances
+from driftbandit.agent.choice import Chances, kept_to, policys_chances
 from driftbandit.agent.exploration import DEFAULT_FLOOR, explored, mixed
 from driftbandit.agent.inputs import (
     arm_name,
     arm_names,
     as_float,
     checked_choice,
-    checked_count,
     checked_draws,
     checked_n,
     checked_range,
     checked_seed,
     checked_share,
-    from_json_arm,
     listed,
     shown,
-    to_json_arm,
     too_deep,
 )
 from driftbandit.agent.interpreted import PlainPolicy
@@ -37,8 +32,7 @@ from driftbandit.parameters import LARGEST
 from driftbandit.policies.drift_ts import DriftTS
 from driftbandit.protocols import Policy
 from driftbandit.rewards import bears, refused_rewards
-from driftbandit.state import from_plain, grown, started, to_arrays, to_lists, to_plain
-from driftbandit.validity import check_state
+from driftbandit.state import grown, started, to_arrays, to_lists
 
 
 class Agent:
@@ -52,24 +46,25 @@ class Agent:
     >>> Agent.restore(text).choose() == agent.choose()
     True
 
-    Without a policy it plays `DriftTS`, which has nothing to tune. `arms` are distinct names (texts, numbers, tuples
-    of them), or a number of arms. Rewards lie in `reward_range`, which is mapped to the policies' [0, 1]; one outside
-    is refused, or clipped with outside="clip", or taken as it is with outside="allow" (for policies that can bear
-    it). The clock counts the rewards learnt; an answer may come late or never, and asking again changes nothing but
-    the draw. Threads may share an agent.
+    Without a policy it plays `DriftTS`, which has nothing to tune. `arms` are distinct names (texts, numbers, tuples of
+    them), or a number of arms. Rewards lie in `reward_range`, which is mapped to the policies' [0, 1]; a reward outside
+    it is refused, or clipped with outside="clip", or taken as it is with outside="allow" (for policies that can handle
+    it). The clock counts the rewards learnt; a reward may come late or never, and asking again changes nothing but the
+    draw. Threads may share an agent.
 
     A policy as published may never try an arm that looks bad at first, or that became good while nobody looked. So an
-    agent plays each available arm once before it asks the policy (`first`), and with probability `floor` an arm drawn
-    evenly from the available ones. `first=False, floor=0.0` is the policy alone; docs/safety.md has the price.
+    agent plays each available arm once before it asks the policy (`first`), and with probability `floor` it plays an
+    arm drawn evenly from the available ones. `first=False, floor=0.0` is the policy alone; docs/how-to/safety.md has
+    the cost.
 
     A seed makes every choice repeatable: the same calls give the same arms, in every copy, in every process that
-    restores the snapshot, in every worker forked from this one. Several workers with one seed therefore explore in
-    unison. Without a seed the stream comes from the operating system, and every copy and every forked worker takes a
+    restores the snapshot, in every worker forked from this one. Several workers with the same seed therefore explore in
+    unison. Without a seed the stream comes from the operating system, and every copy and every forked worker gets a
     stream of its own; so does `restore(text, fresh=True)`.
 
     With `half_life` ("6 h", a timedelta, seconds) evidence fades by the clock, not by the number of rewards: a policy
     that discounts loses half the weight of what it knows in that time, and `learn(arm, reward, at=...)` weighs a late
-    reward by the age of its decision. `now` gives the time in simulations; otherwise it is the system's.
+    reward by the age of its decision. `now` gives the time in simulations; otherwise it is the system's time.
 
     Rewards that come after `remove_arm` are ignored, and counted in `ignored`, or refused with late="refuse". With
     `compiled=True` (needs the `lab` extra) the policy runs as machine code: the same choices, in about a microsecond
@@ -110,7 +105,7 @@ class Agent:
         self.half_life = None if half_life is None else checked_half_life(half_life, policy)
         self._seeded = seed is not None
         # For what the agent itself decides by chance: exploration, and ties between available arms.
-        self._stream = Stream(_own_key() if seed is None else stream_key(checked_seed(seed), 0, POLICY))
+        self._stream = Stream(snapshots.own_key() if seed is None else stream_key(checked_seed(seed), 0, POLICY))
         self._player: Any = self._playing(started(policy, len(names)), len(names))
         self._lock = threading.RLock()
         forks.watch(self)
@@ -129,7 +124,7 @@ class Agent:
 
     def choose(self, n: int | None = None, *, available: Iterable[Hashable] | None = None, now: Any = None) -> Any:
         """The arm to play now, among all or among the `available` ones; with `n`, a list of arms for n decisions that
-        are taken before any of their rewards is known."""
+        are made before any of their rewards is known."""
         with self._lock:
             allowed = self._allowed(available) if available is not None or self._removed else None
             clocked.look(self.half_life, self._player, now)
@@ -153,14 +148,14 @@ class Agent:
             if decided is None:
                 self._player.learn(self.rewards_learnt, slot, value)
             else:
-                self._player.learn_at(slot, value, decided)
+                self._player.learn_at(self.rewards_learnt, slot, value, decided)
             self._untried.discard(slot)
             self.rewards_learnt += 1
             self.clipped += clipped
 
     def add_arm(self, arm: Hashable) -> None:
-        """One more arm, of which nothing is known yet. The name of an arm that was removed may come back: it is a new
-        arm, and rewards under that name are the new arm's from now on."""
+        """One more arm, about which nothing is known yet. The name of a removed arm may be used again: it is then a new
+        arm, and rewards under that name belong to the new arm from now on."""
         with self._lock:
             name = arm_name(arm)
             arm_names([*self.arms, name])
@@ -173,7 +168,7 @@ class Agent:
                 self._untried.add(n_arms)
 
     def remove_arm(self, arm: Hashable) -> None:
-        """Never choose this arm again. What was learnt from it stays in the policy's sums until it is forgotten the
+        """Never choose this arm again. What was learnt from it stays in the policy's sums until it is forgotten in the
         usual way."""
         with self._lock:
             slot = self._slot_of(arm)
@@ -185,8 +180,8 @@ class Agent:
     def probabilities(self, draws: int = 2000, *, now: Any = None) -> Chances:
         """Each arm's chance of being chosen now, exploration included; `error` says how exact it is.
 
-        By quadrature where the policy has a belief to integrate (the Thompson samplers), read off where it draws from
-        probabilities (EXP3), otherwise by `draws` choices that the agent does not count."""
+        Computed by quadrature where the policy has a belief to integrate (the Thompson samplers), read off where it
+        draws from probabilities (EXP3), and otherwise estimated from `draws` choices that the agent does not count."""
         draws = checked_draws(draws)
         with self._lock:
             clocked.look(self.half_life, self._player, now)
@@ -204,39 +199,17 @@ class Agent:
             return out
 
     def explain(self) -> Any:
-        """What the policy believes of the world and of every arm, printable, if it can say it; `DriftTS` can."""
+        """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
         if not hasattr(self.policy, "explain"):
             raise ValueError(f"{type(self.policy).__name__} cannot explain itself; DriftTS can.")
         with self._lock:
             return self.policy.explain(to_arrays(self._player.state, self.policy.init(len(self._arms))), self._arms)
 
     def snapshot(self) -> str:
-        """Everything the agent is, as JSON text: policy, arms, state, stream, clock. Its checksum notices accidents,
-        not people."""
+        """Everything the agent is, as JSON text: policy, arms, state, stream, clock. Its checksum protects against
+        accidents, not against people."""
         with self._lock:
-            return snapshots.written(
-                {
-                    "format": snapshots.FORMAT,
-                    "driftbandit": driftbandit.__version__,
-                    "policy": repr(self.policy),
-                    "arms": [to_json_arm(arm) for arm in self._arms],
-                    "removed": sorted(self._removed),
-                    "untried": sorted(self._untried),
-                    "reward_range": list(self.reward_range),
-                    "outside": self.outside,
-                    "first": self.first,
-                    "floor": self.floor,
-                    "late": self.late,
-                    "clipped": self.clipped,
-                    "ignored": self.ignored,
-                    "rewards_learnt": self.rewards_learnt,
-                    "decisions": self.decisions,
-                    "seeded": self._seeded,
-                    "key": str(self._stream.key),
-                    "state": to_plain(to_lists(self._player.kept)),
-                    **clocked.written(self.half_life, self._player),
-                }
-            )
+            return snapshots.taken(self)
 
     @classmethod
     def restore(
@@ -247,56 +220,20 @@ class Agent:
         *,
         fresh: bool = False,
     ) -> "Agent":
-        """An agent that continues exactly where the snapshot was taken; with `fresh` it knows the same and draws from
-        a stream of its own, as each of several workers should. `policies` names classes of your own, {"MyPolicy":
-        MyPolicy}; nothing else is ever loaded, imported or called. A snapshot that no play can lead to is refused."""
+        """An agent that continues exactly where the snapshot was taken; with `fresh` it knows the same things but draws
+        from a stream of its own, as each of several workers should. `policies` names classes of your own, {"MyPolicy":
+        MyPolicy}; nothing else is ever loaded, imported or called. A snapshot that no sequence of plays could produce
+        is refused."""
         from driftbandit.text.parse import parse_snapshot
 
         data = snapshots.read(text)
         with snapshots.damage_told():
             policy = parse_snapshot(data["policy"], extra=dict(policies or {}))
-        return cls._restored(policy, data, compiled, fresh)
-
-    @classmethod
-    def _restored(cls, policy: Any, data: dict[str, Any], compiled: bool, fresh: bool) -> "Agent":
-        with snapshots.damage_told():
-            names = [arm_name(from_json_arm(arm)) for arm in data["arms"]]
-            n_arms = len(names)
-            removed = {checked_count(slot, n_arms) for slot in data["removed"]}
-            live = [slot for slot in range(n_arms) if slot not in removed]
-            agent = cls(
-                policy,
-                [names[slot] for slot in live],
-                seed=0,
-                reward_range=tuple(data["reward_range"]),
-                outside=data["outside"],
-                first=data["first"],
-                floor=data["floor"],
-                late=data["late"],
-                half_life=clocked.restored_half_life(data),
-            )
-            agent._arms, agent._removed = names, removed
-            agent._slot = {names[slot]: slot for slot in [*sorted(removed), *live]}
-            agent._untried = {checked_count(slot, n_arms) for slot in data["untried"]}
-            if agent._untried & removed or (agent._untried and not agent.first):
-                raise ValueError("an arm that is to come first cannot.")
-            agent.clipped, agent.ignored, agent.rewards_learnt, agent.decisions = (
-                checked_count(data[name], FAR) for name in ("clipped", "ignored", "rewards_learnt", "decisions")
-            )
-            agent._seeded = checked_choice("seeded", data["seeded"], (True, False)) and not fresh
-            agent._stream = Stream(_own_key() if fresh else checked_count(int(data["key"]), 1 << 64))
-            like = started(policy, n_arms)
-            state = to_arrays(from_plain(data["state"], like), like)
-            check_state(policy, state, agent.rewards_learnt, like)
-            agent._compiled = compiled
-        agent._player = agent._playing(state, n_arms)
-        if agent.half_life is not None:
-            agent._player.time = data["time"]
-        return agent
+        return snapshots.revived(cls, policy, data, compiled, fresh)
 
     def __reduce__(self) -> Any:
-        """Copies, deep copies and pickles are agents of their own: a seeded one continues as this one does, one without
-        a seed takes a stream of its own."""
+        """Copies, deep copies and pickles are independent agents: a seeded one continues as this one does, one without
+        a seed gets a stream of its own."""
         with self._lock:
             return _copied, (type(self), self.policy, self.snapshot(), self._compiled, not self._seeded)
 
@@ -304,23 +241,23 @@ class Agent:
 
     def _playing(self, state: Any, n_arms: int | None = None) -> Any:
         """The policy with a state to go on from, in the interpreter or as machine code."""
+        if self._compiled and importlib.util.find_spec("numba") is None:
+            raise ValueError("compiled=True needs Numba: pip install 'driftbandit[lab]' brings it.")
+        n_arms = n_arms or len(self._arms)
         if self.half_life is not None:
             time = getattr(getattr(self, "_player", None), "time", 0)  # nothing is known yet, at any time
-            return clocked.playing(self.policy, state, self._stream.key, self.half_life, time, self._compiled)
+            return clocked.playing(self.policy, state, self._stream.key, self.half_life, time, self._compiled, n_arms)
         if not self._compiled:
             return PlainPolicy(self.policy, state, self._stream.key)
-        if importlib.util.find_spec("numba") is None:
-            raise ValueError("compiled=True needs Numba: pip install 'driftbandit[lab]' brings it.")
         from driftbandit.lab.engine.compiled_player import LivePolicy
 
-        n_arms = n_arms or len(self._arms)
         arrays = to_arrays(to_lists(state), self.policy.init(n_arms))
         return LivePolicy(self.policy, arrays, self._stream.key, n_arms)
 
     def _own_stream_unless_seeded(self) -> None:
         """After a fork: what a process draws without a seed is its own."""
         if not self._seeded:
-            self._stream = Stream(_own_key())
+            self._stream = Stream(snapshots.own_key())
             self._player.rekey(self._stream.key)
 
     def _explored(self, allowed: list[int] | None, decision: int) -> int | None:
@@ -400,9 +337,5 @@ class Agent:
         return page.table(self)
 
 
-def _own_key() -> int:
-    return int.from_bytes(os.urandom(8), "little")
-
-
 def _copied(cls: type[Agent], policy: Any, text: str, compiled: bool, fresh: bool) -> Agent:
-    return cls._restored(policy, snapshots.read(text), compiled, fresh)
+    return snapshots.revived(cls, policy, snapshots.read(text), compiled, fresh)

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,35 +21,85 @@ class Chances(dict[Any, float]):
     error: float = 0.0
 
 
-def kept_to(allowed: list[int], player: Any, stream: Any, t: int, decision: int) -> int:
+class Asked(Protocol):
+    """A policy that is asked for one decision."""
+
+    @property
+    def state(self) -> Any:
+        """What the last answer was read from."""
+        ...
+
+    def first(self) -> int:
+        """Its choice."""
+        ...
+
+    def again(self, attempt: int) -> int:
+        """Its choice with other numbers."""
+        ...
+
+    def uniform(self, slot: int) -> float:
+        """A number of this decision."""
+        ...
+
+
+def chosen_among(allowed: list[int], asked: Asked) -> int:
     """The policy's choice, kept to the allowed slots.
 
     Where the choice is the arm of largest score, the largest among the allowed is taken: the same sample, fewer
     candidates. Where the policy drew the arm from probabilities, they are renormalised, and if they leave nothing to
     the allowed, an allowed arm is drawn evenly. Otherwise the policy is asked again with other draws, and if it insists
     (a scheduled pull), an allowed arm is drawn evenly."""
-    arm = int(player.choose(t, decision))
+    arm = asked.first()
     if arm in allowed:
         return arm
-    scores = getattr(player.state, "scores", None)
+    scores = getattr(asked.state, "scores", None)
     if scores is not None and scores[arm] >= max(scores):
         top = max(scores[slot] for slot in allowed)
         ties = [slot for slot in allowed if scores[slot] == top]
         if ties:
-            return ties[int(stream.at(decision).uniform(TIES) * len(ties))]
-    chances = getattr(player.state, "chances", None)
+            return ties[int(asked.uniform(TIES) * len(ties))]
+    chances = getattr(asked.state, "chances", None)
     if chances is not None:
-        left = stream.at(decision).uniform(TIES) * sum(chances[slot] for slot in allowed)
+        left = asked.uniform(TIES) * sum(chances[slot] for slot in allowed)
         for slot in allowed:
             left -= chances[slot]
             if left < 0.0:
                 return slot
     else:
-        for n in range(REDRAWS):
-            arm = int(player.choose(t, FAR + FAR * (n + 1) + decision))
+        for attempt in range(REDRAWS):
+            arm = asked.again(attempt)
             if arm in allowed:
                 return arm
-    return allowed[int(stream.at(decision).uniform(TIES) * len(allowed))]
+    return allowed[int(asked.uniform(TIES) * len(allowed))]
+
+
+class AskedPlayer:
+    """A player asked for one of its decisions."""
+
+    def __init__(self, player: Any, stream: Any, t: int, decision: int) -> None:
+        self._player, self._stream, self._t, self._decision = player, stream, t, decision
+
+    @property
+    def state(self) -> Any:
+        """The player's state."""
+        return self._player.state
+
+    def first(self) -> int:
+        """Its choice."""
+        return int(self._player.choose(self._t, self._decision))
+
+    def again(self, attempt: int) -> int:
+        """Its choice with the numbers of a round that no decision gets to."""
+        return int(self._player.choose(self._t, FAR + FAR * (attempt + 1) + self._decision))
+
+    def uniform(self, slot: int) -> float:
+        """A number of this decision."""
+        return float(self._stream.at(self._decision).uniform(slot))
+
+
+def kept_to(allowed: list[int], player: Any, stream: Any, t: int, decision: int) -> int:
+    """A player's choice, kept to the allowed slots."""
+    return chosen_among(allowed, AskedPlayer(player, stream, t, decision))
 
 
 def computed_chances(
@@ -87,19 +137,21 @@ def policys_chances(
     if len(allowed) == 1:
         return np.ones(1), 0.0
     known = computed_chances(policy, player.state, t, allowed, n_arms)
-    return (
-        known
-        if known is not None
-        else _sampled(playing(copy.deepcopy(player.state)), stream, t, allowed, n_arms, draws)
-    )
+    if known is not None:
+        return known
+    copied = playing(copy.deepcopy(player.state))
+    return sampled_chances(lambda n: AskedPlayer(copied, stream, t, FAR + n), allowed, n_arms, draws)
 
 
-def _sampled(player: Any, stream: Any, t: int, allowed: list[int], n_arms: int, draws: int) -> tuple[np.ndarray, float]:
-    """How often each allowed slot is chosen, and two standard errors of that."""
+def sampled_chances(
+    ask: Callable[[int], Asked], allowed: list[int], n_arms: int, draws: int
+) -> tuple[np.ndarray, float]:
+    """How often each allowed slot is chosen when asked that many times, and two standard errors of that."""
     counts = np.zeros(n_arms)
     for n in range(draws):
-        counts[kept_to(allowed, player, stream, t, FAR + n)] += 1
-        chances = getattr(player.state, "chances", None)
+        asked = ask(n)
+        counts[chosen_among(allowed, asked)] += 1
+        chances = getattr(asked.state, "chances", None)
         if chances is not None:  # drawn from probabilities, which the policy has just written down
             return renormalised(np.array([chances[slot] for slot in allowed], np.float64)), 0.0
     values = counts[allowed] / draws
@@ -108,7 +160,7 @@ def _sampled(player: Any, stream: Any, t: int, allowed: list[int], n_arms: int, 
 
 
 def renormalised(chances: np.ndarray) -> np.ndarray:
-    """Chances that add up to 1 in proportion to these, even ones if these are all 0: what `kept_to` plays by.
+    """Chances that add up to 1 in proportion to these, even ones if these are all 0: what `chosen_among` plays by.
 
     >>> renormalised(np.array([0.0, 0.0])).tolist(), renormalised(np.array([0.1, 0.3])).round(6).tolist()
     ([0.5, 0.5], [0.25, 0.75])

@@ -1,8 +1,8 @@
 """A policy that forgets by the clock, for a live agent: `PlainPolicy` with a half-life in time.
 
-Traffic is no clock: with a discount per reward, memory is short in the rush hour and long at night. Here evidence loses
-half its weight in a given time, however many rewards come in, and a late reward weighs what it would weigh had it come
-at once (`driftbandit.half_life`)."""
+Traffic is not a clock: with a discount per reward, memory is short in the rush hour and long at night. Here evidence
+loses half its weight in a given time, however many rewards come in, and a late reward weighs what it would weigh had it
+come at once (`driftbandit.half_life`)."""
 
 import math
 import time
@@ -14,7 +14,7 @@ import numpy as np
 from driftbandit.agent.inputs import checked_count
 from driftbandit.agent.interpreted import PlainPolicy
 from driftbandit.half_life import SECOND, half_to_the, learn_by_time
-from driftbandit.state import to_lists
+from driftbandit.state import to_arrays, to_lists
 
 
 def microseconds(moment: Any, name: str) -> int:
@@ -78,15 +78,20 @@ class ClockedPolicy(PlainPolicy):
         if now > self.time:
             self.policy.fade(self.state, half_to_the((now - self.time) / self.half_life))
 
-    def learn_at(self, arm: int, reward: float, decided: int) -> None:
-        """Take in the reward of an arm chosen at this time."""
+    def learn_at(self, t: int, arm: int, reward: float, decided: int) -> None:
+        """Take in the t-th reward, of an arm chosen at this time."""
+        if self.behind is not None:
+            reward = self.policy.seen(reward, self.behind.at(t))
         self.time = learn_by_time(self.policy, self._kept, self.time, self.half_life, arm, reward, decided)
 
 
-def playing(policy: Any, state: Any, key: int, half_life: int, time: int, compiled: bool) -> ClockedPolicy:
+def playing(policy: Any, state: Any, key: int, half_life: int, time: int, compiled: bool, n_arms: int) -> Any:
     """A player that forgets by the clock."""
     if compiled:
-        raise ValueError("half_life runs interpreted; leave compiled=True out.")
+        from driftbandit.lab.engine.clocked_player import ClockedLivePolicy
+
+        arrays = to_arrays(to_lists(state), policy.init(n_arms))
+        return ClockedLivePolicy(policy, arrays, key, n_arms, half_life, time)
     return ClockedPolicy(policy, state, key, half_life, time)
 
 

@@ -1,7 +1,7 @@
 """Trying arms on purpose, whatever the policy thinks of them: the one definition that everything live decides by.
 
-A published policy may leave an arm unplayed for ever (docs/errata.md, "An arm never tried"). Two rules end that, for
-any policy:
+A published policy may leave an arm unplayed for ever ("An arm never tried" in docs/reference/errata.md). Two rules
+prevent that, for any policy:
 
 * `first`: each available arm once, in random order, before any is left to the policy;
 * `floor`: with that probability an arm drawn evenly from the available ones. Additive, so that an arm's chance is
@@ -18,7 +18,7 @@ FLOOR, EVEN = (1 << 38) + 1, (1 << 38) + 2  # slots of a decision's numbers: is 
 
 
 # The smallest floor, of those tried, with which an arm that becomes best while nobody looks was found in 100 of 100
-# runs (docs/safety.md); a larger one costs more.
+# runs (docs/how-to/safety.md); a larger one costs more.
 DEFAULT_FLOOR = 0.005
 
 

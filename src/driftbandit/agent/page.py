@@ -1,6 +1,7 @@
-"""An agent as a notebook shows it."""
+"""An agent or a bandit as a notebook shows it."""
 
 import html
+from collections.abc import Mapping
 from typing import Any
 
 _MOST = 20  # arms shown
@@ -9,7 +10,13 @@ _DRAWS = 200  # choices behind the chances of a policy that must be asked: enoug
 
 def table(agent: Any) -> str:
     """Policy, clock and each arm's chance now, as HTML that suits light and dark pages."""
-    chances = agent.probabilities(draws=_DRAWS)
+    told = f"{agent.decisions} decisions, {agent.rewards_learnt} rewards learnt"
+    told += f", floor {agent.floor:g}" if agent.floor > 0.0 else ""
+    return chances_table(repr(agent.policy), told, agent.probabilities(draws=_DRAWS))
+
+
+def chances_table(policy: str, told: str, chances: Mapping[Any, float]) -> str:
+    """A policy, a line about it, and a bar for each arm."""
     rows = [
         f"<tr><td>{html.escape(str(arm)[:60])}</td><td style='text-align:right'>{chance:.1%}</td>"
         f"<td style='width:10em'><div style='width:{100.0 * chance:.1f}%;min-width:1px;height:.7em;"
@@ -17,10 +24,8 @@ def table(agent: Any) -> str:
         for arm, chance in list(chances.items())[:_MOST]
     ]
     more = f"<tr><td colspan='3'>and {len(chances) - _MOST} more</td></tr>" if len(chances) > _MOST else ""
-    told = f"{agent.decisions} decisions, {agent.rewards_learnt} rewards learnt"
-    told += f", floor {agent.floor:g}" if agent.floor > 0.0 else ""
     return (
-        f"<div><code>{html.escape(repr(agent.policy)[:200])}</code><br><small>{told}</small>"
+        f"<div><code>{html.escape(policy[:200])}</code><br><small>{html.escape(told)}</small>"
         "<table><thead><tr><th>arm</th><th>chance now</th><th></th></tr></thead>"
         f"<tbody>{''.join(rows)}{more}</tbody></table></div>"
     )

@@ -6,10 +6,18 @@ that the caller hands over. Whatever is accepted can be played: the state is che
 
 import hashlib
 import json
-from typing import Any
+import os
+from typing import Any, TypeVar
 
-from driftbandit.agent.inputs import shown
+import driftbandit
+from driftbandit.agent import clocked
+from driftbandit.agent.choice import FAR
+from driftbandit.agent.inputs import arm_name, checked_choice, checked_count, from_json_arm, shown, to_json_arm
+from driftbandit.draws import Stream
+from driftbandit.state import from_plain, started, to_arrays, to_lists, to_plain
+from driftbandit.validity import check_state
 
+T = TypeVar("T")
 FORMAT = 3  # of snapshots written
 _FORMAT_2 = {  # what an agent of format 2, which knew none of these, did
     "first": False,
@@ -21,6 +29,76 @@ _FORMAT_2 = {  # what an agent of format 2, which knew none of these, did
 }
 
 
+def own_key() -> int:
+    """The key of a stream that nobody else has."""
+    return int.from_bytes(os.urandom(8), "little")
+
+
+def taken(agent: Any) -> str:
+    """An agent as text; the caller holds its lock."""
+    return written(
+        {
+            "format": FORMAT,
+            "driftbandit": driftbandit.__version__,
+            "policy": repr(agent.policy),
+            "arms": [to_json_arm(arm) for arm in agent._arms],
+            "removed": sorted(agent._removed),
+            "untried": sorted(agent._untried),
+            "reward_range": list(agent.reward_range),
+            "outside": agent.outside,
+            "first": agent.first,
+            "floor": agent.floor,
+            "late": agent.late,
+            "clipped": agent.clipped,
+            "ignored": agent.ignored,
+            "rewards_learnt": agent.rewards_learnt,
+            "decisions": agent.decisions,
+            "seeded": agent._seeded,
+            "key": str(agent._stream.key),
+            "state": to_plain(to_lists(agent._player.kept)),
+            **clocked.written(agent.half_life, agent._player),
+        }
+    )
+
+
+def revived(cls: type[T], policy: Any, data: dict[str, Any], compiled: bool, fresh: bool) -> T:
+    """The agent that a snapshot's content describes; with `fresh` it draws from a stream of its own."""
+    with damage_told():
+        names = [arm_name(from_json_arm(arm)) for arm in data["arms"]]
+        n_arms = len(names)
+        removed = {checked_count(slot, n_arms) for slot in data["removed"]}
+        live = [slot for slot in range(n_arms) if slot not in removed]
+        agent: Any = cls(  # type: ignore[call-arg]
+            policy,
+            [names[slot] for slot in live],
+            seed=0,
+            reward_range=tuple(data["reward_range"]),
+            outside=data["outside"],
+            first=data["first"],
+            floor=data["floor"],
+            late=data["late"],
+            half_life=clocked.restored_half_life(data),
+        )
+        agent._arms, agent._removed = names, removed
+        agent._slot = {names[slot]: slot for slot in [*sorted(removed), *live]}
+        agent._untried = {checked_count(slot, n_arms) for slot in data["untried"]}
+        if agent._untried & removed or (agent._untried and not agent.first):
+            raise ValueError("an arm that is to come first cannot.")
+        agent.clipped, agent.ignored, agent.rewards_learnt, agent.decisions = (
+            checked_count(data[name], FAR) for name in ("clipped", "ignored", "rewards_learnt", "decisions")
+        )
+        agent._seeded = checked_choice("seeded", data["seeded"], (True, False)) and not fresh
+        agent._stream = Stream(own_key() if fresh else checked_count(int(data["key"]), 1 << 64))
+        like = started(policy, n_arms)
+        state = to_arrays(from_plain(data["state"], like), like)
+        check_state(policy, state, agent.rewards_learnt, like)
+        agent._compiled = compiled
+    agent._player = agent._playing(state, n_arms)
+    if agent.half_life is not None:
+        agent._player.time = data["time"]
+    return agent  # type: ignore[no-any-return]
+
+
 def read(text: Any) -> dict[str, Any]:
     """The content of a snapshot, of this format or the one before."""
     try:
@@ -28,7 +106,7 @@ def read(text: Any) -> dict[str, Any]:
         version = data["format"]
     except (ValueError, TypeError, KeyError, RecursionError):
         raise ValueError(
-            "This is no snapshot of an agent: it is not complete JSON with a format number. Was the file cut short?"
+            "This is not a snapshot of an agent: it is not complete JSON with a format number. Was the file cut short?"
         ) from None
     if isinstance(version, bool) or version not in (2, FORMAT):
         raise ValueError(

@@ -1,7 +1,7 @@
-"""Bandits that decide for real: a journal of what was decided and what came of it, and a state that is a fold over it.
+"""Bandits that decide for real: a journal of decisions and their outcomes, and a state that is a fold over it.
 
 `Bandit` is the door; `journal` says what a store must do, `sqlite` and `postgres` do it; `fold` is the state; `audit`
-proves every decision again; `export` writes the log that `driftbandit.logs` reads."""
+recomputes and proves every decision; `export` writes the log that `driftbandit.logs` reads."""
 
 from driftbandit.live.bandit import Bandit
 from driftbandit.live.errors import Conflict, Damaged, Locked, StoreError, Unknown

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from driftbandit.live import rules
-from driftbandit.live.errors import Unknown
+from driftbandit.live.errors import Damaged, Unknown, damage_told
 from driftbandit.live.fold import Fold
 from driftbandit.live.ids import ROUNDS, Decisions
 from driftbandit.live.journal import Journal
@@ -38,7 +38,7 @@ class Known(NamedTuple):
     allowed: list[int] | None
 
 
-class Missing(Exception):
+class UnknownEvents(Damaged):
     """A decision knows more events than the journal holds."""
 
 
@@ -46,8 +46,9 @@ def audit(target: Any, name: str | None = None, policies: Mapping[str, type] | N
     """Every bandit of a journal, or the one of this name."""
     journal = reading(target)
     try:
-        wrong = journal.check()
-        found = journal.bandits()
+        with damage_told():
+            wrong = journal.check()
+            found = journal.bandits()
         if name is not None:
             if name not in found:
                 raise Unknown(f"There is no bandit {name!r:.60} in this journal.")
@@ -66,22 +67,23 @@ def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str
     walk = Walk(journal, number, policies)
     count = 0
     try:
-        for known in walk.decisions():
-            count += 1
-            row, fold = known.row, known.fold
-            slot, how = rules.choose(fold.config, fold.policy, known.view, fold.learnt, known.rng, known.allowed)
-            if (slot, how) != (row.slot, row.how):
-                differences.append(
-                    f"decision {row.id} (after {row.known} events) says arm {row.slot} by "
-                    f"{WAYS.get(row.how, row.how)}; recomputed it is arm {slot} by {WAYS[how]}"
-                )
-                break
-    except Missing as error:
+        with damage_told():
+            for known in walk.decisions():
+                count += 1
+                row, fold = known.row, known.fold
+                slot, how = rules.choose(fold.config, fold.policy, known.view, fold.learnt, known.rng, known.allowed)
+                if (slot, how) != (row.slot, row.how):
+                    differences.append(
+                        f"decision {row.id} (after {row.known} events) says arm {row.slot} by "
+                        f"{WAYS.get(row.how, row.how)}; recomputed it is arm {slot} by {WAYS[how]}"
+                    )
+                    break
+            else:
+                walk.finish()
+    except UnknownEvents as error:
         differences.append(str(error))
     except ValueError as error:
         differences.append(f"after {walk.fold.n} events: {error}")
-    else:
-        walk.finish()
     return Audit(name, count, walk.fold.n, walk.snapshots, differences + walk.differences)
 
 
@@ -126,7 +128,7 @@ class Walk:
         while self.fold.n < known:
             event = next(self._events, None)
             if event is None:
-                raise Missing(f"a decision knew {known} events, and the journal holds {self.fold.n}")
+                raise UnknownEvents(f"a decision knew {known} events, and the journal holds {self.fold.n}")
             self.fold.apply([event])
             self._compare()
 

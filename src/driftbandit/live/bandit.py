@@ -26,8 +26,8 @@ _BEHIND = 10_000  # asks that may wait for the disk before even those wait that 
 
 
 class Bandit(Changing):
-    """A policy with a journal: decisions and rewards survive crashes, late rewards find their decision, a reward counts
-    once, and every decision can be proved later.
+    """A policy with a journal: decisions and rewards survive crashes, late rewards are matched to their decision, a
+    reward counts once, and every decision can be proved later.
 
     >>> import tempfile, os
     >>> from driftbandit import DiscountedTS
@@ -40,7 +40,7 @@ class Bandit(Changing):
     The journal is a SQLite file (one writing process) or a PostgreSQL database (many); several bandits may share it. It
     holds the configuration too: `Bandit.open(path, "button")` is enough from the second time on.
 
-    Threads may share a bandit, and coroutines: `adecide` and `areward` are `decide` and `reward` for asyncio."""
+    Threads may share a bandit, and so may coroutines: `adecide` and `areward` are `decide` and `reward` for asyncio."""
 
     @classmethod
     def open(
@@ -70,17 +70,18 @@ class Bandit(Changing):
     ) -> "Bandit":
         """The bandit of this name in the journal at `target` (a path, or postgresql://...), made if there is none.
 
-        `half_life` forgets by the clock; without it rewards are counted. With probability `floor` (0.01) the arm is
-        drawn evenly. A share `holdback` of decisions follows the `baseline` (an arm, or "uniform") and is not learnt
-        from; `uplift` compares. A decision without a reward after `wait` gets the reward `default`. Rewards lie in
-        `reward_range`; one outside is refused, or clipped where it is learnt with outside="clip".
+        `half_life` makes it forget by the clock; without it, forgetting counts rewards. With probability `floor` (0.01)
+        the arm is drawn evenly. A share `holdback` of decisions follows the `baseline` (an arm, or "uniform") and is
+        not learnt from; `uplift` compares the two. A decision without a reward after `wait` gets the reward `default`.
+        Rewards lie in `reward_range`; a reward outside it is refused, or with outside="clip" clipped when it is learnt.
 
         With durability="none" `decide` returns before its record is on disk. `policies` names classes of your own,
         {"MyPolicy": MyPolicy}. `clock` gives microseconds, for simulations; `seed` makes decisions with given ids
         repeatable, and rounds="number" lets ids "0", "1", ... draw the numbers of a simulation's rounds. compiled=True
-        (needs the `lab` extra) reads a long journal by machine code.
+        (needs the `lab` extra) reads a long journal with machine code.
 
-        Where the bandit exists, its journal stands: options that differ are reported, and changed by `change`."""
+        If the bandit exists, its journal decides: options that differ are reported, and can be changed with
+        `change`."""
         checked_name(name)
         options = {
             "half_life": half_life, "floor": floor, "holdback": holdback, "baseline": baseline,
@@ -102,7 +103,9 @@ class Bandit(Changing):
             config = settings.first_config(policy, arms, key, rounds, options)
         own = {**(policy_classes(settings.checked_policy(policy)) if policy is not None else {}), **(policies or {})}
         if config is None and not exists(target):
-            raise Unknown(f"There is no journal {target!s:.200} yet; give arms=[...] to make one.")
+            raise Unknown(
+                f"There is no journal {target!s:.200} yet; give arms=[...] (or `driftbandit live create`) to make one."
+            )
         opened = writing(target)
         try:
             number = opened.journal.bandits().get(name)
@@ -149,15 +152,15 @@ class Bandit(Changing):
     def decide(
         self, id: str | None = None, *, available: Iterable[Hashable] | None = None, probability: bool = False
     ) -> Decision:
-        """The arm to play now, written down before it is returned. The same id again is the same decision; without one
-        an id is made. `probability=True` also computes how likely the arm was."""
+        """The arm to play now, written down before it is returned. The same id again gives the same decision; without
+        an id, one is made. `probability=True` also computes how likely the arm was."""
         rows, ticket, chance = self._start([id], available, probability)
         return self._finish(rows, ticket.wait() if self._waits([id]) else None, chance)[0]
 
     def decide_many(
         self, what: int | Iterable[str], *, available: Iterable[Hashable] | None = None, probability: bool = False
     ) -> list[Decision]:
-        """Up to 1,000 decisions in one commit: so many, or one for each of these ids."""
+        """Up to 1,000 decisions in one commit: this many, or one for each of these ids."""
         ids = _wanted(what)
         rows, ticket, chance = self._start(ids, available, probability)
         return self._finish(rows, ticket.wait() if self._waits(ids) else None, chance)
@@ -200,10 +203,8 @@ class Bandit(Changing):
                 slot, how = rules.choose(config, fold.policy, view, fold.learnt, rng, allowed)
                 rows.append(DecisionRow(made, at, slot, how, fold.n, text))
             else:
-                named = [checked_id(id) if id is not None else made_ids(1)[0] for id in ids]
-                if None in ids:
-                    fresh = iter(made_ids(len(ids)))
-                    named = [next(fresh) if id is None else name for id, name in zip(ids, named, strict=True)]
+                fresh = iter(made_ids(ids.count(None)))
+                named = [next(fresh) if id is None else checked_id(id) for id in ids]
                 stream = Decisions.of(int(config.key), [self._round(name) for name in named])
                 for column, name in enumerate(named):
                     slot, how = rules.choose(config, fold.policy, view, fold.learnt, stream.at(column), allowed)
@@ -233,8 +234,9 @@ class Bandit(Changing):
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
     def reward(self, id: str, value: float) -> str:
-        """Take in what came of a decision: "learnt", "again" if this reward was there already, or "late" if the default
-        was taken before (it is kept, not learnt). Another reward for the same decision is a Conflict."""
+        """Report the outcome of a decision. Returns "learnt", "again" if this reward was already there, or "late" if
+        the default was learnt before it came (it is kept, not learnt). A different reward for the same decision is a
+        Conflict."""
         return _verdict(self._pay([(id, value)]).wait()[0])
 
     async def areward(self, id: str, value: float) -> str:
@@ -242,7 +244,8 @@ class Bandit(Changing):
         return _verdict((await self._pay([(id, value)]).arrive())[0])
 
     def reward_many(self, pairs: Iterable[tuple[str, float]] | Mapping[str, float]) -> list[str | Exception]:
-        """Up to 1,000 rewards in one commit: for each its verdict, or the error it met; the others stand."""
+        """Up to 1,000 rewards in one commit: for each its verdict, or the error it met, which does not affect the
+        others."""
         good, out = self._sorted(pairs)
         return _placed(out, self._pay(good).wait() if good else [])
 
@@ -292,7 +295,7 @@ class Bandit(Changing):
     # ---- inside ------------------------------------------------------------------------------------------------------
 
     def _config(self) -> Config:
-        """The configuration now; what follows from it is renewed when it has changed."""
+        """The current configuration; what follows from it is recomputed when it has changed."""
         self._replica.open_or_raise()
         config: Config = self._fold.config
         if config is not self._known_config:
@@ -304,7 +307,7 @@ class Bandit(Changing):
         return config
 
     def close(self) -> None:
-        """Write what was asked, and let go of the journal."""
+        """Write everything that was asked for, and release the journal."""
         with self._lock:
             if self._closed:
                 return

@@ -19,7 +19,7 @@ class Changing(Reports):
     _writer: Writer
 
     def add_arm(self, arm: Hashable, *, who: str = "") -> None:
-        """One more arm, of which nothing is known yet."""
+        """One more arm, about which nothing is known yet."""
 
         def add(config: Config) -> Config:
             names = [name for slot, name in enumerate(settings.names_of(config)) if slot not in config.retired]
@@ -29,7 +29,7 @@ class Changing(Reports):
         self._change("add_arm", add, who)
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
-        """Never choose this arm again; rewards still to come are learnt. Its name may come back as a new arm."""
+        """Never choose this arm again; rewards still to come are learnt. Its name may be used again for a new arm."""
 
         def retire(config: Config) -> Config:
             slot = settings.slot_of(config, settings.names_of(config), arm)
@@ -53,10 +53,10 @@ class Changing(Reports):
 
     def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
         """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait or default; half_life=None and
-        wait=None take them away.
+        wait=None remove them.
 
-        Another policy or half-life learns the whole journal anew, as if it had been there from the start; with
-        `from_now` another policy begins with nothing, another half-life with what is known now."""
+        A new policy or half-life learns the whole journal again, as if it had been there from the start; with
+        `from_now` a new policy begins with nothing, a new half-life with what is known now."""
         known = ("policy", "half_life", "floor", "holdback", "baseline", "learn_holdback", "wait", "default")
         wrong = [name for name in options if name not in known]
         if wrong or not options:

@@ -1,6 +1,6 @@
 """Folding a long journal as machine code: the same bits as interpreted, several times as fast.
 
-Used to open a journal of millions of events. It is compiled in each process anew, which takes a second or two, and
+Used to open a journal of millions of events. It is compiled again in each process, which takes a second or two, and
 needs the `lab` extra."""
 
 from typing import Any

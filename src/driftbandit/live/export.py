@@ -7,6 +7,7 @@ import heapq
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from driftbandit.half_life import SECOND
 from driftbandit.live import rules
 from driftbandit.live.audit import Walk
-from driftbandit.live.errors import StoreError, Unknown
+from driftbandit.live.errors import StoreError, Unknown, damage_told
 from driftbandit.live.journal import Journal
 from driftbandit.live.opening import reading
 from driftbandit.live.records import KINDS, WAYS
@@ -40,17 +41,10 @@ def export(
     writers = {".parquet": _write_parquet, ".csv": _write_csv, ".jsonl": _write_jsonl}
     if path.suffix not in writers:
         raise ValueError(f"A log is written as .parquet, .csv or .jsonl; got {path.name!r:.60}.")
-    journal = reading(target)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        found = journal.bandits()
-        if name is None:
-            if len(found) != 1:
-                raise Unknown(f"Say which bandit to export: {', '.join(list(found)[:20]) or 'there is none'}.")
-            name = next(iter(found))
-        if name not in found:
-            raise Unknown(f"There is no bandit {name!r:.60} in this journal.")
-        count = writers[path.suffix](part, in_order(log_rows(journal, found[name], propensity, policies)))
+        with damage_told(), rows_of(target, name, propensity, policies) as rows:
+            count = writers[path.suffix](part, rows)
         os.replace(part, path)
         return count
     except OSError as error:
@@ -59,6 +53,24 @@ def export(
         raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def rows_of(
+    target: Any, name: str | None = None, propensity: str = "arm", policies: Mapping[str, type] | None = None
+) -> Iterator[Iterator[dict[str, Any]]]:
+    """One bandit's rows in order of time, while its journal is open; `name` may be left out where there is one."""
+    journal = reading(target)
+    try:
+        found = journal.bandits()
+        if name is None:
+            if len(found) != 1:
+                raise Unknown(f"Say which bandit: {', '.join(list(found)[:20]) or 'there is none'}.")
+            name = next(iter(found))
+        if name not in found:
+            raise Unknown(f"There is no bandit {name!r:.60} in this journal.")
+        yield in_order(log_rows(journal, found[name], propensity, policies))
+    finally:
         journal.close()
 
 

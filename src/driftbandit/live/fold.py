@@ -5,13 +5,14 @@ Choosing never touches the folded state: it looks at a view, a copy that has fad
 import inspect
 import json
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from driftbandit.draws import Stream
 from driftbandit.half_life import half_to_the, learn_by_time
-from driftbandit.live.errors import Damaged
+from driftbandit.live.errors import Damaged, damage_told
 from driftbandit.live.records import CHANGE, HOLDBACK, LATE, Change, Config, Event
 from driftbandit.state import from_plain, grown, started, to_arrays, to_lists, to_plain
 from driftbandit.validity import check_state
@@ -44,58 +45,66 @@ class Fold:
 
     def apply(self, events: Iterable[Event]) -> None:
         """Fold some more events."""
-        for event in events:
-            self.n += 1
-            if event.at > self.last_at:
-                self.last_at = event.at
-            if event.kind < LATE:
-                self._outcome(event)
-            elif event.kind == CHANGE:
-                self._change(event)
+        with damage_told():
+            for event in events:
+                self.n += 1
+                if event.at > self.last_at:
+                    self.last_at = event.at
+                if event.kind < LATE:
+                    self._outcome(event)
+                elif event.kind == CHANGE:
+                    self._change(event)
 
     def apply_compiled(self, events: list[Event]) -> None:
         """The same as machine code, for many events at a time."""
-        run: list[Event] = []
-        for event in events:
-            if event.kind == CHANGE or self.config is None:
-                self._apply_run(run)
-                self.apply([event])
-                run = []
-            else:
-                run.append(event)
-        self._apply_run(run)
+        first = 0
+        with damage_told():
+            for place in [n for n, event in enumerate(events) if event.kind == CHANGE]:
+                self._apply_run(events[first:place])
+                self.apply([events[place]])
+                first = place + 1
+            self._apply_run(events[first:])
 
     def _apply_run(self, events: list[Event]) -> None:
         """Outcomes without a change among them."""
-        held = -1 if self.config is None or self.config.learn_holdback else HOLDBACK
-        learnt = [event for event in events if event.kind < LATE and event.how != held]
-        if (self._by_chance and self._half_life is None) or not learnt:
+        if not events or self.config is None or (self._by_chance and self._half_life is None):
             self.apply(events)
             return
         from driftbandit.live.compiled import CompiledLearner
 
-        values = (np.array([event.value for event in learnt]) - self._low) / self._width
+        learnt = _column(events, "kind") < LATE
+        if not self.config.learn_holdback:
+            learnt &= _column(events, "how") != HOLDBACK
+        slots = _column(events, "slot")[learnt]
+        if not np.all((slots >= 0) & (slots < len(self.config.arms))):  # machine code would not notice
+            self.apply(events)
+            return
+        values = (_column(events, "value", np.float64)[learnt] - self._low) / self._width
         if self._clip:
             self.clipped += int(((values < 0.0) | (values > 1.0)).sum())
             values = np.minimum(np.maximum(values, 0.0), 1.0)
-        slots = np.array([event.slot for event in learnt], np.int64)
+        if self._coins is not None:
+            seen = [self.policy.seen(value, self._coins.at(self.learnt + n)) for n, value in enumerate(values.tolist())]
+            values = np.array(seen)
         if self._compiled is None:
             self._compiled = CompiledLearner(self.policy, self.state, self._half_life is not None)
         n_arms = len(self.config.arms)
         if self._half_life is None:
             self.state, _ = self._compiled.learn(self.state, n_arms, (self.learnt,), [slots, values])
         else:
-            decided = np.array([event.decided for event in learnt], np.int64)
+            decided = _column(events, "decided")[learnt]
             numbers = (self.time, self._half_life)
             self.state, time = self._compiled.learn(self.state, n_arms, numbers, [slots, values, decided])
             self.time = int(time)
-        self.learnt += len(learnt)
+        self.learnt += len(values)
         self.n += len(events)
-        self.last_at = max(self.last_at, max(event.at for event in events))
+        self.last_at = max(self.last_at, int(_column(events, "at").max()))
 
     def _outcome(self, event: Event) -> None:
         if event.how == HOLDBACK and not self.config.learn_holdback:
             return
+        if event.slot < 0:
+            raise IndexError("an outcome has no arm")
         value = (event.value - self._low) / self._width
         if not 0.0 <= value <= 1.0 and self._clip:
             value = min(max(value, 0.0), 1.0)
@@ -104,6 +113,8 @@ class Fold:
             self._learn(self.state, self.learnt, event.slot, value)
         else:
             half_life, decided = self._half_life, event.decided
+            if self._coins is not None:
+                value = self.policy.seen(value, self._coins.at(self.learnt))
             self.time = learn_by_time(self.policy, self.state, self.time, half_life, event.slot, value, decided)
         self.learnt += 1
 
@@ -129,6 +140,8 @@ class Fold:
             if forgetting:  # the same policy at another pace: what it knows is first brought to this moment
                 if before.half_life is not None and event.at > self.time:
                     self.policy.fade(self.state, half_to_the((event.at - self.time) / before.half_life))
+                if hasattr(self.policy, "settle"):
+                    self.policy.settle(self.state, self.learnt, self.policy.gamma if before.half_life is None else 1.0)
                 self.time = max(self.time, event.at)
             self._grow(after)
             self._use(after, self.policy)
@@ -160,8 +173,9 @@ class Fold:
         self._learn = policy.learn
         self._compiled = None
         self._by_chance = "rng" in inspect.signature(policy.learn).parameters
+        self._coins = None
         if self._by_chance:
-            stream = Stream(int(config.key))
+            stream = self._coins = Stream(int(config.key))
             self._learn = lambda state, t, arm, reward: policy.learn(state, t, arm, reward, stream.at(t))
 
     # ---- looking -----------------------------------------------------------------------------------------------------
@@ -213,6 +227,11 @@ class Fold:
         except (ValueError, TypeError, KeyError, AttributeError):
             raise Damaged("A snapshot cannot be read.") from None
         return fold
+
+
+def _column(events: list[Event], name: str, kind: Any = np.int64) -> np.ndarray:
+    """One field of all events. (A zip of all rows would hold an iterator for each, and is several times slower.)"""
+    return np.fromiter(map(itemgetter(Event._fields.index(name)), events), kind, len(events))
 
 
 def _copied(state: Any) -> Any:

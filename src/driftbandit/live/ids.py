@@ -1,7 +1,7 @@
 """Decision ids, and the random numbers that belong to each.
 
 The numbers of a decision are a hash of (the bandit's key, the decision's id, slot): `draws` with the id in the place of
-the round. There is no counter to share between processes, and whoever knows key and id can compute them again.
+the round. There is no counter to share between processes, and anyone who knows the key and the id can recompute them.
 
 Ids made here begin with the time, so that a store appends them to its index instead of scattering them, and end with 80
 random bits, so that nobody can guess them. They are made a block at a time together with their numbers: NumPy is quick

@@ -74,8 +74,8 @@ class Keep(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """Keep a cell of a chart: what the events of a stretch of time came to. Written once by whoever is first, and like
-    a snapshot a cache that the journal can give again. Answered with None."""
+    """Keep a cell of a chart: what the events of a stretch of time came to. Written once by the first to get there, and
+    like a snapshot a cache that the journal can give again. Answered with None."""
 
     bandit: int
     width: int
@@ -83,7 +83,15 @@ class Draw(NamedTuple):
     body: str
 
 
-Ask = Decide | Pay | Settle | Configure | Keep | Draw
+class Thin(NamedTuple):
+    """Drop the cells of this width that begin before a time: coarser ones stand for them. Answered with None."""
+
+    bandit: int
+    width: int
+    before: int
+
+
+Ask = Decide | Pay | Settle | Configure | Keep | Draw | Thin
 
 
 class Standing(NamedTuple):

@@ -157,5 +157,5 @@ if hasattr(os, "register_at_fork"):
 
 
 def warn(text: str) -> None:
-    """A remark for whoever runs the program."""
+    """A remark for the person who runs the program."""
     warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -9,7 +9,9 @@ from typing import Any
 import psycopg
 
 _POLL = 0.25  # seconds between looks when nobody calls: the net under notifications, which a cut connection loses
-_SOON = 0.003  # seconds until the next look while events wait for a transaction to end
+_SOON, _LATE = 0.003, 0.025  # least and most seconds until the next look while events keep coming
+_SHARE = 2.0  # of the time a look takes: how long to leave the processor to others before the next one
+_AWAKE = 0.3  # seconds without events after which we wait to be called
 
 
 class Follower:
@@ -36,18 +38,28 @@ class Follower:
         self._thread.join(timeout=5.0)
 
     def _run(self) -> None:
+        """Look when called; and while events keep coming, look again and again without being called, so that a call
+        that was spared or lost costs some milliseconds. The more a look takes, the longer the pause after it; but after
+        one that took very long there is much to catch up with, and the next comes at once."""
         ear: Any = None
+        last = 0.0
         while not self._stop.is_set():
             try:
                 if ear is None or ear.closed:
                     ear = self._journal._connect()
                     ear.execute("LISTEN driftbandit")
-                for _, read in self._readers:
-                    read()
-                if self._journal.pending:
-                    time.sleep(_SOON)
+                began = time.monotonic()
+                found = sum(read() for _, read in self._readers)
+                ended = time.monotonic()
+                if found or self._journal.pending:
+                    last = ended
+                if ended - last < _AWAKE:
+                    took = ended - began
+                    time.sleep(_SOON if took > _LATE else min(max(_SOON, _SHARE * took), _LATE))
                 else:
                     for _ in ear.notifies(timeout=_POLL, stop_after=1):
+                        pass
+                    for _ in ear.notifies(timeout=0.0):  # what else was called meanwhile is read by the same look
                         pass
             except Exception:  # the database is away: the journal's own calls say so; we go on listening
                 with contextlib.suppress(psycopg.Error, AttributeError):

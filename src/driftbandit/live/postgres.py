@@ -15,21 +15,22 @@ import psycopg
 from driftbandit.live import migrations
 from driftbandit.live.errors import Damaged, StoreError, Unknown
 from driftbandit.live.journal import Ask, Standing
-from driftbandit.live.pgcommit import DECISION, EVENT, LOCK, Batch, standings
+from driftbandit.live.pgcommit import LOCK, CommitGroup, standings
 from driftbandit.live.pgfollow import Follower
 from driftbandit.live.records import CHANGE, LATE, DecisionRow, Event, mark
+from driftbandit.live.tables import DECISION, EVENT, Tables, only_reading
 
 _CHUNK = 5_000
 _STUCK = 0.05  # seconds for which events may wait for a transaction before we ask whose it is
-_NOTIFY = 0.005  # least seconds between two calls that wake other processes
+_NOTIFY = 0.02  # least seconds between two calls that wake other processes: once awake they look by themselves
 
 _CLOCK_AND_LOCK = (
     f"SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, pg_advisory_xact_lock_shared({LOCK}, 0)"
 )
 _AFTER = f"""
-    SELECT era, xid::text::bigint, seq, {EVENT} FROM driftbandit.event
+    SELECT era, xid::text, seq, {EVENT} FROM driftbandit.event
     WHERE bandit = %s AND (era, xid, seq) > (%s, %s::text::xid8, %s) AND (era < %s OR xid < %s)
-    ORDER BY era, xid, seq LIMIT %s"""
+    ORDER BY event.era, event.xid, event.seq LIMIT %s"""  # "xid" alone would be the text above, which no index has
 _FINAL = _AFTER.replace("xid < %s", "xid < pg_snapshot_xmin(pg_current_snapshot())")
 _BEFORE = _AFTER.replace("xid < %s", "xid < %s::text::xid8")
 _MORE = """
@@ -50,10 +51,11 @@ _RUNNING = f"""
 _STILL = "SELECT x::bigint FROM unnest(%s::text[]) x WHERE pg_xact_status(x::xid8) = 'in progress'"
 
 
-class PostgreSQL:
+class PostgreSQL(Tables):
     """A journal in a database."""
 
     live = True
+    SCHEMA, VALUE = "driftbandit.", "%s"
 
     def __init__(self, url: str, write: bool = True, patience: float = 20.0) -> None:
         self.target, self.patience = url, patience
@@ -92,7 +94,7 @@ class PostgreSQL:
             if not table:
                 raise Unknown("There is no journal of driftbandit in this database.")
             version = reader.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0]
-            migrations.migrate("postgres", version, _nothing, "The database")
+            migrations.migrate("postgres", version, only_reading, "The database")
             return
         with reader.transaction():
             reader.execute("SELECT pg_advisory_xact_lock(%s, 1)", (LOCK,))
@@ -137,7 +139,7 @@ class PostgreSQL:
             with writer.pipeline():
                 writer.execute("BEGIN")
                 clock = writer.execute(_CLOCK_AND_LOCK)
-                batch = Batch(writer, self._era, asks)
+                batch = CommitGroup(writer, self._era, asks)
                 batch.send()
                 writer.execute("COMMIT")
                 if batch.appended and time.monotonic() - self._told > _NOTIFY:
@@ -186,16 +188,12 @@ class PostgreSQL:
         with self._reading:
             return list(self._patiently(read, "_reader"))
 
-    def bandits(self) -> dict[str, int]:
-        """The bandits in this journal, and their numbers."""
-        return dict(self._rows("SELECT name, number FROM driftbandit.bandit ORDER BY name"))
-
     def events(self, bandit: int, after: Any = None, limit: int | None = None) -> Iterator[tuple[Any, Event]]:
         """The events after a cursor in the order (transaction, number), as far as that order is final.
 
         It is final below the oldest transaction under way. That may be somebody else's, and last for hours; so when
         events have waited for a moment, we ask whose it is, and go past those that are not writing here."""
-        last, left = after or (0, 0, 0), limit
+        last, left = after or (0, "0", 0), limit
         while left is None or left > 0:
             size = _CHUNK if left is None else min(left, _CHUNK)
             rows = self._rows(_FINAL, bandit, last[0], str(last[1]), last[2], self._era, size)
@@ -208,7 +206,7 @@ class PostgreSQL:
             last = rows[-1][:3]
             left = None if left is None else left - len(rows)
 
-    def _unless_stuck(self, bandit: int, last: tuple[int, int, int], size: int) -> list[Any]:
+    def _unless_stuck(self, bandit: int, last: tuple[int, str, int], size: int) -> list[Any]:
         """Nothing is final: is there anything at all, and for how long has it waited?"""
         if not self._rows(_MORE, bandit, last[0], str(last[1]), last[2]):
             self._waiting_since.pop(bandit, None)
@@ -221,7 +219,7 @@ class PostgreSQL:
             self._waiting_since.pop(bandit, None)
         return rows
 
-    def _past_others(self, bandit: int, last: tuple[int, int, int], size: int) -> list[Any]:
+    def _past_others(self, bandit: int, last: tuple[int, str, int], size: int) -> list[Any]:
         """The events that no transaction of ours can precede any more.
 
         Ours take a shared lock before they get an id, and hold it until they have ended. A transaction that was under
@@ -269,8 +267,7 @@ class PostgreSQL:
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""
-        sql = f"SELECT {DECISION} FROM driftbandit.decision WHERE bandit = %s ORDER BY at DESC, id DESC LIMIT %s"
-        return [DecisionRow(*row) for row in self._rows(sql, bandit, limit)]
+        return self._recent(bandit, limit, "at DESC, id DESC")
 
     def standing(self, bandit: int, ids: list[str]) -> dict[str, Standing]:
         """What is known of these decisions."""
@@ -279,29 +276,16 @@ class PostgreSQL:
 
     def changes(self, bandit: int) -> list[tuple[Any, Event]]:
         """The changes of configuration, in order."""
-        sql = (
-            f"SELECT era, xid::text::bigint, seq, {EVENT} FROM driftbandit.event WHERE bandit = %s AND kind = {CHANGE}"
-        )
-        return [(row[:3], Event(0, *row[3:])) for row in self._rows(sql + " ORDER BY era, xid, seq", bandit)]
+        sql = f"SELECT era, xid::text, seq, {EVENT} FROM driftbandit.event WHERE bandit = %s AND kind = {CHANGE}"
+        return [
+            (row[:3], Event(0, *row[3:]))
+            for row in self._rows(sql + " ORDER BY event.era, event.xid, event.seq", bandit)
+        ]
 
     def first_at(self, bandit: int) -> int | None:
         """The time of the first decision."""
         value = self._rows("SELECT min(at) FROM driftbandit.decision WHERE bandit = %s", bandit)[0][0]
         return None if value is None else int(value)
-
-    def snapshots(self, bandit: int) -> list[tuple[int, str]]:
-        """The snapshots kept, newest first."""
-        return self._rows("SELECT n, body FROM driftbandit.snapshot WHERE bandit = %s ORDER BY n DESC", bandit)
-
-    def charts(self, bandit: int, width: int, since: int, until: int) -> list[tuple[int, str]]:
-        """The cells of this width that begin in this time, oldest first."""
-        sql = "SELECT start, body FROM driftbandit.chart WHERE bandit = %s AND width = %s AND start >= %s"
-        return self._rows(sql + " AND start < %s ORDER BY start", bandit, width, since, until)
-
-    def last_chart(self, bandit: int, width: int) -> tuple[int, str] | None:
-        """The newest cell of this width."""
-        sql = "SELECT start, body FROM driftbandit.chart WHERE bandit = %s AND width = %s ORDER BY start DESC LIMIT 1"
-        return next(iter(self._rows(sql, bandit, width)), None)
 
     def tally(self, bandit: int, since: int, until: int, width: int) -> list[tuple[Any, ...]]:
         """Counts per stretch of time."""
@@ -313,19 +297,6 @@ class PostgreSQL:
             since, width, bandit, since, until, since, width, bandit, since, until,
         )  # fmt: skip
 
-    def groups(self, bandit: int, since: int, until: int) -> list[tuple[int, int, float, float]]:
-        """Outcomes by way of deciding."""
-        return self._rows(
-            "SELECT how, count(*), sum(value), sum(value * value) FROM driftbandit.event WHERE bandit = %s "
-            f"AND decided >= %s AND decided < %s AND kind < {LATE} GROUP BY how ORDER BY how", bandit, since, until,
-        )  # fmt: skip
-
-    def counts(self, bandit: int) -> dict[str, int]:
-        """How many decisions and how many events of each kind there are."""
-        sql = "SELECT kind::text, count(*) FROM driftbandit.event WHERE bandit = %s GROUP BY kind"
-        decisions = self._rows("SELECT count(*) FROM driftbandit.decision WHERE bandit = %s", bandit)[0][0]
-        return {"decisions": decisions, **dict(self._rows(sql, bandit))}
-
     def check(self) -> list[str]:
         """Every row against its checksum."""
         wrong = []
@@ -336,12 +307,7 @@ class PostgreSQL:
                         name = row[1] if table == "decision" else row[3]
                         wrong.append(f"{table} {name} of bandit {number} was altered: its checksum differs")
                         break
-        astray = self._rows(
-            "SELECT e.decision FROM driftbandit.event e LEFT JOIN driftbandit.decision d ON d.bandit = e.bandit "
-            f"AND d.id = e.decision WHERE e.kind < {CHANGE} AND (d.id IS NULL OR d.slot != e.slot OR d.how != e.how "
-            "OR d.at != e.decided) LIMIT 3"
-        )
-        return wrong + [f"an outcome does not fit its decision {row[0]}" for row in astray]
+        return wrong + self._astray()
 
     # ---- time, following, closing ------------------------------------------------------------------------------------
 
@@ -384,10 +350,6 @@ class PostgreSQL:
             if connection is not None:
                 with contextlib.suppress(psycopg.Error):
                     connection.close()
-
-
-def _nothing(statements: str, number: int) -> None:
-    raise Damaged(f"This journal has tables of version {number - 1}; open it for writing once to bring it forward.")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """A bandit's own copy of the fold, kept up to date from its journal, with its snapshots, clock and defaults.
 
 With SQLite the writer hands over every event it has written; with PostgreSQL a follower reads what any process wrote.
-Either way the events come in the one order everybody folds."""
+Either way the events come in the one order in which all fold them."""
 
 import json
 import threading

@@ -3,10 +3,10 @@
 from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
-from driftbandit.agent import Chances
+from driftbandit.agent import Chances, page
 from driftbandit.half_life import SECOND, duration
 from driftbandit.live import rules, settings
-from driftbandit.live.errors import Unknown
+from driftbandit.live.errors import Unknown, damage_told
 from driftbandit.live.ids import checked_id
 from driftbandit.live.records import DEFAULT, KINDS, LATE, REWARD, WAYS, Change, Decision
 from driftbandit.live.uplift import Uplift, compared
@@ -25,7 +25,7 @@ class History(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A decision and what came of it."""
+    """A decision and its outcome."""
 
     decision: Decision
     kind: str | None  # "reward", "default", or None while nothing came
@@ -84,6 +84,14 @@ class Reports:
             out.error = error
             return out
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        config = self.config
+        told = f"bandit {self.name}, {self._fold.n} events" + (
+            f", floor {config.floor:g}" if config.floor > 0.0 else ""
+        )
+        return page.chances_table(config.policy, told, self.probabilities(draws=200))
+
     def _slots(self, available: Iterable[Hashable]) -> list[int]:
         if isinstance(available, str | bytes) or not isinstance(available, Iterable):
             raise ValueError(f"available is a list of arms; got {available!r:.60}.")
@@ -98,20 +106,21 @@ class Reports:
         found = self._journal.standing(self._number, [checked_id(id)]).get(id)
         if found is None:
             raise Unknown(f"There is no decision {id!r:.140}.")
-        return Outcome(self._decision(found.row), KINDS.get(found.kind or 0), found.value, found.late)
+        return self._outcome(found)
 
     def recent(self, limit: int = 20) -> list[Outcome]:
-        """The last decisions, newest first, with what came of them."""
+        """The last decisions, newest first, with their outcomes."""
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1000:
             raise ValueError(f"recent needs a number from 1 to 1000; got {limit!r:.60}.")
         rows = self._journal.recent(self._number, limit)
         found = self._journal.standing(self._number, [row.id for row in rows])
-        standings = [found[row.id] for row in rows]
-        return [Outcome(self._decision(s.row), KINDS.get(s.kind or 0), s.value, s.late) for s in standings]
+        return [self._outcome(found[row.id]) for row in rows if row.id in found]
 
-    def _decision(self, row: Any) -> Decision:
-        names = settings.names_of(self._fold.config)
-        return Decision(row.id, names[row.slot], row.at, row.known, WAYS[row.how])
+    def _outcome(self, found: Any) -> Outcome:
+        row = found.row
+        with damage_told():
+            made = Decision(row.id, settings.names_of(self._fold.config)[row.slot], row.at, row.known, WAYS[row.how])
+            return Outcome(made, KINDS.get(found.kind or 0), found.value, found.late)
 
     def changes(self) -> list[dict[str, Any]]:
         """Every change of configuration: when, what, who."""
@@ -141,25 +150,27 @@ class Reports:
         decisions = [[0] * len(names) for _ in range(count)]
         outcomes = [[0] * len(names) for _ in range(count)]
         rewards = [[0.0] * len(names) for _ in range(count)]
-        for stretch, slot, _, made, came, total in self._journal.tally(self._number, begin, end, width):
-            decisions[stretch][slot] += made
-            outcomes[stretch][slot] += came
-            rewards[stretch][slot] += total
+        with damage_told():
+            for stretch, slot, _, made, came, total in self._journal.tally(self._number, begin, end, width):
+                decisions[stretch][slot] += made
+                outcomes[stretch][slot] += came
+                rewards[stretch][slot] += total
         return History([begin + width * n for n in range(count)], width, names, decisions, outcomes, rewards)
 
     def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:
-        """What the policy brings over the baseline: mean rewards of the two groups of decisions, and an interval for
-        the difference. `since` looks at decisions of the last so much time, "7 days"."""
+        """What the policy gains over the baseline: mean rewards of the two groups of decisions, and an interval for the
+        difference. `since` limits it to recent decisions, as in "7 days"."""
         start = 0 if since is None else self._replica.now() - duration(since, "since")
-        return compared(self._journal.groups(self._number, start, 1 << 62), confidence)
+        groups = self._journal.groups(self._number, start, 1 << 62)
+        return compared(groups, confidence)
 
     def settle(self) -> int:
-        """Write the default of every decision that has waited too long, and say how many there were. It happens by
+        """Write the default for every decision that has waited too long, and say how many there were. This happens by
         itself when decisions and rewards come in."""
         return int(self._replica.settle_all())
 
     def refresh(self) -> None:
-        """Fold what other processes have written by now; it happens by itself some milliseconds later."""
+        """Fold what other processes have written so far; this happens by itself a few milliseconds later."""
         self._replica.catch_up()
 
     def health(self) -> dict[str, Any]:

@@ -5,7 +5,6 @@ moment can corrupt it in SQLite versions before 3.51.3, which most Pythons have;
 moves the WAL into the file, and a lock beside the file keeps other processes from writing."""
 
 import contextlib
-import itertools
 import os
 import sqlite3
 import threading
@@ -15,39 +14,20 @@ from typing import Any
 
 from driftbandit.live import migrations
 from driftbandit.live.clock import system_time
-from driftbandit.live.errors import Conflict, Damaged, StoreError, Unknown
+from driftbandit.live.errors import Damaged, StoreError, Unknown
 from driftbandit.live.filelock import FileLock
-from driftbandit.live.journal import (
-    Ask,
-    Configure,
-    Decide,
-    Draw,
-    Keep,
-    Pay,
-    Settle,
-    Settled,
-    Standing,
-    judge,
-    same_decision,
-)
-from driftbandit.live.records import CHANGE, DEFAULT, LATE, DecisionRow, Event, mark
+from driftbandit.live.journal import Ask, Standing
+from driftbandit.live.records import CHANGE, LATE, DecisionRow, Event, mark
+from driftbandit.live.sqlitecommit import Group, Numbers, standings
+from driftbandit.live.tables import DECISION, EVENT, Tables, only_reading
 
 APPLICATION = 0x64726266  # "drbf": written into the file's header, where SQLite keeps a place for it
-KEPT = 3  # snapshots of a bandit
 _CHUNK = 20_000  # rows read at a time, so that memory stays small and the WAL can be emptied meanwhile
 
-_DECISION = "id, at, slot, how, known, available"
-_EVENT = "n, kind, at, decision, slot, how, value, decided, body"
-_INSERT_DECISION = "INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-_STANDING = f"""
-    SELECT {", ".join("d." + name for name in _DECISION.split(", "))}, o.kind, o.value, l.value, o.at
-    FROM decision d
-    LEFT JOIN event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0
-    LEFT JOIN event l ON l.bandit = d.bandit AND l.decision = d.id AND (l.kind = 3) = 1
-    WHERE d.bandit = ? AND d.id = ?"""
+_EVENT = "n, " + EVENT
 
 
-class SQLite:
+class SQLite(Tables):
     """A journal in a file."""
 
     live = False
@@ -70,8 +50,7 @@ class SQLite:
             self.close()
             raise
         self._reading = threading.Lock()
-        self._unwritten: dict[str, list[Any]] = {}  # events of the transaction under way, by decision
-        self._last: dict[int, list[int]] = {}  # bandit: numbers of its last event and its last decision
+        self._last: Numbers = {}
 
     def _open(self, connection: sqlite3.Connection, write: bool) -> None:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -90,7 +69,7 @@ class SQLite:
                 "COMMIT;"
             )
 
-        migrations.migrate("sqlite", version, run if write else _nothing, self.target)
+        migrations.migrate("sqlite", version, run if write else only_reading, self.target)
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
@@ -103,139 +82,21 @@ class SQLite:
 
     def commit(self, asks: list[Ask]) -> tuple[list[Any], list[tuple[int, Event]]]:
         """Write all asks in one transaction."""
-        added: list[tuple[int, Event]] = []
+        group = Group(self._writer, self._last)
         with _sentence(self.target):
             try:
-                self._writer.execute("BEGIN IMMEDIATE")
-                answers: list[Any] = []
-                while len(answers) < len(asks):
-                    run = list(itertools.takewhile(lambda ask: type(ask) is Decide, asks[len(answers) :]))
-                    answers += self._decide_all(run) if run else [self._answer(asks[len(answers)], added)]
-                self._flush()
-                self._writer.execute("COMMIT")
+                return group.write(asks), group.added
             except BaseException:
-                self._last.clear()
-                self._unwritten.clear()
+                self._last = {}
                 with contextlib.suppress(sqlite3.Error):
                     self._writer.execute("ROLLBACK")
                 raise
-        return answers, added
-
-    def _answer(self, ask: Ask, added: list[tuple[int, Event]]) -> Any:
-        match ask:
-            case Decide(bandit, row):
-                return self._decide(bandit, row)
-            case Pay():
-                if ask.id in self._unwritten:
-                    self._flush()
-                found = self._writer.execute(_STANDING, (ask.bandit, ask.id)).fetchone()
-                events, answer = judge(ask, _standing(found) if found else None)
-                self._append(ask.bandit, events, added)
-                return answer
-            case Settle():
-                return self._settle(ask, added)
-            case Configure(bandit, serial, at, body):
-                self._flush()
-                there = self._writer.execute(
-                    "SELECT at, body FROM event WHERE bandit = ? AND decision = ? AND (kind = 3) = 0", (bandit, ask.id)
-                ).fetchone()
-                if there is None:
-                    self._append(bandit, [Event(0, CHANGE, at, ask.id, slot=serial, body=body)], added)
-                return None if there in (None, (at, body)) else Conflict("The configuration was changed meanwhile.")
-            case Keep(bandit, n, at, body):
-                self._writer.execute("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?)", (bandit, n, at, body))
-                self._writer.execute(
-                    "DELETE FROM snapshot WHERE bandit = ?1 AND n NOT IN "
-                    f"(SELECT n FROM snapshot WHERE bandit = ?1 ORDER BY n DESC LIMIT {KEPT})",
-                    (bandit,),
-                )
-                return None
-            case Draw():
-                self._writer.execute("INSERT INTO chart VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", ask)
-                return None
-
-    def _numbers(self, bandit: int) -> list[int]:
-        numbers = self._last.get(bandit)
-        if numbers is None:
-            numbers = self._last[bandit] = [
-                self._writer.execute(f"SELECT max({name}) FROM {table} WHERE bandit = ?", (bandit,)).fetchone()[0] or 0
-                for table, name in (("event", "n"), ("decision", "seq"))
-            ]
-        return numbers
-
-    def _decide_all(self, asks: list[Any]) -> list[Any]:
-        """Decisions of one bandit in one statement, which is several times as fast; one by one if an id is there
-        already."""
-        bandit = asks[0].bandit
-        if len(asks) > 1 and all(ask.bandit == bandit for ask in asks):
-            numbers = self._numbers(bandit)
-            first = numbers[1] + 1
-            rows = [(bandit, first + n, *ask.row, mark(ask.row)) for n, ask in enumerate(asks)]
-            self._writer.execute("SAVEPOINT decisions")
-            done = self._writer.executemany(_INSERT_DECISION, rows)
-            if done.rowcount == len(rows):
-                self._writer.execute("RELEASE decisions")
-                numbers[1] += len(rows)
-                return [ask.row for ask in asks]
-            self._writer.execute("ROLLBACK TO decisions")
-            self._writer.execute("RELEASE decisions")
-        return [self._decide(ask.bandit, ask.row) for ask in asks]
-
-    def _decide(self, bandit: int, row: DecisionRow) -> Any:
-        numbers = self._numbers(bandit)
-        done = self._writer.execute(_INSERT_DECISION, (bandit, numbers[1] + 1, *row, mark(row)))
-        if done.rowcount:
-            numbers[1] += 1
-            return row
-        stands = self._writer.execute(
-            f"SELECT {_DECISION} FROM decision WHERE bandit = ? AND id = ?", (bandit, row.id)
-        ).fetchone()
-        return same_decision(row, DecisionRow(*stands))
-
-    def _append(self, bandit: int, events: list[Event], added: list[tuple[int, Event]]) -> None:
-        if not events:
-            return
-        numbers = self._numbers(bandit)
-        for event in events:
-            numbers[0] += 1
-            event = event._replace(n=numbers[0])
-            self._unwritten.setdefault(event.decision, []).append((bandit, *event, mark(event[1:])))
-            added.append((bandit, event))
-
-    def _flush(self) -> None:
-        """Write the events gathered so far, all in one statement."""
-        if self._unwritten:
-            rows = [row for rows in self._unwritten.values() for row in rows]
-            self._writer.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            self._unwritten.clear()
-
-    def _settle(self, ask: Settle, added: list[tuple[int, Event]]) -> Settled:
-        """Times do not go back along the numbers of decisions, so the number of the last one settled is all there is
-        to remember; it is what stands in the place of a time in `after`."""
-        self._flush()
-        rows = self._writer.execute(
-            f"SELECT d.seq, {', '.join('d.' + name for name in _DECISION.split(', '))}, o.kind FROM decision d "
-            "LEFT JOIN event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0 "
-            "WHERE d.bandit = ? AND d.seq > ? AND d.at <= ? ORDER BY d.seq LIMIT ?",
-            (ask.bandit, ask.after[0], ask.until, ask.limit),
-        ).fetchall()
-        events = [
-            Event(0, DEFAULT, ask.at, row.id, row.slot, row.how, ask.default, row.at)
-            for row, kind in ((DecisionRow(*found[1:-1]), found[-1]) for found in rows)
-            if kind is None
-        ]
-        self._append(ask.bandit, events, added)
-        return Settled(len(events), (rows[-1][0], "") if rows else ask.after, len(rows) < ask.limit)
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
         with _sentence(self.target), self._reading:
             return self._reader.execute(sql, values).fetchall()
-
-    def bandits(self) -> dict[str, int]:
-        """The bandits in this journal, and their numbers."""
-        return dict(self._rows("SELECT name, number FROM bandit ORDER BY name"))
 
     def events(self, bandit: int, after: Any = None, limit: int | None = None) -> Iterator[tuple[Any, Event]]:
         """The events after number `after`."""
@@ -253,7 +114,7 @@ class SQLite:
     def decisions(self, bandit: int, by_time: bool = False) -> Iterator[DecisionRow]:
         """All decisions in the order they were written, which is that of time and of `known` as well."""
         last = 0
-        sql = f"SELECT seq, {_DECISION} FROM decision WHERE bandit = ? AND seq > ? ORDER BY seq LIMIT {_CHUNK}"
+        sql = f"SELECT seq, {DECISION} FROM decision WHERE bandit = ? AND seq > ? ORDER BY seq LIMIT {_CHUNK}"
         while rows := self._rows(sql, bandit, last):
             for row in rows:
                 yield DecisionRow(*row[1:])
@@ -261,13 +122,11 @@ class SQLite:
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""
-        sql = f"SELECT {_DECISION} FROM decision WHERE bandit = ? ORDER BY seq DESC LIMIT ?"
-        return [DecisionRow(*row) for row in self._rows(sql, bandit, limit)]
+        return self._recent(bandit, limit, "seq DESC")
 
     def standing(self, bandit: int, ids: list[str]) -> dict[str, Standing]:
         """What is known of these decisions."""
-        found = (self._rows(_STANDING, bandit, id) for id in ids)
-        return {rows[0][0]: _standing(rows[0]) for rows in found if rows}
+        return standings(self._rows, bandit, ids)
 
     def changes(self, bandit: int) -> list[tuple[Any, Event]]:
         """The changes of configuration, in order. Their ids begin with "#", by which the index finds them among
@@ -280,20 +139,6 @@ class SQLite:
         """The time of the first decision."""
         rows = self._rows("SELECT at FROM decision WHERE bandit = ? AND seq = 1", bandit)
         return rows[0][0] if rows else None
-
-    def snapshots(self, bandit: int) -> list[tuple[int, str]]:
-        """The snapshots kept, newest first."""
-        return self._rows("SELECT n, body FROM snapshot WHERE bandit = ? ORDER BY n DESC", bandit)
-
-    def charts(self, bandit: int, width: int, since: int, until: int) -> list[tuple[int, str]]:
-        """The cells of this width that begin in this time, oldest first."""
-        sql = "SELECT start, body FROM chart WHERE bandit = ? AND width = ? AND start >= ? AND start < ? ORDER BY start"
-        return self._rows(sql, bandit, width, since, until)
-
-    def last_chart(self, bandit: int, width: int) -> tuple[int, str] | None:
-        """The newest cell of this width."""
-        sql = "SELECT start, body FROM chart WHERE bandit = ? AND width = ? ORDER BY start DESC LIMIT 1"
-        return next(iter(self._rows(sql, bandit, width)), None)
 
     def tally(self, bandit: int, since: int, until: int, width: int) -> list[tuple[Any, ...]]:
         """Counts per stretch of time."""
@@ -320,19 +165,6 @@ class SQLite:
                 high = middle
         return low
 
-    def groups(self, bandit: int, since: int, until: int) -> list[tuple[int, int, float, float]]:
-        """Outcomes by way of deciding."""
-        return self._rows(
-            "SELECT how, count(*), sum(value), sum(value * value) FROM event WHERE bandit = ? AND decided >= ? "
-            f"AND decided < ? AND kind < {LATE} GROUP BY how ORDER BY how", bandit, since, until,
-        )  # fmt: skip
-
-    def counts(self, bandit: int) -> dict[str, int]:
-        """How many decisions and how many events of each kind there are."""
-        kinds = dict(self._rows("SELECT kind, count(*) FROM event WHERE bandit = ? GROUP BY kind", bandit))
-        decisions = self._rows("SELECT count(*) FROM decision WHERE bandit = ?", bandit)[0][0]
-        return {"decisions": decisions, **{str(kind): count for kind, count in kinds.items()}}
-
     def check(self) -> list[str]:
         """SQLite's own look at the file, and every row against its checksum."""
         try:
@@ -341,7 +173,7 @@ class SQLite:
             return [str(error)]
         wrong = [f"SQLite finds the file damaged: {text}" for text in found if text != "ok"]
         for number in self.bandits().values():
-            for table, fields, key in (("decision", _DECISION, "seq"), ("event", _EVENT, "n")):
+            for table, fields, key in (("decision", DECISION, "seq"), ("event", _EVENT, "n")):
                 last, skip = 0, 0 if table == "decision" else 1
                 sql = f"SELECT mark, {key}, {fields} FROM {table} WHERE bandit = ? AND {key} > ? ORDER BY {key} LIMIT ?"
                 while rows := self._rows(sql, number, last, _CHUNK):
@@ -356,12 +188,7 @@ class SQLite:
                     else:
                         continue
                     break
-        astray = self._rows(
-            "SELECT e.decision FROM event e LEFT JOIN decision d ON d.bandit = e.bandit AND d.id = e.decision "
-            f"WHERE e.kind < {CHANGE} AND (d.id IS NULL OR d.slot != e.slot OR d.how != e.how OR d.at != e.decided) "
-            "LIMIT 3"
-        )
-        return wrong + [f"an outcome does not fit its decision {row[0]}" for row in astray]
+        return wrong + self._astray()
 
     def now(self) -> int:
         """The system's clock."""
@@ -381,19 +208,18 @@ class SQLite:
             self._lock.give()
 
 
-def _standing(found: Any) -> Standing:
-    return Standing(DecisionRow(*found[:6]), *found[6:])
-
-
 def _connect(path: str, read_only: bool = False) -> sqlite3.Connection:
     if read_only and not os.path.exists(path):
         raise Unknown(f"There is no journal {path}.")
     where = Path(os.path.abspath(path)).as_uri() + ("?mode=ro" if read_only else "")
-    return sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False, timeout=10.0)
-
-
-def _nothing(statements: str, number: int) -> None:
-    raise Damaged(f"This journal has tables of version {number - 1}; open it for writing once to bring it forward.")
+    return sqlite3.connect(
+        where,
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=10.0,
+        cached_statements=300,  # those of sqlitecommit, one for each number of rows
+    )
 
 
 @contextlib.contextmanager
@@ -401,9 +227,15 @@ def _sentence(path: str) -> Iterator[None]:
     """SQLite's errors as one sentence each."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
-        text = str(error)
-        if "not a database" in text or "malformed" in text or "no such table" in text or "unsupported file" in text:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        text = f"{' '.join(str(error).split()):.120}"
+        if (
+            "not a database" in text
+            or "malformed" in text
+            or "no such table" in text
+            or "unsupported file" in text
+            or "decode" in text
+        ):
             raise Damaged(f"{path} is not a journal, or it is damaged: {text}.") from None
         if "full" in text:
             raise StoreError(f"The disk of {path} is full; nothing of this call was written.") from None

@@ -61,7 +61,7 @@ def _moments(rows: list[tuple[int, int, float, float]]) -> tuple[int, float, flo
 
 
 def t_quantile(p: float, freedom: float) -> float:
-    """The p-quantile (p > 1/2) of Student's t: what the base install has in place of SciPy.
+    """The p-quantile (p > 1/2) of Student's t: what the base install has instead of SciPy.
 
     >>> round(t_quantile(0.975, 10.0), 6)
     2.228139

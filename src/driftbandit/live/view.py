@@ -49,7 +49,7 @@ class View(Reports):
 
 
 class _Reading:
-    """What `Reports` asks of a replica, for somebody who only reads."""
+    """What `Reports` asks of a replica, for a process that only reads."""
 
     lag = 0.0
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from driftbandit.live.drill import chances, crowd, files, fuzz, kills, memory, outages, storm
+from driftbandit.live.drill import chances, crowd, files, fuzz, kills, memory, outages, served, storm
 from driftbandit.live.drill.site import Finding, Site, site
 
 
@@ -31,6 +31,10 @@ STORES = ("sqlite", "postgres")
 def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Callable[[Site], list[Finding]]]]:
     """The drills by name, the stores each is for, and how to do it."""
     only_file, only_server = ("sqlite",), ("postgres",)
+    behind_http: list[tuple[str, tuple[str, ...], Callable[[Site], list[Finding]]]] = [
+        ("http-kill", STORES, lambda at: served.kills(at, sizes.outages, seed)),
+        ("http-restart", only_server, lambda at: served.restarts(at, sizes.outages, seed)),
+    ]
     return [
         ("kill", STORES, lambda at: kills.kill_under_load(at, sizes.kills, seed)),
         ("storm", STORES, lambda at: storm.retry_storm(at, sizes.storm, seed)),
@@ -44,6 +48,7 @@ def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Callab
         ("estimates", only_file, lambda at: chances.estimates_cover(at, sizes.journals, 200, seed)),
         ("memory", STORES, lambda at: memory.flat(at, sizes.unrewarded)),
         ("fuzz", STORES, lambda at: fuzz.fuzz(at, sizes.fuzzed, seed)),
+        *(behind_http if served.INSTALLED else []),
     ]
 
 

@@ -4,7 +4,7 @@ import math
 import random
 import warnings
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from driftbandit.live import Bandit, StoreError
 from driftbandit.live.audit import audit
@@ -20,15 +20,37 @@ _VALUES: list[Any] = [
     ["a", "zz"], [["a"]], {}, {"a": 1.0}, {"x": "y"}, (), (1,), ("a", "b"), object, object(), DiscountedTS(), BetaTS(),
     DiscountedBetaTS(binarize=True), DiscountedTS, 3 + 4j, range(3), range(2000), "d1", "d2", "d3", 1000, 1001,
 ]  # fmt: skip
+_EACH = 5_000  # calls for one journal
 _ALLOWED = (ValueError, TypeError, StoreError)
 
 
+class Fuzzed(NamedTuple):
+    """The outcome of some calls."""
+
+    answered: int
+    changed: int  # by calls that met an error
+    strange: list[str]
+    differences: list[str]
+
+
 def fuzz(site: Site, calls: int, seed: int = 1) -> list[Finding]:
-    """Random methods with random arguments, some of them right."""
+    """Random methods with random arguments, some of them right; a new journal every so often, since another policy has
+    to learn everything there again."""
+    parts = [_fuzzed(site.journal(), min(_EACH, calls - first), f"{seed} {first}") for first in range(0, calls, _EACH)]
+    strange = [text for part in parts for text in part.strange]
+    changed = sum(part.changed for part in parts)
+    differences = [text for part in parts for text in part.differences]
+    result = f"{len(strange)} strange, {changed} changed by errors; audit: {len(differences)} differ"
+    if strange:
+        result += f" (first: {strange[0]})"
+    tried = f"{calls} calls, {sum(part.answered for part in parts)} answered"
+    return [Finding("fuzzed calls", site.kind, tried, result, not strange and changed == 0 and not differences)]
+
+
+def _fuzzed(target: str, calls: int, seed: str) -> Fuzzed:
     chance = random.Random(seed)
     strange: list[str] = []
     changed = answered = 0
-    target = site.journal()
     with Bandit.open(target, "drill", DiscountedTS(), ARMS, seed=5, wait="1 h", durability="disk") as bandit:
         for n in range(calls):
             name, call = _call(bandit, chance, n)
@@ -47,14 +69,7 @@ def fuzz(site: Site, calls: int, seed: int = 1) -> list[Finding]:
                 changed += bandit.fingerprint() != before and not _only_defaults(bandit, seen)
             except Exception as error:
                 strange.append(f"{name}: {type(error).__name__}: {error}"[:300])
-            if len(bandit.config.arms) > 40:  # a new one, before arms fill it up
-                bandit.change(policy=DiscountedTS())
-    differences = [text for report in audit(target) for text in report.differences]
-    result = f"{len(strange)} strange, {changed} changed by errors; audit: {len(differences)} differ"
-    if strange:
-        result += f" (first: {strange[0]})"
-    tried = f"{calls} calls, {answered} answered"
-    return [Finding("fuzzed calls", site.kind, tried, result, not strange and changed == 0 and not differences)]
+    return Fuzzed(answered, changed, strange, [text for report in audit(target) for text in report.differences])
 
 
 def _only_defaults(bandit: Bandit, seen: int) -> bool:
@@ -102,4 +117,8 @@ def _call(bandit: Bandit, chance: random.Random, n: int) -> tuple[str, Any]:
         value = some_id()
         return f"outcome({value!r:.40})", lambda: bandit.outcome(value)
     value = any_value()
-    return f"recent({value!r:.40})", lambda: bandit.recent(value)
+    if chance.random() < 0.97:
+        return f"recent({value!r:.40})", lambda: bandit.recent(value)
+    if chance.random() < 0.5:  # seldom: policies without a belief to integrate are asked thousands of times
+        return f"probabilities(draws={value!r:.40})", lambda: bandit.probabilities(draws=value)
+    return f"probabilities({value!r:.40})", lambda: bandit.probabilities(available=value)

@@ -20,7 +20,7 @@ def bandit_for_drills(target: str, **options: Any) -> Bandit:
 
 
 def reward_of(id: str) -> float:
-    """The reward that belongs to an id: whoever sends it, it is the same."""
+    """The reward that belongs to an id: it is the same whichever process sends it."""
     return zlib.crc32(id.encode()) % 5 / 4.0
 
 

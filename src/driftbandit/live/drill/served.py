@@ -1,0 +1,183 @@
+"""The same faults behind HTTP: `driftbandit serve` is killed, or its PostgreSQL goes away, while clients decide and
+reward. A client that hears nothing sends the same id again, as ours does."""
+
+import contextlib
+import http.client
+import importlib.util
+import itertools
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from driftbandit.live.audit import audit
+from driftbandit.live.drill.load import ARMS, reward_of
+from driftbandit.live.drill.site import Finding, Site
+from driftbandit.live.drill.verify import losses
+from driftbandit.live.errors import StoreError
+
+INSTALLED = all(importlib.util.find_spec(name) for name in ("starlette", "uvicorn", "msgspec"))
+_CLIENTS = 8
+_BETWEEN = 25  # calls that are acknowledged before the next fault
+
+
+class Server:
+    """A service in a process of its own, which may be killed and started again."""
+
+    def __init__(self, target: str) -> None:
+        self.target, self.port = target, 0
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        words = [sys.executable, "-m", "driftbandit", "serve", "--db", self.target, "--port", "0"]
+        self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self._process.stdout is not None
+        found = re.search(r":(\d+)/ ", self._process.stdout.readline())
+        if found is None:
+            raise StoreError("The service did not start.")
+        self.port = int(found[1])
+
+    def end(self, sig: int = signal.SIGTERM) -> None:
+        """End it; with SIGKILL as a crash does."""
+        self._process.send_signal(sig)
+        self._process.wait(60.0)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+class Clients:
+    """Threads that decide and reward over connections they keep, and remember what was acknowledged."""
+
+    def __init__(self, server: Server) -> None:
+        self.decided, self.rewarded, self.answers = set[str](), set[str](), Counter[int]()
+        self._server, self._done, self._lock = server, threading.Event(), threading.Lock()
+        self._crew = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(_CLIENTS)]
+        for thread in self._crew:
+            thread.start()
+
+    def _work(self, number: int) -> None:
+        connection: list[http.client.HTTPConnection] = []
+        for count in itertools.count():
+            id = f"h{number}-{count}"
+            for path, body, taken in (
+                ("decisions", {"id": id}, self.decided),
+                ("rewards", {"id": id, "reward": reward_of(id)}, self.rewarded),
+            ):
+                while not self._done.is_set() and id not in taken:
+                    if self._ask(connection, path, body) == 200:
+                        taken.add(id)
+            if self._done.is_set():
+                return
+
+    def _ask(self, kept: list[http.client.HTTPConnection], path: str, body: Mapping[str, object]) -> int:
+        """The status, or 0 when nothing was heard: then the next attempt opens a connection of its own."""
+        try:
+            if not kept:
+                kept.append(http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=30.0))
+            kept[0].request("POST", f"/v1/bandits/drill/{path}", json.dumps(body))
+            answer = kept[0].getresponse()
+            answer.read()
+            status = answer.status
+        except (OSError, http.client.HTTPException):
+            kept.pop().close()
+            status = 0
+        with self._lock:
+            self.answers[status] += 1
+        if status != 200:
+            time.sleep(0.02)
+        return status
+
+    @property
+    def acknowledged(self) -> int:
+        """Calls so far."""
+        return len(self.decided) + len(self.rewarded)
+
+    def stop(self) -> None:
+        """Let the calls under way end."""
+        self._done.set()
+        for thread in self._crew:
+            thread.join(60.0)
+
+
+def kills(site: Site, times: int, seed: int = 1) -> list[Finding]:
+    """kill -9 of the service under load, and start it again."""
+
+    def fault(server: Server) -> None:
+        server.end(signal.SIGKILL)
+        server.start()
+
+    return _under_load(site, times, fault, "service killed (-9)", "kills", seed)
+
+
+def restarts(site: Site, times: int, seed: int = 1) -> list[Finding]:
+    """Stop PostgreSQL as a crash does and start it again; the service stays."""
+
+    def fault(server: Server) -> None:
+        site.stop()
+        time.sleep(0.05)
+        site.start()
+
+    return _under_load(site, times, fault, "PostgreSQL killed below the service", "restarts", seed)
+
+
+def _under_load(
+    site: Site, times: int, fault: Callable[[Server], None], what: str, word: str, seed: int
+) -> list[Finding]:
+    chance, target = random.Random(seed), site.journal()
+    server = Server(target)
+    try:
+        _make(server)
+        clients = Clients(server)
+        try:
+            for _ in range(times):
+                _more(clients)
+                time.sleep(0.2 * chance.random())
+                fault(server)
+            _more(clients)
+        finally:
+            clients.stop()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            server.end()
+    found = losses(target, clients.decided, clients.rewarded)
+    differences = [text for report in audit(target) for text in report.differences]
+    strange = sorted(status for status in clients.answers if status not in (0, 200, 503))
+    told = ", ".join(f"{status or 'unheard'} {count}" for status, count in sorted(clients.answers.items()))
+    result = f"{found}; answers: {told}; audit: {len(differences)} differ"
+    good = not any(found) and not differences and not strange
+    return [Finding(what, site.kind, f"{times} {word}, {clients.acknowledged} acknowledged", result, good)]
+
+
+def _make(server: Server) -> None:
+    rules = {"half_life": "1 min", "holdback": 0.05, "baseline": "a", "wait": "1 h", "seed": 5}
+    body = json.dumps({"name": "drill", "policy": "ds-ts", "arms": ARMS, **rules})
+    until = time.monotonic() + 60.0
+    while True:
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30.0)
+            connection.request("POST", "/v1/bandits", body)
+            status = connection.getresponse().status
+            connection.close()
+            if status == 201:
+                return
+        except OSError:
+            status = 0
+        if time.monotonic() > until:
+            raise StoreError(f"The service did not make the bandit of the drill (status {status}).")
+        time.sleep(0.05)
+
+
+def _more(clients: Clients) -> None:
+    """Wait for some more calls to be acknowledged: a fault without load would prove nothing."""
+    goal, until = clients.acknowledged + _BETWEEN, time.monotonic() + 120.0
+    while clients.acknowledged < goal:
+        if time.monotonic() > until:
+            raise StoreError("The service acknowledges nothing any more.")
+        time.sleep(0.005)
