@@ -1,67 +1,100 @@
-"""What late rewards cost: the field of policies with rewards that come 0 to 4,000 rounds late, as a figure and a table.
+"""What late rewards cost: every policy of the field with rewards that come 0 to 4,000 rounds late, as a figure.
 
-python benchmarks/delays.py --out docs/logs/delays        (writes delays.svg, delays.png and delays.csv)
+Policies are tuned by their own theory for a world without delays. What was played is kept in the .csv file beside the
+figure, so that a run that was stopped (or has --minutes) goes on:
+
+    python benchmarks/delays.py --out docs/logs/delays        (writes delays.csv, delays.svg and delays.png)
 """
 
 import argparse
+import csv
+import math
+import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.field.grids import NO_RIVALS, made, registered
+from driftbandit.lab.field.suite import told
 from driftbandit.lab.plots.chart import save_chart
-from driftbandit.lab.plots.style import look
+from driftbandit.lab.plots.style import MARKERS, thousands
 from driftbandit.lab.support.tables import save_rows
 from driftbandit.policies.delayed import Delayed
-from driftbandit.text.parse import parse_policy
 
-POLICIES = {
-    "ts": "ts",
-    "kl-ucb": "kl-ucb",
-    "ds-ts, half-life 70": "ds-ts(gamma=0.99)",
-    "ds-ts, half-life 700": "ds-ts(gamma=0.999)",
-    "dts, half-life 70": "dts(gamma=0.99)",
-    "dts, half-life 700": "dts(gamma=0.999)",
-}
+WORLD = Abrupt(n_arms=5, horizon=20_000, phases=4)
+HEAD = ["policy", "tuned", "delay", "kind", "runs", "regret", "standard error"]
 DELAYS = (0, 10, 100, 1000, 4000)
+CASES = [(delay, kind) for delay in DELAYS for kind in ("fixed", "random") if delay or kind == "fixed"]
+SHADES = ("#c6dbef", "#85b7d9", "#4292c6", "#0b559f", "#041f42")  # the later the darker, for any eyes
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=16)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop then; called again, it goes on")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    world = Abrupt(n_arms=5, horizon=20_000, phases=4)
-    rows: list[list[Any]] = []
-    for name, text in POLICIES.items():
-        for random in (False, True):
-            for delay in DELAYS:
-                if random and not delay:
-                    continue
-                policy = Delayed(parse_policy(text), delay, random)
-                final = simulate(policy, world, args.runs, 0, checkpoints=1, progress=False).regret[:, 0]
-                error = final.std(ddof=1) / np.sqrt(args.runs)
-                rows.append([name, delay, "random" if random else "fixed", round(final.mean(), 1), round(error, 1)])
-    save_rows(["policy", "delay", "kind", "regret", "standard error"], rows, args.out.with_suffix(".csv"))
-
-    def draw(figure: Any) -> None:
-        axes = figure.add_subplot()
-        for number, name in enumerate(POLICIES):
-            mine = [row for row in rows if row[0] == name and row[2] == "fixed"]
-            style = look(number)
-            axes.plot(range(len(mine)), [row[3] for row in mine], label=name, markerfacecolor="white", **style)
-            low, high = ([row[3] + side * row[4] for row in mine] for side in (-2, 2))
-            axes.fill_between(range(len(mine)), low, high, color=style["color"], alpha=0.15, linewidth=0)
-        axes.set_xticks(range(len(DELAYS)), [f"{delay:,}".replace(",", "\u2009") for delay in DELAYS])
-        axes.set_xlabel("rewards come this many rounds late")
-        axes.set_ylabel(f"regret after 20\u2009000 rounds ({args.runs} runs)")
-        axes.set_title("five arms, four phases of 5\u2009000 rounds: what late rewards cost", loc="left")
-        figure.legend(loc="outside right upper", handlelength=4)
-
+    table, end = args.out.with_suffix(".csv"), time.monotonic() + 60.0 * args.minutes
+    rows = _kept(table, args.runs)
+    names = [name for name in registered() if name == "uniform" or name not in NO_RIVALS]
+    for name in names:
+        policy = made(f"{name}.tuned", told(WORLD))
+        for delay, kind in CASES:
+            key = (name, repr(policy), str(delay), kind, str(args.runs))
+            if key in rows or time.monotonic() > end:
+                continue
+            late = Delayed(policy, delay, kind == "random")
+            final = simulate(late, WORLD, args.runs, 0, checkpoints=1, progress=False).regret[:, 0]
+            rows[key] = [f"{final.mean():.1f}", f"{final.std(ddof=1) / math.sqrt(args.runs):.1f}"]
+            save_rows(HEAD, [[*key, *found] for key, found in rows.items()], table)
+    found = _table(rows)
+    print(f"{sum(len(row) for row in found.values())} of {len(names) * len(CASES)} played")
     for ending in (".svg", ".png"):
-        save_chart(draw, args.out.with_suffix(ending), (8.4, 4.4))
+        save_chart(lambda figure: _draw(figure, found, args.runs), args.out.with_suffix(ending), (5.4, 9.2))
+
+
+def _kept(path: Path, runs: int) -> dict[tuple[str, ...], list[str]]:
+    """What was played before, by everything it depends on."""
+    if not path.exists():
+        return {}
+    with path.open(newline="") as file:
+        head, *lines = list(csv.reader(file))
+    return {tuple(line[:5]): line[5:] for line in lines if head == HEAD and line[4] == str(runs)}
+
+
+def _table(rows: dict[tuple[str, ...], list[str]]) -> dict[str, dict[tuple[int, str], tuple[float, float]]]:
+    out: dict[str, dict[tuple[int, str], tuple[float, float]]] = {}
+    for (name, _, delay, kind, _), (mean, error) in rows.items():
+        out.setdefault(name, {})[int(delay), kind] = float(mean), float(error)
+    return out
+
+
+def _draw(figure: Any, found: dict[str, Any], runs: int) -> None:
+    """A line per policy, best without delay on top; a dot for each delay."""
+    axes = figure.add_subplot()
+    order = sorted((name for name in found if (0, "fixed") in found[name]), key=lambda name: found[name][0, "fixed"][0])
+    for place, name in enumerate(order):
+        means = [found[name][delay, "fixed"] for delay in DELAYS if (delay, "fixed") in found[name]]
+        axes.plot(
+            [min(m for m, _ in means), max(m for m, _ in means)], [place, place], color="#bbbbbb", lw=1.2, zorder=1
+        )
+        for number, (mean, error) in enumerate(means):
+            axes.errorbar(
+                [mean], [place], xerr=[2.0 * error], color=SHADES[number], marker=MARKERS[number], markersize=5.5,
+                markeredgecolor="#333333", markeredgewidth=0.5, elinewidth=0.9, zorder=2 + number,
+            )  # fmt: skip
+    for number, delay in enumerate(DELAYS):
+        axes.plot([], [], ls="", marker=MARKERS[number], color=SHADES[number], markeredgecolor="#333333",
+                  markeredgewidth=0.5, label=thousands(delay))  # fmt: skip
+    axes.set_yticks(range(len(order)), order)
+    axes.set_ylim(len(order) - 0.4, -0.6)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(thousands)
+    axes.set_xlabel(f"regret after {thousands(WORLD.horizon)} rounds, mean of {runs} runs ± 2 standard errors")
+    axes.set_title(f"{WORLD.n_arms} arms, a change every {thousands(WORLD.horizon // WORLD.phases)} rounds", loc="left")
+    figure.legend(loc="outside lower center", ncols=len(DELAYS), title="rewards come this many rounds late",
+                  handletextpad=0.2, columnspacing=1.2)  # fmt: skip
 
 
 if __name__ == "__main__":

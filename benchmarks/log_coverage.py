@@ -2,16 +2,19 @@
 
 Logs are simulated in worlds whose means are known, by a logger that draws evenly and by Thompson sampling with a tenth
 of even draws. The truth for a follower is the average over its log of sum pi_t(a) mean_t(a): the same follower run with
-the true means as guesses. Writes the tables in docs/logs:
+the true means as guesses. Writes the tables in docs/logs; a quarter of an hour each on one core, with --minutes in
+several sittings, since every log's result is kept in build/:
 
-    python benchmarks/log_coverage.py --only cover --out docs/logs/coverage-replay.md     (half an hour on one core)
-    python benchmarks/log_coverage.py --only tune --out docs/logs/coverage-tune.md        (half an hour on one core)
+    python benchmarks/log_coverage.py --only cover --out docs/logs/coverage-replay.md
+    python benchmarks/log_coverage.py --only tune --out docs/logs/coverage-tune.md
 """
 
 import argparse
+import json
 import math
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -22,104 +25,139 @@ from driftbandit.lab.support.tables import save_rows
 from driftbandit.logs.bootstrap import block_mean
 from driftbandit.logs.candidates import candidates
 from driftbandit.logs.follow import follow
+from driftbandit.logs.half_lives import SPREADS, half_life_grid
 from driftbandit.logs.simulated import adaptive_log, uniform_log
-from driftbandit.logs.tuned import half_life_grid, tune
+from driftbandit.logs.tuned import tune
 
 POLICIES = ["ts", "dts @ 300", "ds-ts @ 300", "ds-ts(tau_max=0.1) @ inf"]
 HEAD = ["question", "logger", "world", "events", "logs", "result", "95 % of it"]
+TRUTHS = 100  # logs over which the best half-life is averaged
 
 
-def world_of(kind: str, n: int, rng: Any) -> Any:
-    """A world of three arms, drawn anew for each log."""
+def world_of(kind: str, n: int, rng: Any, phase: int = 0) -> Any:
+    """A world of three arms, drawn anew for each log; phases of equal length, eight if nothing is said."""
     if kind == "stationary":
         return phased([rng.uniform(0.3, 0.6, 3)], [0], n)
     if kind == "abrupt":
-        return phased(rng.uniform(0.2, 0.7, (8, 3)), np.arange(8) * (n // 8), n)
+        starts = np.arange(0, n, phase or n // 8)
+        return phased(rng.uniform(0.2, 0.7, (len(starts), 3)), starts, n)
     return Smooth(n_arms=3, horizon=n, sigma=6.0 * math.pi / n)
 
 
 class Cover:
-    """For values and gains: how many intervals hold the truth, of how many, and their mean width."""
+    """For values and gains: does the interval hold the truth, and how wide is it?"""
 
     def __init__(self, name: str, logger: Any, kind: str, n: int, seed: int) -> None:
         self.name, self.logger, self.kind, self.n, self.seed = name, logger, kind, n, seed
-        self.hits = {"value": [0, 0, 0.0], "gain over ts": [0, 0, 0.0]}
+        self.case = f"cover, {name}, {kind}, {n}, seed {seed}"
 
-    def play(self, number: int) -> None:
-        """One more log."""
+    def play(self, number: int) -> list[Any]:
+        """One log: for each question and policy whether its interval holds the truth, and its width."""
         rng = np.random.default_rng([self.seed, number])
         world = world_of(self.kind, self.n, rng)
         log = self.logger(world, seed=int(rng.integers(1 << 40)))
         tried = candidates(POLICIES, False)
         found = follow(log, tried, workers=1)
-        guessed = truth_of(world, log, tried)
-        total = found.events.sum()
-        for at in range(len(tried)):
-            value, noise, right = found.value[:, at].sum(), found.noise[:, at], guessed[at]
-            self.count("value", value / total, noise, found.pieces, right / total)
-            if at:
-                value, noise, right = value - found.value[:, 0].sum(), noise - found.noise[:, 0], right - guessed[0]
-                self.count("gain over ts", value / total, noise, found.pieces, right / total)
-
-    def count(self, name: str, mean: float, noise: Any, events: Any, right: float) -> None:
-        """One interval, as `replay` makes it."""
-        made = block_mean(noise, events).moved(mean)
-        self.hits[name][0] += made.low <= right <= made.high
-        self.hits[name][1] += 1
-        self.hits[name][2] += made.high - made.low
-
-    def rows(self, logs: int) -> list[list[str]]:
-        """Its lines of the table; the policies of one log share its noise, so that only logs count for certainty."""
+        right = truth_of(world, log, tried) / log.n
+        mean = found.value.sum(axis=0) / log.n
         out = []
-        for question, (hit, count, width) in self.hits.items():
-            share = f"{100 * hit / count:.1f} % cover, {100 * width / count:.2f} points wide"
-            sure = interval(round(hit / count * logs), logs)
-            out.append([f"replay: {question}", self.name, self.kind, str(self.n), str(logs), share, sure])
+        for at in range(len(tried)):
+            out.append(["value", *held(mean[at], found.noise[:, at], found.pieces, right[at])])
+            if at:
+                noise = found.noise[:, at] - found.noise[:, 0]
+                out.append(["gain over ts", *held(mean[at] - mean[0], noise, found.pieces, right[at] - right[0])])
         return out
+
+    def rows(self, played: list[Any]) -> list[list[str]]:
+        """Its lines of the table; the policies of one log share its noise, so that only logs count for certainty."""
+        out, logs = [], len(played)
+        for question in ("value", "gain over ts"):
+            found = np.array([[hit, width] for log in played for name, hit, width in log if name == question])
+            share, width = found.mean(axis=0)
+            about = [f"replay: {question}", self.name, self.kind, str(self.n), str(logs)]
+            out.append([*about, f"{100 * share:.1f} % cover, {100 * width:.2f} points wide", interval(share, logs)])
+        return out
+
+
+def held(mean: float, noise: Any, events: Any, right: float) -> tuple[bool, float]:
+    """Does the interval, made as `replay` makes it, hold the truth, and how wide is it?"""
+    made = block_mean(noise, events).moved(mean)
+    return bool(made.low <= right <= made.high), float(made.high - made.low)
 
 
 class Tune:
-    """How often `tune` recommends forgetting, and how near it comes to the best half-life."""
+    """How often `tune` recommends forgetting, and how near it comes to the best half-life; where it asks for more
+    events, whether they are enough."""
+
+    MOST = 60_000  # a log that is said to need more is not made
 
     def __init__(self, kind: str, n: int, seed: int) -> None:
         self.kind, self.n, self.seed = kind, n, seed
-        self.chosen: list[float] = []  # recommended half-lives
-        self.able = self.silent = (
-            0  # logs with as many events as it says it needs, and those of them it said nothing on
-        )
-        self.grid: list[float] = []
-        self.truth: Any = 0.0
+        self.case = f"tune, even, {kind}, {n}, seed {seed}"
 
-    def play(self, number: int) -> None:
-        """One more log."""
+    def play(self, number: int) -> dict[str, Any]:
+        """One log; and where it is too short, by its own word, one that is long enough."""
         rng = np.random.default_rng([self.seed, 7, number])
-        world = world_of(self.kind, self.n, rng)
-        log = uniform_log(world, seed=int(rng.integers(1 << 40)))
-        result = tune(log)
-        if result.recommended:
-            self.chosen.append(next(t.half_life for t in result.trials if t.label == result.chosen))
-        if result.needed <= log.n:
-            self.able += 1
-            self.silent += not result.recommended
-        if self.kind != "stationary" and number < 60:  # the best half-life on average, by the truth
-            self.grid = half_life_grid(log, True)
-            self.truth = self.truth + truth_of(world, log, candidates([f"dts @ {h:.12g}" for h in self.grid], False))
-
-    def rows(self, logs: int) -> list[list[str]]:
-        """Its lines of the table."""
-        finite, about = len(self.chosen), ["even", self.kind, str(self.n), str(logs)]
-        what = f"a finite half-life {finite} times ({100 * finite / logs:.1f} %)"
-        out = [["tune: recommends", *about, what, interval(finite, logs)]]
-        if self.kind != "stationary" and finite:
-            best = self.grid[int(np.argmax(self.truth))]
-            near = sum(best / 3.0 <= h <= best * 3.0 for h in self.chosen)
-            what = f"{near} of {finite} within a factor 3 of the best, {best:.0f}"
-            out.append(["tune: how near", *about, what, interval(near, finite)])
-            if self.able:
-                spoke = self.able - self.silent
-                what = f"spoke in {spoke} of the {self.able} logs that had the events it asked for"
-                out.append(["tune: once there are enough", *about, what, interval(spoke, self.able)])
+        out = self.asked(self.n, rng)
+        if self.kind != "stationary":
+            if self.n < out["needed"] <= self.MOST:
+                out["again"] = self.asked(math.ceil(out["needed"]), rng)
+            if number < TRUTHS:
+                out["truth"] = self.truth(rng)
         return out
+
+    def asked(self, n: int, rng: Any) -> dict[str, Any]:
+        """What `tune` says of a log of so many events."""
+        world = world_of(self.kind, n, rng, self.n // 8)
+        result = tune(uniform_log(world, seed=int(rng.integers(1 << 40))))
+        half_life = math.inf
+        if result.recommended:
+            half_life = next(trial.half_life for trial in result.trials if trial.label == result.forgetter)
+        itself = result.chosen == result.itself
+        return {"forgetter": result.forgetter, "half_life": half_life, "needed": result.needed, "itself": itself}
+
+    def truth(self, rng: Any) -> dict[str, list[float]]:
+        """What each policy really earns with each half-life, on one more log."""
+        world = world_of(self.kind, self.n, rng, self.n // 8)
+        log = uniform_log(world, seed=int(rng.integers(1 << 40)))
+        grid = half_life_grid(log, True)
+        policies = ["dts", "ds-ts", *(f"ds-ts(tau_max={tau:g}, weight={weight:g})" for tau, weight in SPREADS)]
+        tried = candidates([f"{policy} @ {h:.12g}" for policy in policies for h in grid], False)
+        values = truth_of(world, log, tried).reshape(len(policies), len(grid)) / log.n
+        return {"": grid, **{policy: list(row) for policy, row in zip(policies, values, strict=True)}}
+
+    def rows(self, played: list[Any]) -> list[list[str]]:
+        """Its lines of the table."""
+        logs = len(played)
+        about = ["even", self.kind, str(self.n), str(logs)]
+        finite = [one for one in played if math.isfinite(one["half_life"])]
+        share = len(finite) / logs
+        what = f"a finite half-life {len(finite)} times ({100 * share:.1f} %)"
+        out = [["tune: recommends", *about, what, interval(share, logs)]]
+        itself = sum(one["itself"] for one in played)
+        what = f"drift-ts, which forgets by itself, {itself} times ({100 * itself / logs:.1f} %)"
+        out.append(["tune: pastes", *about, what, interval(itself / logs, logs)])
+        if self.kind == "stationary":
+            return out
+        best = self.best([one["truth"] for one in played if "truth" in one])
+        more = [one["again"] for one in played if "again" in one]
+        spoke = [one for one in more if math.isfinite(one["half_life"])]
+        for name, some in (("how near", finite), ("how near, with the events it asked for", spoke)):
+            if some:
+                near = sum(1 / 3 <= one["half_life"] / best[one["forgetter"].split(" @ ")[0]] <= 3.0 for one in some)
+                what = f"{near} of {len(some)} within a factor 3 of the best"
+                out.append([f"tune: {name}", *about, what, interval(near / len(some), len(some))])
+        if more:
+            what = f"asked for more, up to {self.MOST}, in {len(more)} logs; given them, spoke in {len(spoke)}"
+            out.append(["tune: the events it asks for", *about, what, interval(len(spoke) / len(more), len(more))])
+        return out
+
+    @staticmethod
+    def best(truths: list[dict[str, list[float]]]) -> dict[str, float]:
+        """Each policy's best half-life on average."""
+        grid = truths[0][""]
+        means = {policy: np.mean([one[policy] for one in truths], axis=0) for policy in truths[0] if policy}
+        return {policy: grid[int(np.argmax(values))] for policy, values in means.items()}
 
 
 def truth_of(world: Any, log: Any, tried: Any) -> np.ndarray:
@@ -129,12 +167,25 @@ def truth_of(world: Any, log: Any, tried: Any) -> np.ndarray:
     return np.asarray(found.value.sum(axis=0) - found.noise.sum(axis=0))
 
 
-def interval(hit: int, count: int) -> str:
+def interval(share: float, count: int) -> str:
     """Wilson's 95 % interval of a share, in percent."""
-    z, p = 1.96, hit / count
+    z = 1.96
     scale = 100 / (1 + z * z / count)
-    centre, half = p + z * z / (2 * count), z * math.sqrt(p * (1 - p) / count + z * z / (4 * count * count))
+    centre = share + z * z / (2 * count)
+    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     return f"{scale * max(centre - half, 0.0):.1f} to {scale * (centre + half):.1f} %"
+
+
+def kept_in(path: Path) -> dict[str, dict[int, Any]]:
+    """What earlier sittings found, by case and number of the log; a line cut short by a crash is played again."""
+    out: dict[str, dict[int, Any]] = defaultdict(dict)
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            case, number, found = json.loads(line)
+        except ValueError:
+            continue
+        out[case][number] = found
+    return out
 
 
 def main() -> None:
@@ -144,9 +195,11 @@ def main() -> None:
     parser.add_argument("--tune-events", type=int, default=6000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=["cover", "tune"])
+    parser.add_argument("--case", default="", metavar="TEXT", help="only cases with this in their name, as in abrupt")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop then; called again, it goes on")
+    parser.add_argument("--kept", type=Path, default=Path("build/log_coverage.jsonl"), help="each log's result")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    began = time.perf_counter()
     loggers = {"even": uniform_log, "ts + 10 % even": adaptive_log}
     kinds = ("stationary", "abrupt", "smooth")
     jobs: list[Any] = []
@@ -154,16 +207,28 @@ def main() -> None:
         jobs += [Cover(n, loggers[n], kind, args.events, args.seed) for n in loggers for kind in kinds]
     if args.only != "cover":
         jobs += [Tune(kind, args.tune_events, args.seed) for kind in kinds[:2]]
-    for number in range(args.logs):
-        for job in jobs:
-            job.play(number)
-        if (number + 1) % 20 == 0 or number + 1 == args.logs:  # what is there so far is kept
-            rows = [row for job in jobs for row in job.rows(number + 1)]
-            if args.out:
-                save_rows(HEAD, rows, args.out)
+    jobs = [job for job in jobs if args.case in job.case]
+    args.kept.parent.mkdir(parents=True, exist_ok=True)
+    kept = kept_in(args.kept)
+    end = time.monotonic() + 60.0 * args.minutes
+    with args.kept.open("a") as file:
+        file.write("\n")  # ends a line that a crash cut short
+        for number in range(args.logs):
+            for job in jobs:
+                if number not in kept[job.case] and time.monotonic() < end:
+                    kept[job.case][number] = found = job.play(number)
+                    file.write(json.dumps([job.case, number, found]) + "\n")
+                    file.flush()
+    rows = []
+    for job in jobs:
+        played = [found for number, found in sorted(kept[job.case].items()) if number < args.logs]
+        rows += job.rows(played) if played else []
+    if args.out:
+        save_rows(HEAD, rows, args.out)
     for row in rows:
         print(" | ".join(row))
-    print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr)
+    left = sum(number not in kept[job.case] for job in jobs for number in range(args.logs))
+    print(f"{left} logs left" if left else "all logs played", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def with_pymab_replay(log: Any) -> None:
     class Wrapped(PeerPolicy):
         def __init__(self) -> None:
             self.n_arms = ARMS
-            self.agent = Agent(Leader(), ARMS, seed=0)
+            self.agent = Agent(Leader(), ARMS, seed=0, first=False, floor=0.0)
 
         def select_action(self, *, rng: Any) -> int:
             return int(self.agent.choose())
@@ -139,7 +139,7 @@ def with_pymab_replay(log: Any) -> None:
             self.agent.learn(action, reward)
 
         def reset(self) -> None:
-            self.agent = Agent(Leader(), ARMS, seed=0)
+            self.agent = Agent(Leader(), ARMS, seed=0, first=False, floor=0.0)
 
         def clone(self) -> Any:
             return Wrapped()

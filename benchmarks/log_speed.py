@@ -1,11 +1,16 @@
 """How long a log takes: reading it, asking it for drift, following it with a whole grid of half-lives; and the memory.
 
-    python benchmarks/log_speed.py --events 1e6 --arms 10
+    python benchmarks/log_speed.py --events 1e6 --arms 10 --tune --out docs/logs/speed.md
+    python benchmarks/log_speed.py --events 0 --flights build --out docs/logs/speed-flights.md
+    python benchmarks/log_speed.py --events 1e7 --arms 10 --half-lives 1 --out docs/logs/speed-long.md
 
 CPU seconds are of all threads together: on a machine that is otherwise idle, two cores take half of them."""
 
 import argparse
+import os
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,9 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.logs import Log, drift
+from driftbandit.lab.support.tables import save_rows
+from driftbandit.logs import Log, drift, tune
 from driftbandit.logs.candidates import candidates
 from driftbandit.logs.follow import follow
+
+FLIGHTS = Path(__file__).parents[1] / "examples" / "flights" / "flights.py"
 
 
 def written(path: Path, events: int, arms: int) -> None:
@@ -31,37 +39,62 @@ def written(path: Path, events: int, arms: int) -> None:
             out.writelines(f"{t},arm{a},{int(r)},{1 / arms}\n" for t, a, r in zip(rows, arm, reward, strict=True))
 
 
-def measured(what: str, job: Callable[[], Any]) -> Any:
-    wall, cpu = time.perf_counter(), time.process_time()
-    out = job()
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"| {what} | {cpu:.1f} | {wall:.1f} | {memory:.0f} |", flush=True)
-    return out
+class Table:
+    """Rows of what was measured."""
+
+    def __init__(self, about: str) -> None:
+        self.head, self.rows = [about, "CPU, s", "wall, s", "peak memory, MB"], []
+
+    def measure(self, what: str, job: Callable[[], Any], who: int = resource.RUSAGE_SELF) -> Any:
+        """Do a job; seconds and memory are of this process or of its children."""
+        wall, before = time.perf_counter(), resource.getrusage(who)
+        out = job()
+        wall, after = time.perf_counter() - wall, resource.getrusage(who)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        self.rows.append([what, f"{cpu:.1f}", f"{wall:.1f}", f"{after.ru_maxrss / 1024:.0f}"])
+        print(" | ".join(self.rows[-1]), flush=True)
+        return out
+
+
+def of_a_log(table: Table, path: Path, n: int, args: argparse.Namespace) -> None:
+    """Read it, ask it for drift, follow it, tune."""
+    half_lives = [n / 2.0**step for step in range(1, args.half_lives + 1)]
+    tried = candidates(["ts", *(f"{kind} @ {h:.12g}" for kind in ("dts", "ds-ts") for h in half_lives)], False)
+    written(path, n, args.arms)
+    small = {"time": np.arange(3000.0), "arm": np.arange(3000) % args.arms, "reward": np.arange(3000) % 3 % 2}
+    (tune if args.tune else drift)(Log(small, propensity="uniform"))  # compiled once
+    follow(Log(small, propensity="uniform"), tried)
+    log = table.measure(f"read and check the CSV file, {path.stat().st_size >> 20} MB", lambda: Log(str(path)))
+    table.measure("drift", lambda: drift(log))
+    table.measure(f"follow with {len(tried)} candidates", lambda: follow(log, tried))
+    if args.tune:
+        found = table.measure("tune", lambda: tune(log))
+        table.rows[-1][0] += f", {len(found.trials)} candidates"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=float, default=1e6)
     parser.add_argument("--arms", type=int, default=10)
+    parser.add_argument("--half-lives", type=int, default=12, help="of dTS and of DS-TS each")
+    parser.add_argument("--tune", action="store_true", help="the whole of `tune` too")
+    parser.add_argument(
+        "--flights", type=Path, metavar="FOLDER", help="the example of the flights; its figures go there"
+    )
+    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     n = int(args.events)
-    half_lives = [n / 2.0**step for step in range(1, 13)]
-    grid = ["ts", *(f"{kind} @ {h:.12g}" for kind in ("dts", "ds-ts") for h in half_lives)]
-    tried = candidates(grid, False)
+    table = Table(f"{n:,} events, {args.arms} arms, {os.cpu_count()} cores" if n else f"{os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "log.csv"
-        written(path, n, args.arms)
-        small = Log(
-            {"time": np.arange(3000.0), "arm": np.arange(3000) % args.arms, "reward": np.arange(3000) % 3 % 2},
-            propensity="uniform",
-        )
-        follow(small, tried)  # compiled once
-        print(f"{n:,} events, {args.arms} arms, {len(tried)} candidates\n")
-        print("| what | CPU, s | wall, s | peak memory, MB |\n| --- | --- | --- | --- |")
-        log = measured("read and check the CSV file", lambda: Log(str(path)))
-        measured("drift", lambda: drift(log))
-        measured(f"follow with {len(tried)} candidates", lambda: follow(log, tried))
+        if n:
+            of_a_log(table, Path(folder) / "log.csv", n, args)
+        if args.flights:
+            command = [sys.executable, str(FLIGHTS), str(args.flights)]
+            with (args.flights / "output.txt").open("w") as out:
+                job = lambda: subprocess.run(command, check=True, stdout=out)  # noqa: E731
+                table.measure("examples/flights, with figures", job, resource.RUSAGE_CHILDREN)
+    if args.out:
+        save_rows(table.head, table.rows, args.out)
 
 
 if __name__ == "__main__":

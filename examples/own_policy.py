@@ -1,4 +1,4 @@
-"""A policy and a world of one's own, named in own_policy.toml as own_policy.py:Cautious and own_policy.py:Seasons.
+"""A policy and a world of your own, named in own_policy.toml as own_policy.py:Cautious and own_policy.py:Seasons.
 
 Both are NamedTuples of parameters with plain methods. The same lines run interpreted and compiled, so they keep to
 numbers, loops, `math`, one-dimensional arrays and functions marked `compilable`; nothing may be allocated outside
@@ -14,7 +14,7 @@ from driftbandit.primitives import argmax_fair
 
 
 class CautiousState(NamedTuple):
-    """What is known of each arm."""
+    """What is known about each arm."""
 
     weight: Any  # discounted number of pulls
     mean: Any  # discounted average reward
@@ -23,7 +23,7 @@ class CautiousState(NamedTuple):
 
 @checked  # brings parameters to their types and refuses values outside their domains
 class Cautious(NamedTuple):
-    """Discounted means with a bonus for arms not seen lately."""
+    """Discounted means with a bonus for arms not seen recently."""
 
     gamma: Annotated[float, within("(0, 1)")] = 0.98
     bonus: Annotated[float, within(">= 0")] = 0.5

@@ -61,7 +61,7 @@ def main() -> None:
             gains = (
                 f"{100 * e.mean:+.1f} [{100 * e.low:+.1f}, {100 * e.high:+.1f}]" for e in (scale.oracle, scale.last)
             )
-            print("  by {:5}  oracle {}, last period's best {} points".format(scale.name, *gains))
+            print("  by {:7}  oracle {}, last period's best {} points".format(scale.name, *gains))
         print(f"  {found.sentence}")
         result = replay(log, POLICIES, own=False)
         for line in result.lines:

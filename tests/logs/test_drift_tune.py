@@ -7,11 +7,13 @@ import pytest
 
 from driftbandit.environments import phased
 from driftbandit.logs import Log, drift, tune
+from driftbandit.logs.candidates import candidates
 from driftbandit.logs.drift_check import Cells, estimates, scores
+from driftbandit.logs.half_lives import half_life_grid
 from driftbandit.logs.means import world
 from driftbandit.logs.periods import DAY, HOUR, MONTH, WEEK, block_length, duration, period_of, said, scales
+from driftbandit.logs.refusals import warnings_about
 from driftbandit.logs.simulated import adaptive_log, uniform_log
-from driftbandit.logs.tuned import half_life_grid
 
 SWAPS = phased([[0.25, 0.65, 0.4], [0.65, 0.25, 0.4]] * 5, range(0, 10_000, 1000), 10_000)
 STILL = phased([[0.3, 0.5, 0.4]], [0], 10_000)
@@ -47,12 +49,57 @@ def test_the_movements_are_about_as_large_as_they_are():
     assert swapping.ranking == pytest.approx(math.sqrt(2 / 3) * 0.2, rel=0.35)  # two arms by 0.2, one by nothing
 
 
+def test_late_rewards_are_no_last_periods_best():
+    """Arms change places every 1000 rounds. Known at once, last period's best gains; heard of 1000 rounds late it is
+    the worst of the two, and the sentence must not say that forgetting can pay."""
+    events = uniform_log(SWAPS, seed=1).whole()
+    columns = {"time": events.time, "arm": events.arm, "reward": events.reward}
+    at_once = drift(Log(columns, propensity="uniform"))
+    late = drift(Log({**columns, "reward_time": events.time + 1000.0}, propensity="uniform"))
+    assert at_once.verdict == "ranking"
+    assert late.verdict in ("fleeting", "unclear")
+    assert "forgetting can pay" not in late.sentence
+    for one, two in zip(at_once.scales, late.scales, strict=True):
+        assert one.oracle == two.oracle
+    assert late.scales[1].last.high < 0.0 < at_once.scales[1].last.low
+    never = drift(Log({**columns, "reward_time": [None] * 9000 + list(events.time[9000:])}, propensity="uniform"))
+    assert never.verdict != "ranking"
+
+
+def dated(means, n, days, seed):
+    """An even log over so many days; `means(t, rng)` gives the arms' means at seconds t."""
+    rng = np.random.default_rng(seed)
+    t = np.sort(rng.uniform(0, days * DAY, n))
+    truth = means(t, rng)
+    arm = rng.integers(0, truth.shape[1], n)
+    reward = (rng.random(n) < truth[np.arange(n), arm]).astype(float)
+    return Log(
+        {"time": np.datetime64("2026-01-01", "s") + t.astype("m8[s]"), "arm": arm, "reward": reward},
+        propensity="uniform",
+    )
+
+
+def test_a_ranking_that_lasts_a_day_is_not_said_to_be_gone():
+    """New means every day: a memory of hours can follow them, one of a day cannot. From hour to day it is far; that
+    neither gains for sure is no proof that nothing does."""
+    drawn = np.random.default_rng(5).normal(0.5, 0.1, (130, 3))
+    log = dated(lambda t, rng: np.clip(drawn[(t // DAY).astype(int)], 0.02, 0.98), 40_000, 120, 5)
+    found = drift(log)
+    assert found.verdict in ("ranking", "unclear")
+    assert "does not stay" not in found.sentence
+    hours = drift(
+        dated(lambda t, rng: np.clip(rng.normal(0.5, 0.2, (3000, 3))[(t // HOUR).astype(int)], 0, 1), 40_000, 60, 5)
+    )
+    assert hours.verdict == "fleeting"
+    assert "does not stay: forgetting will hardly pay" in hours.sentence
+
+
 def test_scores_are_sums_of_weighted_rows():
     rng = np.random.default_rng(0)
     n, k = 60, 3
     arm, mu, reward, period = rng.integers(0, k, n), rng.uniform(0.2, 0.5, n), rng.random(n), np.arange(n) // 20
     base = np.array([0.3, 0.5, 0.6])
-    cells = Cells(np.zeros((3, 1)), np.zeros((3, k, 1)), np.zeros((3, k, 1)))
+    cells = Cells(*(np.zeros(shape) for shape in ((3, 1), (3, k, 1), (3, k, 1), (3, k), (3, k))))
     expected = np.zeros((3, k))
     for t in range(n):
         p, a = period[t], arm[t]
@@ -100,9 +147,37 @@ def test_the_pasted_line_makes_the_policy():
 
 
 def test_a_policy_without_a_half_life_may_win():
-    """DriftTS infers the swaps by itself."""
-    found = tune(uniform_log(SWAPS, seed=3))
+    """DriftTS infers the swaps by itself; that is no reason to say that forgetting does not pay."""
+    found = tune(uniform_log(SWAPS, seed=3), half_lives=[1000.0, 4000.0])
     assert found.paste.startswith("Agent(DriftTS(), arms=")
+    assert found.chosen == found.itself == "drift-ts"
+    found = tune(uniform_log(SWAPS, seed=3))
+    assert found.recommended
+    assert found.sentence.startswith("Forgetting pays: ")
+    assert "drift-ts, which has no half-life to choose" in found.sentence
+
+
+def test_a_policy_with_a_memory_of_its_own_never_stands_for_not_forgetting():
+    """A window or a discount given beside the grid was once taken for one that never forgets, and lost to itself."""
+    texts = [
+        "ts", "kl-ucb", "ds-ts(gamma=1.0)", "ds-ts @ inf", "sw-ts(window=500)", "dts(gamma=0.99)", "dts @ 60",
+        "drift-ts", "delayed(ts, rounds=5)", "delayed(dts(gamma=0.9), rounds=5)", "periodic-restart(ts, period=50)",
+    ]  # fmt: skip
+    kinds = {candidate.label: candidate.kind for candidate in candidates(texts, False)}
+    assert [label for label, kind in kinds.items() if kind == "never"] == [
+        "ts", "kl-ucb", "ds-ts(gamma=1.0)", "ds-ts @ inf", "delayed(ts, rounds=5)",
+    ]  # fmt: skip
+    assert [label for label, kind in kinds.items() if kind == "half-life"] == ["dts @ 60"]
+    found = tune(uniform_log(SWAPS, seed=3), others=["sw-ts(window=300)", "ds-ts @ 333", "ts"], untuned=())
+    assert found.never not in ("sw-ts(window=300)",)
+    assert found.recommended
+
+
+def test_a_grid_of_ones_own_is_checked():
+    log = uniform_log(STILL, seed=3)
+    for bad in ([math.inf], [], [-1.0, 5.0], [0.0, 5.0]):
+        with pytest.raises(ValueError, match="half_lives are lengths above 0"):
+            tune(log, half_lives=bad)
 
 
 def test_a_small_gain_is_not_distinguishable_and_the_number_of_events_is_told():
@@ -119,8 +194,6 @@ def test_the_edge_of_the_grid_and_an_adaptive_logger_are_warned_of():
 
 
 def test_short_memories_are_warned_of_by_name():
-    from driftbandit.logs.refusals import warnings_about
-
     events = uniform_log(SWAPS, seed=3).whole()
     late = Log(
         {"time": events.time, "arm": events.arm, "reward": events.reward, "reward_time": events.time + 900.0},
@@ -170,7 +243,7 @@ def test_periods_follow_the_calendar():
     assert period_of(time, start, DAY, True).tolist() == [0, 0, 1, 2, 3, 4]
     assert period_of(time, start, MONTH, True).tolist() == [0, 0, 0, 1, 1, 1]
     assert period_of(time, start, WEEK, True).tolist() == [0, 0, 0, 0, 1, 1]  # 2 February is a Monday
-    assert list(scales(0.0, 40 * DAY, True)) == ["hour", "day", "week"]
+    assert list(scales(0.0, 40 * DAY, True)) == ["hour", "6 hours", "day", "week"]
     assert block_length(0.0, 365 * DAY, True) == WEEK
     assert block_length(0.0, 30 * DAY, True) == DAY
 
@@ -180,3 +253,43 @@ def test_the_grid_of_half_lives_doubles_from_a_few_events_an_arm_to_half_the_log
     assert 5 <= len(grid) <= 12
     assert grid[0] == pytest.approx(12, rel=0.05)
     assert grid[-1] == pytest.approx(5000, rel=0.05)
+
+
+def test_the_delay_is_the_first_thing_warned_of():
+    events = adaptive_log(SWAPS, seed=3).whole()
+    late = Log(
+        {
+            "time": events.time // 4,
+            "arm": events.arm,
+            "reward": np.sort(events.reward.reshape(-1, 4), axis=1).ravel(),
+            "propensity": events.propensity,
+            "reward_time": events.time // 4 + 400.0,
+        }
+    )
+    found = warnings_about(late, [100.0, 0.1, math.inf])
+    assert found[0].startswith("Half of the rewards come 400 late or later, longer than a half-life of 0.1 to 100")
+    assert "stand in an order that tells their reward" in found[1]
+    assert "hardly ever played" in found[2] or "less often than a half-life of 0.1" in found[2]
+    assert "adaptive logger" in found[3]
+
+
+def test_replay_and_tune_warn_of_late_rewards():
+    from driftbandit.logs import replay
+
+    events = uniform_log(SWAPS, seed=3).whole()
+    columns = {"time": events.time, "arm": events.arm, "reward": events.reward, "reward_time": events.time + 300.0}
+    log = Log(columns, propensity="uniform")
+    assert "Half of the rewards come 300 late" in replay(log, ["dts @ 50"], own=False).warnings[0]
+    assert "Half of the rewards come 300 late" in tune(log, half_lives=[20.0, 40.0], untuned=()).warnings[0]
+
+
+def test_tune_refuses_a_log_with_too_little_evidence():
+    """A logger that plays one arm in 400 events once: its weights leave a handful of events' worth."""
+    rng = np.random.default_rng(0)
+    n = 4000
+    arm = (rng.random(n) < 0.0025).astype(int)
+    mu = np.where(arm == 1, 0.0025, 0.9975)
+    reward = (rng.random(n) < np.where(arm == 1, 0.9, 0.1)).astype(float)
+    log = Log({"time": np.arange(n), "arm": arm, "reward": reward, "propensity": mu})
+    with pytest.raises(ValueError, match="fewer than 200 events' worth of evidence about every candidate"):
+        tune(log, untuned=())

@@ -44,7 +44,7 @@ def test_the_counts_are_the_flights_of_the_year(airports):
 
 def test_the_best_airport_moves_from_hour_to_hour(airports):
     found = drift(airports)
-    assert [scale.name for scale in found.scales] == ["hour", "day", "week", "month"]
+    assert [scale.name for scale in found.scales] == ["hour", "6 hours", "day", "week", "month"]
     assert found.scales[0].levels_move
     assert found.verdict == "ranking"
 

@@ -22,9 +22,10 @@ from driftbandit.primitives import draw_from
 N, K = 260, 3
 
 
-def log_of(n=N, k=K, seed=0, delay=0.0, available=False, **more):
+def log_of(n=N, k=K, seed=0, delay=0.0, available=False, step=0.0, **more):
     rng = np.random.default_rng(seed)
     time = np.sort(rng.uniform(0, 1000, n))
+    time = np.floor(time / step) * step if step else time
     p = rng.dirichlet(np.full(k, 3.0), n)
     offered = rng.random((n, k)) < (0.7 if available else 1.0)
     offered[np.arange(n), rng.integers(0, k, n)] = True
@@ -45,8 +46,9 @@ def log_of(n=N, k=K, seed=0, delay=0.0, available=False, **more):
 
 
 def known_before(events, e):
-    """The events whose reward was known at event e, in the order in which they became known."""
-    some = [w for w in range(e) if events.known[w] <= events.time[e]]
+    """The events whose reward was known at event e, in the order in which they became known; what was decided at the
+    same time cannot be."""
+    some = [w for w in range(e) if events.known[w] <= events.time[e] and events.time[w] < events.time[e]]
     return sorted(some, key=lambda w: (events.known[w], w))
 
 
@@ -138,6 +140,24 @@ def test_the_follower_is_its_slow_twin(text, delay, available):
     assert snips == pytest.approx((weight * log.whole().reward).sum() / weight.sum(), abs=1e-3)
 
 
+@pytest.mark.parametrize("text", ["ts", "ds-ts @ 60", "dts(gamma=0.95)"])
+@pytest.mark.parametrize("delay", [0.0, 50.0])
+def test_rows_of_equal_time_do_not_tell_each_other(text, delay, monkeypatch):
+    """A stamp of 50 seconds holds seven rows; a reward 50 seconds late is there for the next stamp, not for its own."""
+    log = log_of(n=130, step=50.0)
+    events = log.whole()
+    columns = {name: getattr(events, name) for name in ("time", "arm", "reward", "propensity")}
+    log = Log({**columns, "reward_time": events.time + delay} if delay else columns, arms=range(K))
+    candidate = candidates([text], False)[0]
+    value, noise, _, _ = twin(log, candidate)
+    for alone in (False, True):
+        if alone:
+            monkeypatch.setattr("driftbandit.logs.follow.fits", lambda policy: False)
+        found = follow(log, [candidate])
+        assert found.value.sum() == pytest.approx(value.sum(), abs=2e-4 * log.n)
+        assert found.noise.sum() == pytest.approx(noise.sum(), abs=2e-4 * log.n)
+
+
 @pytest.mark.parametrize("text", ["ts", "ds-ts @ 60", "ds-ts(gamma=0.95)"])
 @pytest.mark.parametrize("delay", [0.0, 25.0])
 def test_the_own_history_is_its_slow_twin(text, delay):
@@ -163,6 +183,41 @@ def test_a_policy_played_alone_and_in_a_family_is_the_same(policy, compiled, mon
         assert np.allclose(getattr(family, name), getattr(alone, name), atol=1e-6), name
 
 
+@pytest.mark.parametrize("text", ["ds-ts(tau_max=0.3) @ 60", "dts @ 45", "ds-ts @ inf"])
+def test_a_policys_own_fade_and_take_forget_by_the_clock_as_a_family_does(text, monkeypatch):
+    log = log_of(n=90, delay=30.0, available=True)
+    tried = candidates([text], False)
+    family = follow(log, tried)
+    monkeypatch.setattr("driftbandit.logs.follow.fits", lambda policy: False)
+    alone = follow(log, tried)
+    for name in ("value", "noise", "weight", "weight2", "weighted"):
+        assert np.allclose(getattr(family, name), getattr(alone, name), atol=1e-5), name
+
+
+@pytest.mark.parametrize("text", ["d-ucb", "d-klucb", "d-gts"])
+def test_every_policy_that_can_fade_has_a_half_life_by_the_clock(text):
+    """Held to an agent with that half-life, told of each reward when it became known."""
+    log = log_of(n=60, delay=30.0)
+    events = log.whole()
+    candidate = candidates([f"{text} @ 90"], False)[0]
+    found = follow(log, [candidate])
+    agent, expected = Agent(candidate.policy, K, half_life=90.0), []
+    learnt: list[int] = []
+    for e in range(events.n):
+        for w in known_before(events, e)[len(learnt) :]:
+            agent.learn(int(events.arm[w]), float(events.reward[w]), at=events.time[w], now=events.known[w])
+            learnt.append(w)
+        agent.choose(now=events.time[e])
+        if text == "d-gts":
+            chance, _ = chance_of_largest(candidate.policy.belief(agent.state))
+        else:
+            chance = np.bincount([agent.choose(now=events.time[e]) for _ in range(16)], minlength=K) / 16
+        expected.append(chance[events.arm[e]] / events.propensity[e])
+    expected = np.array(expected)
+    ties = 6  # before all arms are known a bound plays the unknown ones in an order by chance
+    assert found.weight.sum() == pytest.approx(expected.sum(), abs=1e-3 * log.n if text == "d-gts" else ties)
+
+
 @pytest.mark.parametrize(
     "text", ["kl-ucb", "exp3.s(explore=0.2, share=0.01)", "sw-ts(window=50)", "d-ucb", "ds-ts(forget_below=1e-8)"]
 )
@@ -177,6 +232,19 @@ def test_any_policy_can_follow_compiled_or_not(text):
     one, two = (follow(log, tried, compiled=flag) for flag in (True, False))
     assert np.allclose(one.value, two.value, atol=1e-6)
     assert 0.0 < one.weight.sum() / log.n < 3.0
+
+
+@pytest.mark.parametrize("text", ["kl-ucb", "exp3s(explore=0.2, share=0.01)", "lb-sda", "drift-ts"])
+@pytest.mark.parametrize("available", [False, True])
+def test_the_loop_that_asks_is_the_policy_asked_event_by_event(text, available, monkeypatch):
+    log = log_of(n=90, delay=20.0, available=available)
+    tried = candidates([text], False)
+    found = [follow(log, tried), follow(log, tried, own=True, seed=2)]
+    monkeypatch.setattr("driftbandit.logs.follow.must_be_asked", lambda candidate, k: False)
+    for one, two in zip(found, [follow(log, tried), follow(log, tried, own=True, seed=2)], strict=True):
+        for name in ("value", "noise", "weight", "weight2", "weighted", "accepted"):
+            assert np.allclose(getattr(one, name), getattr(two, name), atol=1e-9), name
+    assert 0 < found[1].accepted.sum() < log.n
 
 
 def test_ties_of_a_deterministic_policy_are_shared_evenly():

@@ -200,3 +200,69 @@ def test_an_adaptive_logger_is_noticed():
     )
     assert log.summary.adaptive
     assert not Log(columns()).summary.adaptive
+
+
+def frames(n=60):
+    """The same rows as every library writes them: categories, dates of nanoseconds and zones, nullable numbers."""
+    pa, pd, pl, duckdb = (pytest.importorskip(name) for name in ("pyarrow", "pandas", "polars", "duckdb"))
+    start = datetime.datetime(2026, 3, 28, 20, tzinfo=datetime.UTC)
+    when = [start + datetime.timedelta(minutes=20 * i, microseconds=i) for i in range(n)]
+    arm, reward, p = ["red", "green", "blue"] * (n // 3), [float(i % 4 == 0) for i in range(n)], [1 / 3] * n
+    table = pa.table(
+        {
+            "time": pa.array(when, pa.timestamp("ns", "Europe/Paris")),
+            "arm": pa.array(arm).dictionary_encode(),
+            "reward": pa.array([int(r) for r in reward], pa.int8()),
+            "propensity": pa.array(p, pa.float64()),
+        }
+    )
+    frame = pd.DataFrame({"time": pd.to_datetime(when).tz_convert("America/New_York"), "reward": reward})
+    frame = frame.assign(arm=pd.Categorical(arm), propensity=pd.array(p, "Float64"), note=None).set_index("time")
+    yield "plain", {"time": np.array([m.replace(tzinfo=None) for m in when], "M8[us]"), "arm": arm, "reward": reward}
+    yield "pyarrow", table
+    yield "pyarrow in chunks", pa.concat_tables([table.slice(0, 7), table.slice(7)])
+    yield "pyarrow stream", table.to_reader(max_chunksize=11)
+    yield "pandas", frame.reset_index()
+    yield "pandas with the time as index", frame
+    yield (
+        "pandas by arrow",
+        frame.reset_index().convert_dtypes(dtype_backend="pyarrow").astype({"arm": "string[pyarrow]"}),
+    )
+    yield "pandas of bools", frame.reset_index().assign(reward=[r > 0 for r in reward])
+    yield (
+        "polars",
+        pl.DataFrame({"time": when, "arm": pl.Series(arm, dtype=pl.Categorical), "reward": reward, "propensity": p}),
+    )
+    yield (
+        "polars of dates without a zone",
+        pl.DataFrame({"time": [m.replace(tzinfo=None) for m in when], "arm": arm, "reward": reward, "propensity": p}),
+    )
+    base = table.set_column(0, "time", table["time"].cast(pa.timestamp("us", "UTC")))  # noqa: F841 - DuckDB sees it
+    yield "duckdb", duckdb.sql("SELECT * FROM base")
+
+
+def test_every_data_frame_gives_the_same_log():
+    plain, *others = frames()
+    log = Log(plain[1], propensity="uniform")
+    for name, frame in others:
+        other = Log(frame)
+        assert other.arms == log.arms, name
+        for mine, yours in zip(log.whole()[:4], other.whole()[:4], strict=True):
+            assert np.allclose(mine, yours, atol=1e-5, rtol=0.0), name
+        assert other.summary.dates, name
+
+
+def test_a_frame_of_mixed_types_is_refused_in_a_sentence():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"time": [1, 2], "arm": ["a", {"b": 1}], "reward": [0, 1], "propensity": [0.5, 0.5]})
+    with pytest.raises(ValueError, match="Every column needs values of one type"):
+        Log(frame)
+
+
+def test_numbers_counted_from_1970_are_dates():
+    columns = {"time": [1772323200, 1772326800, 1772330400], "arm": [1, 2, 1], "reward": [0, 1, 1]}
+    for unit, factor in (("unix-s", 1), ("unix-ms", 1000), ("unix-us", 1_000_000)):
+        log = Log({**columns, "time": [t * factor for t in columns["time"]]}, propensity="uniform", time_unit=unit)
+        assert log.summary.dates
+        assert log.summary.start == pytest.approx(1772323200.0)
+        assert log.summary.span == pytest.approx(7200.0)

@@ -95,4 +95,6 @@ def test_a_log_without_propensities_is_refused(file, capsys):
 
 def test_a_policy_that_cannot_forget_by_the_clock_is_refused(file, capsys):
     assert main(words(file, "replay", "--policy", "kl-ucb @ 6 h")) == 2
-    assert "cannot forget by the clock" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "can forget by the clock, and kl-ucb cannot" in err
+    assert "d-klucb" in err

@@ -9,12 +9,18 @@ from driftbandit.commands._shared import whole
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
     """The log and what its columns are called."""
-    parser.add_argument("log", metavar="LOG", help="a .csv, .jsonl or .parquet file with one row a decision, in order")
+    parser.add_argument(
+        "log",
+        metavar="LOG",
+        help="a .csv, .jsonl or .parquet file with one row per decision, in order; or a journal: a SQLite file or "
+        "postgresql://...",
+    )
+    parser.add_argument("--bandit", metavar="NAME", help="which one, if a journal has several")
     columns = parser.add_argument_group("columns (each by its own name unless said otherwise)")
     for name, about in (
         ("time", "when the decision was made: dates, or numbers"),
         ("arm", "what was chosen"),
-        ("reward", "what came of it"),
+        ("reward", "the result"),
         ("propensity", 'the chance the arm had; or the word "uniform"'),
         ("reward-time", "when the reward was known, if later"),
         ("available", "the arms that could be chosen, as in a|b|c, if not all"),
@@ -24,8 +30,13 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reward-range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="default: 0 1"
     )
-    parser.add_argument("--time-unit", default="s", metavar="UNIT", help="of times that are numbers (default: s)")
-    parser.add_argument("--sort", action="store_true", help="put rows in order of time that are not")
+    parser.add_argument(
+        "--time-unit",
+        default="s",
+        metavar="UNIT",
+        help="of times that are numbers: s, ms, h, ... (default: s); unix-s, unix-ms, ... if they count from 1970",
+    )
+    parser.add_argument("--sort", action="store_true", help="sort the rows by time")
     parser.add_argument("--block", metavar="LENGTH", help="of the bootstrap, as in day, week, 6h (default: by itself)")
     parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
@@ -48,6 +59,7 @@ def open_log(args: argparse.Namespace) -> Any:
         time_unit=args.time_unit,
         sort=args.sort,
         seed=args.seed,
+        bandit=args.bandit,
         **columns,
     )
 

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> None:
     from driftbandit.logs.periods import said
 
     log = open_log(args)
-    result = replay(log, args.policy, block=args.block, own=not args.no_own, seed=args.seed)
+    result = replay(log, args.policy, block=args.block, own=not args.no_own, seed=args.seed, progress=True)
     if args.json:
         print_json(result)
         return
@@ -53,7 +53,8 @@ def run(args: argparse.Namespace) -> None:
         for line in good
     ]  # fmt: skip
     print_table(head, rows, f"gain of the follower, {unit} per event:")
-    print(f"the logger earned {result.logger:.4f}; {result.best_arm} alone {_value(result.best_value)}")
+    best = f"the best fixed arm, {result.best_arm}, {_value(result.best_value)} (chosen for each block on all others)"
+    print(f"the logger earned {result.logger:.4f}; {best}")
     for line in result.lines:
         if line.refused:
             print(f"no value: {line.refused}")

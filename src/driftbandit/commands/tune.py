@@ -33,16 +33,24 @@ def run(args: argparse.Namespace) -> None:
     """Choose, judge, and print the line to paste."""
     need_lab("numba", *(["matplotlib"] if args.plot else []))
     from driftbandit.logs import tune
-    from driftbandit.logs.periods import duration, said
+    from driftbandit.logs.periods import said
 
     if args.plot:
         from driftbandit.lab.plots.regret import ENDINGS
         from driftbandit.lab.support.files import writable
 
         writable(args.plot, ENDINGS)
-    grid = None if args.half_lives is None else [duration(text) for text in args.half_lives]
+    grid = None if args.half_lives is None else [_length(text, args.rounds) for text in args.half_lives]
     log = open_log(args)
-    result = tune(log, block=args.block, half_lives=grid, by_clock=not args.rounds, others=args.policy, seed=args.seed)
+    result = tune(
+        log,
+        block=args.block,
+        half_lives=grid,
+        by_clock=not args.rounds,
+        others=args.policy,
+        seed=args.seed,
+        progress=True,
+    )
     drew = ""
     if args.plot:
         from driftbandit.logs.figures import save_tune
@@ -66,6 +74,18 @@ def run(args: argparse.Namespace) -> None:
         print(drew)
     print(result.sentence)
     print(result.paste)
+
+
+def _length(text: str, rounds: bool) -> float:
+    """A half-life as it was typed: a length of time, or with --rounds a number of rewards."""
+    from driftbandit.logs.periods import duration
+
+    if not rounds:
+        return duration(text)
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"With --rounds a half-life is a number of rewards, as in 500; got {text!r:.40}.") from None
 
 
 def _best_of_each(result: Any) -> list[Any]:

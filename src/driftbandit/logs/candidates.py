@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from driftbandit.half_life import checked_half_life
 from driftbandit.logs.periods import duration, said
-from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS
-from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.policies.beta_ts import BetaTS
 from driftbandit.protocols import Policy
 
-BY_CLOCK = (BetaTS, DiscountedBetaTS, DiscountedTS)
+_LONGEST = 1e11  # seconds, 3,000 years
 
 
 class Candidate(NamedTuple):
@@ -25,6 +25,24 @@ class Candidate(NamedTuple):
     def forgets(self) -> float:
         """The half-life, in seconds or rewards; infinite if it never forgets or has none to tell."""
         return next((value for value in (self.half_life, self.rounds) if value is not None), math.inf)
+
+    @property
+    def kind(self) -> str:
+        """How it forgets: "half-life" by a finite one of the grid, "never", or "itself", by a rule of its own: a
+        window, a test for changes, a discount that is not a half-life of the grid."""
+        if math.isfinite(self.forgets):
+            return "half-life"
+        return "never" if self.half_life is not None or _never_forgets(self.policy) else "itself"
+
+
+def _never_forgets(policy: Any) -> bool:
+    """Does a policy, by its own parameters, keep all it knows? If it does not say, it is assumed not to."""
+    base = getattr(policy, "base", None)
+    if base is not None and hasattr(base, "choose"):
+        return str(getattr(policy, "forgets", "")).startswith("as the wrapped") and _never_forgets(base)
+    if hasattr(policy, "gamma"):
+        return bool(policy.gamma == 1.0)
+    return str(getattr(policy, "forgets", "")).startswith("never")
 
 
 def candidates(given: Any, dates: bool) -> list[Candidate]:
@@ -53,7 +71,7 @@ def _candidate(label: str, item: Any, dates: bool) -> Candidate:
     policy = load_policy(text.strip())
     if not half_life.strip():
         return Candidate(label or " ".join(item.split()), policy)
-    if not isinstance(policy, BY_CLOCK):
-        raise ValueError(f"{text.strip()} cannot forget by the clock; ts, dts and ds-ts can.")
     seconds = duration(half_life.strip())
+    if not isinstance(policy, BetaTS):  # ts with a half-life is dts, which has its numbers
+        checked_half_life(min(seconds, _LONGEST), policy)
     return Candidate(label or f"{text.strip()} @ {said(seconds, dates)}", policy, seconds)

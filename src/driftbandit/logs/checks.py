@@ -1,4 +1,4 @@
-"""What only the whole log can show: times that go back, propensities that do not fit the counts, and the summary."""
+"""What only the whole log can show: times that go back, rows of equal time in an order that tells, and the summary."""
 
 import math
 from collections import Counter
@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.logs.faults import Faults
+from driftbandit.logs.fit import CERTAIN, Fit
+from driftbandit.logs.rows import MOST_ARMS
 from driftbandit.logs.ties import OrderTest
 
 _SAMPLE = 200_000  # events whose delays and gaps are looked at
 _VALUES = 2_000  # different rewards counted one by one
 
 
-class Summary(NamedTuple):
+class LogSummary(NamedTuple):
     """A log in a few numbers."""
 
     n: int
@@ -32,6 +34,8 @@ class Summary(NamedTuple):
     adaptive: bool  # did the logger's chances for the same arm vary?
     left_out: int  # open decisions of a journal
     restricted: bool  # were some arms unavailable at times?
+    offered: np.ndarray  # share of the events at which each arm was available
+    forced: int  # events at which one arm had all the chance though others were available
     warnings: list[str]
 
     @property
@@ -42,8 +46,6 @@ class Summary(NamedTuple):
 
 class Scan:
     """The first reading of a log."""
-
-    MOST_ARMS = 1000
 
     def __init__(self, uniform: bool) -> None:
         self.uniform = uniform
@@ -57,9 +59,9 @@ class Scan:
         self.restricted = False
         self.values: Counter[float] = Counter()
         self.many = False
-        shape = self.MOST_ARMS + 2
-        self.pulls, self.inverse, self.variance = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
-        self.chance, self.chance2, self.offered = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        shape = MOST_ARMS + 2
+        self.pulls, self.fit = np.zeros(shape, np.int64), Fit(shape)
+        self.chance, self.chance2, self.offered, self.forced = np.zeros(shape), np.zeros(shape), np.zeros(shape), 0
         self.delays: list[np.ndarray] = []
         self.times: list[np.ndarray] = []
         self.arms: list[np.ndarray] = []
@@ -71,7 +73,8 @@ class Scan:
             back = np.flatnonzero(np.diff(time, prepend=self.last if math.isfinite(self.last) else time[:1]) < 0)
             faults.add(
                 "the time goes back",
-                "Rows are in order of time; sort=True (--sort) puts them so.",
+                "Rows are in order of time; sort=True (--sort) puts them so. Local times go back when summer time "
+                "ends: write them with their offset, as in 02:30:00+02:00.",
                 events.row[back],
             )
             finite = np.isfinite(time) & np.isfinite(events.reward)
@@ -103,37 +106,46 @@ class Scan:
             self.many = len(self.values) > _VALUES
         size = len(self.pulls)
         self.pulls += np.bincount(arm, minlength=size)
-        if events.allowed is not None:
-            self.restricted = True
-            self.offered[: events.allowed.shape[1]] += events.allowed.sum(axis=0)
-        else:
+        if events.allowed is None:
             self.offered += events.n
+        else:
+            self.restricted = True
+            width = min(events.allowed.shape[1], size)
+            self.offered[:width] += events.allowed[:, :width].sum(axis=0)
+            self.offered[width:] += events.allowed[:, -1].sum()
+        self.fit.take(arm, mu, events.allowed)
         good = np.isfinite(mu) & (mu > 0)
         if good.any():
             self.least = min(self.least, float(mu[good].min()))
             a, m = arm[good], mu[good]
-            self.inverse += np.bincount(a, 1.0 / m, minlength=size)
-            self.variance += np.bincount(a, (1.0 - m) / (m * m), minlength=size)
             self.chance += np.bincount(a, m, minlength=size)
             self.chance2 += np.bincount(a, m * m, minlength=size)
+            several = True if events.allowed is None else events.allowed[good].sum(axis=1) > 1
+            self.forced += int(((m > CERTAIN) & several).sum())
 
-    def summary(self, arms: list[str], order: list[int], left_out: int, dates: bool, faults: Faults) -> Summary:
+    def summary(self, arms: list[str], order: list[int], left_out: int, dates: bool, faults: Faults) -> LogSummary:
         """The numbers, after the last checks."""
         k = len(arms)
         if self.n == 0 and not faults:
-            faults.add("the log has no events", "It needs one row a decision.")
+            faults.add("the log has no events", "It needs one row per decision.")
         if self.n and k < 2 and not faults:
             faults.add(
                 f"there is only one arm, {arms[0]!r:.60}" if arms else "there is no arm", "A choice needs two arms."
             )
         if self.n and not faults and not self.last > self.start:
             faults.add("all times are the same", "Name the column that says when each decision was made.")
+        if self.forced > 0.5 * self.n and not faults:
+            faults.add(
+                f"propensity is 1 in {self.forced:,} of {self.n:,} events",
+                "A logger without a choice says nothing about other arms: write the chance the arm had at that moment, "
+                "or in `available` that no other could be chosen.",
+            )
         warnings = [text for text in (self.order.warning(),) if text]
         if not faults:
-            self._fit(arms, order, faults, warnings)
+            self.fit.judge(arms, order, self.uniform, faults, warnings)
         delays = np.concatenate(self.delays) if self.delays else np.zeros(1)
         common = max(self.values.values(), default=0)
-        return Summary(
+        return LogSummary(
             n=self.n,
             arms=arms,
             pulls=self.pulls[order],
@@ -142,40 +154,17 @@ class Scan:
             dates=dates,
             mean=self.total / max(self.n, 1),
             odd=self.n - common,
-            least=self.least if not self.uniform or self.restricted else 1.0 / max(k, 1),
+            least=min(self.least, 1.0 / max(k, 1)) if self.uniform else self.least,
             delay=float(np.median(delays)) if len(delays) else 0.0,
             never=self.never,
             gaps=self._gaps(order),
             adaptive=self._adaptive(order),
             left_out=left_out,
             restricted=self.restricted,
+            offered=self.offered[order] / max(self.n, 1),
+            forced=self.forced,
             warnings=warnings,
         )
-
-    def _fit(self, arms: list[str], order: list[int], faults: Faults, warnings: list[str]) -> None:
-        """Over all events at which an arm was offered, 1[played] / propensity sums to their number, but for chance."""
-        for name, code in zip(arms, order, strict=True):
-            expected = float(self.offered[code])
-            if self.uniform and not self.restricted:
-                k = len(arms)
-                total, variance = self.pulls[code] * float(k), self.pulls[code] * (1.0 - 1.0 / k) * k * k
-            else:
-                total, variance = float(self.inverse[code]), float(self.variance[code])
-            z = (total - expected) / math.sqrt(max(variance, 1.0))
-            ratio = total / max(expected, 1.0)
-            if abs(z) > 6.0 and abs(ratio - 1.0) > 0.1:
-                declared = "declared uniform" if self.uniform else "given"
-                faults.add(
-                    f"the propensities {declared} do not fit the counts: 1/propensity over the plays of {name!r:.40} "
-                    f"sums to {total:.0f} where {expected:.0f} events are expected",
-                    "Write the chance the arm really had at that moment, of all that was offered.",
-                    kind=f"fit {code}",
-                )
-            elif abs(z) > 4.4:
-                warnings.append(
-                    f"1/propensity over the plays of {name!r:.40} sums to {total:.0f}, expected about {expected:.0f} "
-                    f"({z:+.1f} standard deviations)."
-                )
 
     def _adaptive(self, order: list[int]) -> bool:
         if self.uniform or self.restricted:

@@ -10,6 +10,7 @@ import numpy as np
 from driftbandit.logs.faults import Faults, refuse
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86400.0}
+UNIX = {f"unix-{unit}": UNITS[unit] for unit in ("s", "ms", "us", "ns")}  # numbers that are dates, counted since 1970
 _MISSING = ("", "na", "null", "none", "n/a")
 
 
@@ -44,7 +45,7 @@ def numbers(column: Any, name: str, rows: np.ndarray, faults: Faults, missing: f
                 faults.add(f"{name} is {item!r:.40}, not a number", "Write it as in 0.25.", row, f"{name} text")
                 continue
             if math.isnan(out[at]):
-                faults.add(f"{name} is NaN", "Leave such rows out, or mend what wrote them.", row, f"{name} nan")
+                faults.add(f"{name} is NaN", "Leave such rows out, or fix what wrote them.", row, f"{name} nan")
             elif math.isinf(out[at]):
                 faults.add(f"{name} is infinite", "Numbers must be finite.", row, f"{name} infinite")
         else:
@@ -84,7 +85,8 @@ def times(
         import pyarrow as pa
 
         if not column.null_count:
-            return column.cast(pa.timestamp("us")).cast("int64").to_numpy() * 1e-6, True
+            micros = column.cast(pa.timestamp("us"), safe=False).cast("int64")
+            return micros.to_numpy(zero_copy_only=False) * 1e-6, True
     elif isinstance(column, np.ndarray) and column.dtype.kind == "M":
         if not np.isnat(column).any():
             return column.astype("datetime64[us]").astype(np.int64) * 1e-6, True
@@ -99,10 +101,24 @@ def times(
     dates = [item for item in items if isinstance(item, datetime.datetime | datetime.date)]
     texts = [item for item in items if isinstance(item, str) and item.strip() and not _is_number(item)]
     if not dates and not texts:
-        return numbers(items, name, rows, faults, missing) * UNITS[unit], False
+        return numbers(items, name, rows, faults, missing) * (UNITS | UNIX)[unit], unit in UNIX
     out = np.empty(len(items))
+    placed: bool | None = None  # do the dates say their offset?
     for at, item in enumerate(items):
-        out[at] = _one_date(item, name, int(rows[at]), faults, missing)
+        row = int(rows[at])
+        moment = _one_date(item, name, row, faults, missing)
+        if isinstance(moment, datetime.datetime):
+            if placed is not None and placed != (moment.tzinfo is not None):
+                faults.add(
+                    f"{name} has an offset from UTC in some rows and none in others",
+                    "Write it in all of them, as in 2026-11-16T08:30:00+01:00, or in none.",
+                    row,
+                    f"{name} offset",
+                )
+            placed = moment.tzinfo is not None
+            out[at] = (moment if placed else moment.replace(tzinfo=datetime.UTC)).timestamp()
+        else:
+            out[at] = moment
     return out, True
 
 
@@ -121,7 +137,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _one_date(item: Any, name: str, row: int, faults: Faults, missing: float | None) -> float:
+def _one_date(item: Any, name: str, row: int, faults: Faults, missing: float | None) -> "float | datetime.datetime":
     if item is None or (isinstance(item, str) and item.strip().lower() in _MISSING):
         if missing is None:
             faults.add(f"{name} is missing", "Every row needs one.", row, f"{name} missing")
@@ -136,9 +152,7 @@ def _one_date(item: Any, name: str, row: int, faults: Faults, missing: float | N
             item = datetime.datetime(item.year, item.month, item.day)
         if not isinstance(item, datetime.datetime):
             raise ValueError
-        if item.tzinfo is None:
-            item = item.replace(tzinfo=datetime.UTC)
-        return float(item.timestamp())
+        return item
     except (ValueError, OverflowError):
         faults.add(
             f"{name} is {item!r:.40}, not a date as in the other rows",
@@ -172,36 +186,52 @@ def _name(item: Any) -> str:
     return str(item).strip()
 
 
-def lists(column: Any, name: str, rows: np.ndarray, faults: Faults) -> list[list[str] | None]:
-    """A column of lists of arms: a list, its JSON text, or a text with the arms separated by | or ;. None where
-    nothing is said, which means all arms."""
-    out: list[list[str] | None] = []
+def lists(
+    column: Any, name: str, rows: np.ndarray, faults: Faults
+) -> tuple[list[tuple[int, list[str] | None]], np.ndarray]:
+    """A column of lists of arms: the different lists there are, each with the row it was first met in, and which of
+    them each row has. A list is a list, its JSON text, or a text with the arms separated by | or ;. None where nothing
+    is said, which means all arms."""
+    places: dict[Any, int] = {}  # nearly all rows have the same few, which are taken apart once
+    items: list[Any] = []
+    which = np.empty(len(rows), np.int64)
     for at, item in enumerate(plain(column)):
-        if isinstance(item, str) and item.lstrip().startswith("["):
-            try:
-                item = json.loads(item)
-            except (ValueError, RecursionError):
-                item = math.nan
-        if isinstance(item, str) and not item.strip():
-            item = None
-        if isinstance(item, str):
-            parts = [part.strip() for part in item.replace(";", "|").split("|") if part.strip()]
-        elif isinstance(item, list | tuple | np.ndarray):
-            parts = [_name(part) for part in item]
-        elif item is None:
-            out.append(None)
-            continue
-        else:
-            faults.add(f"{name} is not a list of arms", "Write it as in a|b|c.", int(rows[at]), f"{name} kind")
-            parts = []
-        if not parts:
-            faults.add(f"{name} names no arm", "At least the arm played was available.", int(rows[at]), f"{name} none")
-        out.append(parts)
-    return out
+        key = item if isinstance(item, str) or item is None else repr(item)
+        place = places.get(key)
+        if place is None:
+            place = places[key] = len(items)
+            items.append(item)
+        which[at] = place
+    first = [int(rows[at]) for at in np.unique(which, return_index=True)[1]]
+    return [(row, _list(item, name, row, faults)) for row, item in zip(first, items, strict=True)], which
+
+
+def _list(item: Any, name: str, row: int, faults: Faults) -> list[str] | None:
+    """One list, first met in this row."""
+    if item is None or (isinstance(item, str) and not item.strip()) or (isinstance(item, float) and math.isnan(item)):
+        return None
+    if isinstance(item, str) and item.lstrip().startswith("["):
+        try:
+            item = json.loads(item)
+        except (ValueError, RecursionError):
+            item = {}
+    parts = []
+    if isinstance(item, str):
+        parts = [part.strip() for part in item.replace(";", "|").split("|") if part.strip()]
+    elif isinstance(item, list | tuple | np.ndarray):
+        parts = [_name(part) for part in item]
+    else:
+        faults.add(f"{name} is not a list of arms", "Write it as in a|b|c.", row, f"{name} kind")
+    if not parts:
+        faults.add(f"{name} names no arm", "At least the arm played was available.", row, f"{name} none")
+    return parts
 
 
 def checked_unit(unit: str) -> str:
     """The unit of times given as numbers."""
-    if unit not in UNITS:
-        raise refuse(f"{unit!r:.40} is no unit of time", f"Numbers may be in {', '.join(UNITS)}.")
+    if unit not in UNITS and unit not in UNIX:
+        raise refuse(
+            f"{unit!r:.40} is no unit of time",
+            f"Numbers may be in {', '.join(UNITS)}; or, counted since 1970, in {', '.join(UNIX)}.",
+        )
     return unit

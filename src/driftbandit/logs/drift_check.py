@@ -3,10 +3,10 @@ pay where all arms rise and fall together.
 
 Two gains over the best fixed arm answer, at the scale of hours, days, weeks and months. The *oracle* picks the best arm
 of each period on one half of the period's rows and is scored on the other half, since picked and scored on the same
-rows it would gain from noise alone. *Last period's best* plays what was best one period ago: what a memory of that
-length can have. Rows are weighted by inverse propensities, around the arms' averages."""
+rows it would gain from noise alone. *Last period's best* plays what was best by the rewards that became known one
+period ago: what a memory of that length can have, late rewards included. Rows are weighted by inverse propensities,
+around the arms' averages."""
 
-import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -15,10 +15,12 @@ import numpy as np
 from driftbandit.draws import mix
 from driftbandit.logs.bootstrap import Estimate, block_mean
 from driftbandit.logs.log import Log
-from driftbandit.logs.periods import FEWEST_BLOCKS, block_length, period_of, said, scales
+from driftbandit.logs.periods import FEWEST_BLOCKS, block_length, period_of, scales
 from driftbandit.logs.refusals import refuse_what_cannot_tell
 from driftbandit.primitives import stride
 
+_TICK = 1e-6  # seconds
+_HARDLY = 0.25  # of what an oracle gains: "does not stay" is said if no memory asked about can gain more
 _LEAN = 10.0  # plays: an arm's average of a period leans on its average of the whole log with this weight
 
 
@@ -49,6 +51,12 @@ class Drift(NamedTuple):
     mean_times: Any
     arms: list[str]
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from driftbandit.logs import notebook
+
+        return notebook.drift_html(self)
+
 
 class Cells(NamedTuple):
     """Sums by period, arm and half."""
@@ -56,6 +64,8 @@ class Cells(NamedTuple):
     events: Any  # periods × halves
     weight: Any  # periods × arms × halves: sum of 1 / mu
     reward: Any  # sum of reward / mu
+    heard: Any  # periods × arms: as weight, by the period in which the reward became known
+    earned: Any  # as reward, likewise
 
 
 def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
@@ -79,7 +89,9 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
     for events in log.pieces():
         half = (mix(np.asarray(events.row, np.uint64) * stride(3) + stride(seed + 7)) >> np.uint64(63)).astype(np.int64)
         for name, size in lengths.items():
-            _count(cells[name], events, half, period_of(events.time, summary.start, size, summary.dates))
+            period = period_of(events.time, summary.start, size, summary.dates)
+            _count(cells[name], events, half, period)
+            _hear(cells[name], events, _period_known(events, period, summary, size))
     found = []
     level = 1.0 - 0.05 / max(1, len(lengths))  # several scales are asked
     for name, size in lengths.items():
@@ -96,7 +108,24 @@ def _empty(log: Log, size: float) -> Cells:
     summary = log.summary
     periods = int(period_of(np.array([summary.end]), summary.start, size, summary.dates)[0]) + 1
     k = log.n_arms
-    return Cells(np.zeros((periods, 2)), np.zeros((periods, k, 2)), np.zeros((periods, k, 2)))
+    return Cells(*(np.zeros((periods, *rest)) for rest in ((2,), (k, 2), (k, 2), (k,), (k,))))
+
+
+def _period_known(events: Any, period: np.ndarray, summary: Any, size: float) -> np.ndarray:
+    """The period in which each reward became known, far beyond the end for what never did. What is known as a period
+    begins was known in the one before."""
+    late = (events.known > events.time) & np.isfinite(events.known)
+    out = np.where(np.isfinite(events.known), period, np.iinfo(np.int64).max)
+    just_before = events.known[late] - _TICK
+    out[late] = np.maximum(period[late], period_of(just_before, summary.start, size, summary.dates))
+    return out
+
+
+def _hear(cells: Cells, events: Any, known: np.ndarray) -> None:
+    there = np.flatnonzero(known < len(cells.heard))
+    known = known[there]
+    np.add.at(cells.heard, (known, events.arm[there]), 1.0 / events.propensity[there])
+    np.add.at(cells.earned, (known, events.arm[there]), events.reward[there] / events.propensity[there])
 
 
 def _count(cells: Cells, events: Any, half: np.ndarray, period: np.ndarray) -> None:
@@ -128,16 +157,15 @@ def _scale(log: Log, name: str, size: float, cells: Cells, block_of: np.ndarray,
         pick = estimates(cells.weight[:, :, other], cells.reward[:, :, other], base[:, other], lean).argmax(axis=1)
         fixed = int(base[:, other].argmax())
         oracle += value[rows, pick] - value[:, fixed]
-    both = Cells(
-        cells.events.sum(axis=1)[:, None], cells.weight.sum(axis=2)[:, :, None], cells.reward.sum(axis=2)[:, :, None]
-    )
-    value = scores(both, 0, whole)
-    there = np.flatnonzero(both.events[:, 0] > 0)
-    pick = estimates(both.weight[:, :, 0], both.reward[:, :, 0], whole, lean).argmax(axis=1)
+    value = scores(cells, 0, whole) + scores(cells, 1, whole)
+    there = np.flatnonzero(cells.events.sum(axis=1) > 0)
+    heard = np.flatnonzero(cells.heard.sum(axis=1) > 0)
+    pick = estimates(cells.heard, cells.earned, whole, lean).argmax(axis=1)
     last = np.zeros(len(block_of))
     best_without = _best_without(value, block_of)
-    for before, now in itertools.pairwise(there):
-        last[now] = value[now, pick[before]] - value[now, best_without[block_of[now]]]
+    for now, before in zip(there, np.searchsorted(heard, there) - 1, strict=True):
+        if before >= 0:  # the latest period before this one in which anything was heard of
+            last[now] = value[now, pick[heard[before]]] - value[now, best_without[block_of[now]]]
     width = log.reward_range[1] - log.reward_range[0]
     gains = [block_mean(np.bincount(block_of, gain), events, level).scaled(width) for gain in (oracle, last)]
     shared, own = _movements(cells, base, block_of, level)
@@ -201,27 +229,28 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
         much = f"{points(best.last.mean)} over the best fixed one"
         return (
             "ranking",
-            f"The ranking moves and stays: last {_period(best)}'s best arm gains {much}; forgetting can pay.",
+            f"The ranking moves and stays: {_last(best)} best arm gains {much}; forgetting can pay.",
             "policies that forget: ds-ts, dts, sw-ts; `tune` chooses how fast",
         )
     moves = [scale for scale in found if scale.oracle.low > 0.0]
     most = max(found, key=lambda scale: scale.last.high)
     excluded = f"Gains above {points(max(most.last.high, 0.0))} are excluded at every scale asked."
-    if moves:
-        best = max(moves, key=lambda scale: scale.oracle.mean)
+    top = max(moves, key=lambda scale: scale.oracle.mean) if moves else None
+    if top is not None and most.last.high < _HARDLY * top.oracle.mean:
         return (
             "fleeting",
-            f"The ranking moves ({points(best.oracle.mean)} for an oracle by {_period(best)}) but does not stay: "
+            f"The ranking moves ({points(top.oracle.mean)} for an oracle by {top.name}) but does not stay: "
             f"forgetting will hardly pay. {excluded}",
             "policies that do not forget (ts, kl-ucb), or a model of what moves the arms (hour of the day, weather)",
         )
-    moving = [scale for scale in found if scale.ranking_moves]
-    if moving:
+    if top is not None or any(scale.ranking_moves for scale in found):
+        by_oracle = "" if top is None else f" ({points(top.oracle.mean)} for an oracle by {top.name})"
         return (
             "unclear",
-            f"The ranking moves, but this log cannot tell whether a memory could follow it: last "
-            f"{_period(most)}'s best arm gains between {points(most.last.low)} and {points(most.last.high)}.",
-            "ts or kl-ucb until a log that is longer, or has more evenly drawn arms, says more",
+            f"The ranking moves{by_oracle}, but this log cannot tell whether a memory could follow it: {_last(most)} "
+            f"best arm gains between {points(most.last.low)} and {points(most.last.high)}.",
+            "ts or kl-ucb unless `tune` finds a half-life; a log that is longer, or has more evenly drawn arms, says "
+            "more",
         )
     if any(scale.levels_move for scale in found):
         return (
@@ -236,12 +265,15 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
     )
 
 
-def _period(scale: Scale) -> str:
-    return scale.name if scale.name.isalpha() else f"period of {said(scale.seconds, False)}"
+def _last(scale: Scale) -> str:
+    """ "last hour's", "the last 6 hours'"."""
+    if scale.name.isalpha():
+        return f"last {scale.name}'s"
+    return f"the last {scale.name}'" if scale.name.endswith("s") else f"the last period of {scale.seconds:.4g}'s"
 
 
 def _shown(lengths: dict[str, float], cells: dict[str, Cells], n: int, k: int) -> str:
-    """The scale the figure shows: the finest with at most 80 periods and about 60 rows a period and arm."""
+    """The scale the figure shows: the finest with at most 80 periods and about 60 rows per period and arm."""
     enough = [name for name in lengths if len(cells[name].events) <= min(80, n / (60 * k))]
     return min(enough, key=lambda name: lengths[name]) if enough else (list(lengths)[-1] if lengths else "")
 

@@ -1,9 +1,9 @@
 """Thompson samplers that discount, many at once: the follower of a whole grid of half-lives in one loop over the log.
 
-dTS (with TS as its infinite half-life) and DS-TS keep two numbers an arm. A candidate forgets by rounds, each reward
-multiplying what is known by `gamma`; or by the clock, at `rate` = ln 2 / half-life a second, in which case a late
-reward is taken with the weight its age leaves it. The state of a candidate at an event is what `learn` (or fading by
-the clock) makes of all earlier rewards that were known by then; the test holds it to the policies' own `learn`."""
+dTS (with TS as its infinite half-life) and DS-TS keep two numbers per arm. A candidate forgets by rounds, each reward
+multiplying what is known by `gamma`; or by the clock, at `rate` = ln 2 / half-life per second, in which case a late
+reward gets the weight that its age leaves it. The state of a candidate at an event is what `learn` (or fading by the
+clock) makes of all earlier rewards that were known by then; the test holds it to the policies' own `learn`."""
 
 import math
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.primitives import compilable, draw_from
 
 
-class Family(NamedTuple):
+class CandidateGroup(NamedTuple):
     """Candidates and what they know, flat: number g of arm i at g * n_arms + i."""
 
     kind: Any  # NORMAL for DS-TS, BETA for TS and dTS
-    gamma: Any  # discount a reward
-    rate: Any  # forgetting a second, 0 if not by the clock
+    gamma: Any  # discount per reward
+    rate: Any  # forgetting per second, 0 if not by the clock
     tau_max: Any
     weight: Any
     prior_a: Any
@@ -48,7 +48,9 @@ def fits(policy: Any) -> bool:
     return isinstance(policy, BetaTS) and not policy.binarize
 
 
-def family(candidates: Sequence[Candidate], n_arms: int, start: float, own: bool, keys: Sequence[int]) -> Family:
+def family(
+    candidates: Sequence[Candidate], n_arms: int, start: float, own: bool, keys: Sequence[int]
+) -> CandidateGroup:
     """The candidates before the first event."""
     g = len(candidates)
     columns = np.zeros((6, g))
@@ -68,7 +70,7 @@ def family(candidates: Sequence[Candidate], n_arms: int, start: float, own: bool
         )
     gamma, rate, tau_max, weight, prior_a, prior_b = (column.copy() for column in columns)
     size = g * n_arms
-    return Family(
+    return CandidateGroup(
         kind,
         gamma,
         rate,
@@ -112,7 +114,7 @@ def play(members: Any, work: Any, room: Any, begin: int, offset: int, accept_rat
         now = work.time[e]
         while learnt < len(work.order):
             w = work.order[learnt]
-            if w >= e or work.known[w] > now:
+            if w >= e or work.known[w] > now or work.time[w] >= now:  # nor do rows of equal time tell each other
                 break
             for g in range(len(members.kind)):
                 if work.accept[w, g] != 0:

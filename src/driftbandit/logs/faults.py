@@ -34,10 +34,10 @@ class LogError(ValueError):
 
 
 class Faults:
-    """A list of faults under way: one entry a kind, however many rows have it, so that a log of ten million bad rows
-    takes no more room than a log of one."""
+    """A list of faults in the making: one entry per kind, however many rows have it, so a log with ten million bad rows
+    takes no more room than a log with one."""
 
-    LIMIT = 50  # kinds; a file that is no log at all may have one in each row
+    LIMIT = 50  # kinds; a file that is not a log at all may have one in each row
 
     def __init__(self) -> None:
         self._kinds: dict[str, Fault] = {}

@@ -17,10 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.draws import POLICY, stream_key
+from driftbandit.lab.support.progress import Progress
+from driftbandit.logs.asked import AskedFollower, must_be_asked
 from driftbandit.logs.candidates import Candidate
+from driftbandit.logs.events import Events
 from driftbandit.logs.families import FamilyPlayer, Work, fits
 from driftbandit.logs.generic import PolicyPlayer
-from driftbandit.logs.log import Events, Log
+from driftbandit.logs.log import Log
 from driftbandit.logs.model import Model, guess, model
 from driftbandit.logs.periods import block_length, period_of, piece_length
 
@@ -61,13 +64,14 @@ def follow(
     guesses: Callable[[Events], np.ndarray] | None = None,
     compiled: bool = True,
     workers: int | None = None,
+    progress: bool | Callable[[float], None] = False,
 ) -> Followed:
     """Play all candidates over the log. `guesses` replaces the model's q, for those who know better (a simulation that
     knows the truth)."""
     summary, k = log.summary, log.n_arms
     length = block_length(summary.start, summary.end, summary.dates, block)
     n_blocks = int(period_of(np.array([summary.end]), summary.start, length, summary.dates)[0]) + 1
-    players = _players(candidates, k, summary.start, own, seed, compiled, workers or os.cpu_count() or 1)
+    players = _players(log, candidates, own, seed, compiled, workers or os.cpu_count() or 1)
     order = [at for _, places in players for at in places]
     fine = piece_length(length, summary.dates)
     n_pieces = int(period_of(np.array([summary.end]), summary.start, fine, summary.dates)[0]) + 1
@@ -95,7 +99,7 @@ def follow(
     waiting: Events | None = None
     accepted: list[Any] = []
     offset = 0
-    with ThreadPoolExecutor(max(1, len(players))) as pool:
+    with ThreadPoolExecutor(max(1, len(players))) as pool, Progress(log.n, progress, "following the log") as bar:
         for events in _steps(log):
             q_now = None if guesses is None else guesses(events)
             begin = 0
@@ -128,6 +132,7 @@ def follow(
             waiting = events.take(left)
             accepted = [work.accept[left] for work in works]
             offset += events.n - begin
+            bar.add(events.n - begin)
     return sums
 
 
@@ -160,9 +165,10 @@ def _work(events: Events, order: np.ndarray, q: np.ndarray, k: int, size: int) -
 
 
 def _players(
-    candidates: Sequence[Candidate], k: int, start: float, own: bool, seed: int, compiled: bool, workers: int
+    log: Log, candidates: Sequence[Candidate], own: bool, seed: int, compiled: bool, workers: int
 ) -> list[tuple[Any, list[int]]]:
     """Players with the numbers of the candidates they play: families shared out among the workers, others alone."""
+    k, start = log.n_arms, log.summary.start
     keys = [stream_key(seed, number, POLICY) for number in range(len(candidates))]
     together = [at for at, candidate in enumerate(candidates) if fits(candidate.policy)]
     players: list[tuple[Any, list[int]]] = []
@@ -172,8 +178,12 @@ def _players(
             some = [candidates[at] for at in places]
             players.append((FamilyPlayer(some, k, start, own, [keys[at] for at in places], compiled), places))
     for at, candidate in enumerate(candidates):
-        if at not in together:
-            players.append((PolicyPlayer(candidate, k, own, keys[at], compiled), [at]))
+        if at in together:
+            continue
+        if must_be_asked(candidate, k):
+            players.append((AskedFollower(candidate, k, own, keys[at], compiled), [at]))
+        else:
+            players.append((PolicyPlayer(candidate, k, own, keys[at], compiled, start), [at]))
     return players
 
 

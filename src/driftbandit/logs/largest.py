@@ -1,11 +1,11 @@
 """The chance that each arm's sample is the largest, fast enough for every event of a log.
 
 P(i) = integral of f_i times the product of the other arms' distribution functions. `driftbandit.beliefs` takes it over
-hundreds of places with special functions; here every density is computed on one grid by one exponential a place, its
+hundreds of places with special functions; here every density is computed on one grid by one exponential per place, its
 distribution function is integrated from the top by the corrected trapezoid rule (error of fourth order), and the grid
 covers only where the largest sample can lie. Beta beliefs are taken on the log-odds line, where they are bell-shaped.
-Held to `chance_of_largest` by test; the difference is below 2e-4, and 5e-5 where no arm is thirty
-times sharper than another."""
+Held to `chance_of_largest` by test; the difference is below 2e-4, and 5e-5 where no arm is thirty times sharper than
+another."""
 
 import math
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 from driftbandit.primitives import compilable
 
 NORMAL, BETA = 0, 1
-_EVEN = 384  # a grid of one step may have so many places; beyond, steps differ and are shorter
+_EVEN = 384  # a grid of one step may have this many places; beyond, steps differ and are shorter
 _STEP, _SHORT = 0.5, 0.08  # in standard deviations of the sharpest arm near by
 _MORE = 220  # places an arm may need on a grid of differing steps
 
@@ -39,7 +39,7 @@ class Room(NamedTuple):
 
 
 def room(n_arms: int) -> Room:
-    """Scratch for so many arms."""
+    """Scratch for this many arms."""
     places = _EVEN + _MORE * n_arms
     shapes: list[Any] = [places] * 5 + [(n_arms, places)] * 3 + [n_arms] * 4
     return Room._make([*(np.zeros(shape) for shape in shapes), np.zeros(n_arms, np.int64)])

@@ -3,9 +3,10 @@
 from typing import Any
 
 from numba import types
+from numba.core.errors import NumbaError
 from numba.extending import overload
 
-from driftbandit.lab.engine import code_cache, numba_methods
+from driftbandit.lab.engine import code_cache, compile_errors, numba_methods, policy_check
 from driftbandit.logs import largest
 from driftbandit.primitives import as_float, as_int
 
@@ -43,3 +44,21 @@ def compiled(function: Any, *tuples: Any) -> Any:
         for value in tuples:
             numba_methods.prepare(value)
     return code_cache.compiled(function, *tuples)
+
+
+def compiled_policy(function: Any, policy: Any, *tuples: Any, n_arms: int) -> Any:
+    """The same for a function that calls a policy, which may be the user's own: what cannot be compiled is explained,
+    and no fraction is cut off on its way into an array of whole numbers."""
+    policy_check.check(policy, n_arms)
+    made = compiled(function, policy, *tuples)
+
+    def call(*given: Any) -> Any:
+        try:
+            if made.signatures:
+                return made(*given)
+            with code_cache.LOCK, numba_methods.whole_stores():
+                return made(*given)
+        except NumbaError as error:
+            raise TypeError(compile_errors.explain(error, policy)) from error
+
+    return call

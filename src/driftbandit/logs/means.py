@@ -1,4 +1,4 @@
-"""A world like mine: the arms' means over time from a log, smoothed as much as predicts best."""
+"""A world like mine: the arms' means over time from a log, smoothed by the amount that predicts best."""
 
 import csv
 from pathlib import Path
@@ -16,7 +16,7 @@ _ROWS = 512  # the most rows of a table
 
 
 class MeansOverTime(NamedTuple):
-    """Means, one row a period and one column an arm, and how many events each period had."""
+    """Means, one row per period and one column per arm, and how many events each period had."""
 
     arms: list[str]
     means: Any

@@ -35,7 +35,7 @@ def guess(model: Any, arm: Any, reward: Any, known: Any, order: Any, time: Any, 
     for e in range(begin, len(time)):
         while learnt < len(order):
             w = order[learnt]
-            if w >= e or known[w] > time[e]:
+            if w >= e or known[w] > time[e] or time[w] >= time[e]:
                 break
             a = arm[w]
             for m in range(len(model.keep)):

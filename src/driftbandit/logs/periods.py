@@ -1,20 +1,18 @@
 """Lengths of time in words, and a log cut into periods and blocks."""
 
+import contextlib
 import math
 import re
 from typing import Any
 
 import numpy as np
 
+from driftbandit import half_life
 from driftbandit.logs.faults import refuse
 
 MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
 MONTH = 2629746.0  # a twelfth of a mean year
-_UNITS = {
-    "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0, "min": MINUTE, "minute": MINUTE,
-    "h": HOUR, "hour": HOUR, "d": DAY, "day": DAY, "w": WEEK, "week": WEEK, "month": MONTH,
-    "y": 12 * MONTH, "year": 12 * MONTH,
-}  # fmt: skip
+_LONG = re.compile(r"\s*([\d.]+)\s*(months?|years?)\s*")
 NAMED = {"hour": HOUR, "day": DAY, "week": WEEK, "month": MONTH}
 FEWEST_BLOCKS = 8
 _PLENTY = 20
@@ -26,16 +24,20 @@ def duration(text: Any) -> float:
     >>> duration("6 h"), duration("1.5 days"), duration(30)
     (21600.0, 129600.0, 30.0)
     """
-    if hasattr(text, "total_seconds"):
-        return float(text.total_seconds())
-    match = re.fullmatch(r"\s*([\d.]+(?:e[+-]?\d+)?|inf)\s*([a-z]*)\s*", str(text).lower())
-    unit = (match[2].rstrip("s") or match[2]) if match else ""
-    if match is None or (unit and unit not in _UNITS and match[2] not in _UNITS):
-        raise ValueError(f"{text!r:.40} is no length of time; write it as in 6 h, 90 min, 2 weeks.")
+    word = str(text).strip().lower()
+    if word in ("inf", "infinity"):
+        return math.inf
     try:
-        seconds = float(match[1]) * (_UNITS.get(match[2]) or _UNITS.get(unit, 1.0))
+        if match := _LONG.fullmatch(word):
+            seconds = float(match[1]) * (MONTH if match[2].startswith("month") else 12 * MONTH)
+        else:
+            with contextlib.suppress(TypeError, ValueError):
+                text = float(text)  # a text that is a bare number counts seconds
+            seconds = half_life.duration(text, "") / half_life.SECOND
     except ValueError:
-        raise ValueError(f"{text!r:.40} is no length of time; write it as in 6 h, 90 min, 2 weeks.") from None
+        raise ValueError(
+            f"{text!r:.40} is no length of time; write it as in 6 h, 90 min, 2 weeks: above 0, at most 36,000 years."
+        ) from None
     if not seconds > 0.0:
         raise ValueError(f"A length of time is above 0; got {text!r:.40}.")
     return seconds
@@ -58,11 +60,12 @@ def said(seconds: float, dates: bool = True) -> str:
 
 
 def scales(start: float, end: float, dates: bool) -> dict[str, float]:
-    """The lengths at which to ask whether the best arm moves: hour, day, week and month; of a log whose times are bare
-    numbers, parts of it."""
+    """The lengths at which to ask whether the best arm moves: hour, 6 hours (from hour to day it is far), day, week and
+    month; of a log whose times are bare numbers, parts of it."""
     span = end - start
     if dates:
-        return {name: length for name, length in NAMED.items() if length * 4 <= span}
+        lengths = {"hour": HOUR, "6 hours": 6 * HOUR, "day": DAY, "week": WEEK, "month": MONTH}
+        return {name: length for name, length in lengths.items() if length * 4 <= span}
     return {f"1/{parts}": span / parts for parts in (512, 128, 32, 8)}
 
 

@@ -10,6 +10,7 @@ from driftbandit.logs.periods import said
 
 FEWEST_ODD = 100
 FEWEST_EFFECTIVE = 200
+_NEARLY_ALWAYS = 0.98
 
 
 def refuse_what_cannot_tell(log: Log) -> None:
@@ -24,27 +25,50 @@ def refuse_what_cannot_tell(log: Log) -> None:
 def warnings_about(log: Log, half_lives: Iterable[float] = ()) -> list[str]:
     """What a reader should know before believing a number."""
     summary = log.summary
-    out = list(summary.warnings)
+    out = []
     finite = [h for h in half_lives if np.isfinite(h)]
-    if summary.delay > 0.0 and any(summary.delay > h for h in finite):
+    shorter = [h for h in finite if h < summary.delay]
+    if shorter:  # the first thing to know: with late rewards the order of memories reverses
         out.append(
             f"Half of the rewards come {said(summary.delay, summary.dates)} late or later, longer than a half-life of "
-            f"{said(min(finite), summary.dates)}: such a memory is over before it begins."
+            f"{_several(shorter, summary.dates)}: such a memory is over before it begins."
         )
+    out += summary.warnings
     gap = float(np.max(summary.gaps)) if len(summary.gaps) else 0.0
-    if any(h < gap for h in finite):
+    shorter = [h for h in finite if h < gap]
+    if shorter:
         arm = log.arms[int(np.argmax(summary.gaps))]
+        often = f"is played every {said(gap, summary.dates)} (median)" if np.isfinite(gap) else "is hardly ever played"
         out.append(
-            f"Arm {arm} is played every {said(gap, summary.dates)} (median), less often than a half-life of "
-            f"{said(min(finite), summary.dates)}: it is mostly forgotten when it is asked about."
+            f"Arm {arm:.40} {often}, less often than a half-life of {_several(shorter, summary.dates)}: it is mostly "
+            "forgotten when it is asked about."
+        )
+    rare = int(np.argmin(summary.offered))
+    if summary.offered[rare] < _NEARLY_ALWAYS:
+        out.append(
+            f"Arm {log.arms[rare]:.40} was available at {100.0 * summary.offered[rare]:.0f} % of the events only: a "
+            "fixed arm is taken to earn as usual where it was not, and gains over the best one are so far a guess."
         )
     if summary.adaptive:
         out.append(
             "The logger's chances changed over time (an adaptive logger): estimates are several times less certain "
             "than on a log of evenly drawn arms, and what it seldom played is hardly known."
         )
+    if summary.forced:
+        out.append(
+            f"In {summary.forced:,} of {summary.n:,} events the logger had no choice (propensity 1 though other arms "
+            "were available): what they would have earned there is a guess, and no interval covers it."
+        )
     if summary.least < 0.01:
         out.append(f"Some propensities are as small as {summary.least:.2g}: a few rows carry much of the weight.")
+    if summary.never:
+        out.append(f"{summary.never:,} rewards never became known: policies do not learn from them, values count them.")
     if summary.left_out:
-        out.append(f"{summary.left_out} decisions without a reward yet were left out.")
+        out.append(f"{summary.left_out:,} decisions without a reward yet were left out.")
     return out
+
+
+def _several(half_lives: list[float], dates: bool) -> str:
+    """One length, or the shortest and the longest of several."""
+    low, high = said(min(half_lives), dates), said(max(half_lives), dates)
+    return low if low == high else f"{low} to {high}"

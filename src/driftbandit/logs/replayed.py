@@ -8,7 +8,7 @@ Every interval is a studentised bootstrap over blocks of time. "In this log" cov
 just these weeks: the noise of who was shown what, from short blocks (days of a week, say). "In blocks like these" also
 holds the luck of which weeks they were, from the long ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ class Gain(NamedTuple):
     like: Estimate  # in periods like these
 
 
-class Line(NamedTuple):
+class ReplayLine(NamedTuple):
     """One policy."""
 
     label: str
@@ -52,15 +52,21 @@ class Line(NamedTuple):
 class Replay(NamedTuple):
     """The table."""
 
-    lines: list[Line]
+    lines: list[ReplayLine]
     logger: float
     best_arm: str
-    best_value: Estimate
+    best_value: Estimate  # of the best fixed arm, chosen for each block on all others
     share: float  # c: own histories are at this share of the traffic
     events: int
     block: float
     blocks: int
     warnings: list[str]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from driftbandit.logs import notebook
+
+        return notebook.replay_html(self)
 
 
 def replay(
@@ -71,6 +77,7 @@ def replay(
     own: bool = True,
     seed: int = 0,
     compiled: bool = True,
+    progress: bool | Callable[[float], None] = False,
 ) -> Replay:
     """Estimate what each policy would have earned. Texts such as "ds-ts @ 6 h" forget by the clock."""
     refuse_what_cannot_tell(log)
@@ -79,26 +86,26 @@ def replay(
     if plain is None:
         plain = candidates("ts", True)[0]
         tried = [plain, *tried]
-    followed = follow(log, tried, block=block, seed=seed, compiled=compiled)
+    followed = follow(log, tried, block=block, seed=seed, compiled=compiled, progress=progress)
     blocks = int((followed.events > 0).sum())
     refuse_few_blocks(blocks)
     alone = None
     if own:
         copies = [candidate for candidate in tried for _ in range(OWN_COPIES)]
-        alone = follow(log, copies, block=block, own=True, seed=seed + 1, compiled=compiled)
+        alone = follow(log, copies, block=block, own=True, seed=seed + 1, compiled=compiled, progress=progress)
     base = [c.label for c in tried].index(plain.label)
     lines = [_line(log, followed, alone, at, base) for at in range(len(tried))]
     if all(line.refused for line in lines):
         raise refuse(lines[0].refused.rstrip("."), "Log with more evenly drawn arms, or for longer.")
     best = best_arm(followed)
-    arms = followed.arm_noise[:, best]
-    value = float(followed.arm_value[:, best].sum() / followed.events.sum())
+    arm_value, arm_noise = fixed_arm(followed)
+    value = float(arm_value.sum() / followed.events.sum())
     half_lives = [c.half_life for c in tried if c.half_life is not None]
     return Replay(
         lines,
         float(log.value(followed.reward.sum() / log.n)),
         log.arms[best],
-        _in_unit(log, block_mean(arms, followed.pieces).moved(value)),
+        _in_unit(log, block_mean(arm_noise, followed.pieces).moved(value)),
         followed.share,
         log.n,
         followed.length,
@@ -147,7 +154,7 @@ def gain(log: Log, followed: Followed, value: Any, noise: Any, other_value: Any,
     return Gain(here.scaled(width), like.scaled(width))
 
 
-def _line(log: Log, followed: Followed, alone: Followed | None, at: int, base: int) -> Line:
+def _line(log: Log, followed: Followed, alone: Followed | None, at: int, base: int) -> ReplayLine:
     candidate: Candidate = followed.candidates[at]
     value, noise = followed.value[:, at], followed.noise[:, at]
     mean = float(value.sum() / followed.events.sum())
@@ -169,7 +176,7 @@ def _line(log: Log, followed: Followed, alone: Followed | None, at: int, base: i
             f"{candidate.label}: this log holds only {effective:.0f} events' worth of evidence about it (effective "
             f"sample size); {FEWEST_EFFECTIVE} are needed."
         )
-    return Line(
+    return ReplayLine(
         candidate.label,
         repr(candidate.policy),
         candidate.half_life,

@@ -1,4 +1,5 @@
-"""Where the rows of a log come from: CSV, JSON lines, Parquet, a data frame or a dict of columns, a piece at a time.
+"""Where the rows of a log come from: CSV, JSON lines, Parquet, a data frame, a dict of columns or the journal of a live
+bandit, a piece at a time.
 
 A piece is a dict of raw columns; nothing is converted here but what the format itself says. Reading a piece at a time
 is what keeps a log of ten million rows in the memory of one piece."""
@@ -7,16 +8,21 @@ import csv
 import gzip
 import importlib.util
 import json
+import zlib
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.live.opening import is_url
 from driftbandit.logs.faults import Faults, refuse
 
 PIECE = 1 << 16  # rows read together
 _ENDINGS = (".csv", ".jsonl", ".ndjson", ".parquet")
+_LONGEST = 1 << 20  # letters of a line; a longer one is no row, and a small .gz file may hold gigabytes of one
+_SQLITE = b"SQLite format 3\0"
 
 
 class Piece(NamedTuple):
@@ -33,9 +39,15 @@ class Piece(NamedTuple):
 class Source:
     """Something with rows: `columns` names what there is, `pieces` reads it from the beginning, as often as asked."""
 
-    def __init__(self, given: Any) -> None:
-        self.given = given
+    def __init__(self, given: Any, bandit: str | None = None) -> None:
+        self.given, self.bandit = given, bandit
         self.name = "the log"
+        if is_journal(given):
+            self.kind = "journal"
+            self.name = bandit or ("the journal" if is_url(given) else Path(given).name)
+            return
+        if bandit is not None:
+            raise refuse("this log is no journal", f"The bandit {bandit!r:.60} can only be looked for in a journal.")
         if isinstance(given, str | Path):
             path = Path(given)
             self.name = path.name
@@ -44,23 +56,29 @@ class Source:
             if self.kind not in _ENDINGS:
                 raise refuse(
                     f"the name {path.name!r:.60} does not say what it is",
-                    f"A log is a file ending in {', '.join(_ENDINGS)} (.csv.gz and .jsonl.gz too), or a data frame.",
+                    f"A log is a file ending in {', '.join(_ENDINGS)} (.csv.gz and .jsonl.gz too), a data frame, or "
+                    "the journal of a live bandit.",
                 )
             if not path.is_file():
                 what = "is a folder" if path.is_dir() else "does not exist"
-                raise refuse(f"{str(path)!r:.200} {what}", "Name a file with one row a decision.")
+                raise refuse(f"{str(path)!r:.200} {what}", "Name a file with one row per decision.")
         elif isinstance(given, Mapping):
             self.kind = "dict"
         elif hasattr(given, "__arrow_c_stream__"):
             self.kind = "frame"
+            if type(given).__name__ == "RecordBatchReader":  # a stream ends where it was read to
+                self.given = given.read_all()
         else:
             raise refuse(
                 f"a log cannot be made of {type(given).__name__}",
                 "Give the path of a file, a data frame (pandas, Polars, Arrow, DuckDB) or a dict of columns.",
             )
 
-    def pieces(self, faults: Faults) -> Iterator[Piece]:
-        """The rows, a piece at a time."""
+    def pieces(self, faults: Faults, chances: bool = True) -> Iterator[Piece]:
+        """The rows, a piece at a time; of a journal with the arms' chances recomputed, unless they are not asked
+        for."""
+        if self.kind == "journal":
+            return self._journal(chances)
         if self.kind == ".csv":
             return self._csv(faults)
         if self.kind in (".jsonl", ".ndjson"):
@@ -74,7 +92,7 @@ class Source:
 
     def _csv(self, faults: Faults) -> Iterator[Piece]:
         with self._opened() as file:
-            reader = csv.reader(file, strict=True)
+            reader = csv.reader(self._lines(file), strict=True)
             head = [name.strip() for name in self._next(reader, 0) or []]
             if not head:
                 raise refuse(f"{self.name} is empty", "A CSV log begins with a line of column names.")
@@ -108,15 +126,29 @@ class Source:
                 yield Piece(first, dict(zip(head, columns, strict=True)), np.array(numbers, np.int64))
                 first += read
 
-    def _next(self, reader: Any, row: int) -> list[str] | None:
+    def _next(self, reader: Any, row: int) -> Any:
+        """The next item of a reader of CSV or of lines, or None at the end."""
         try:
             return next(reader, None)
         except csv.Error as error:
             raise refuse(f"the text is not CSV: {error}", "Check the quotes around this place.", row) from None
         except UnicodeDecodeError:
-            raise refuse("the text is not UTF-8", "Save the file as UTF-8.", self._undecodable(1)) from None
-        except (OSError, EOFError) as error:
+            head = 1 if self.kind == ".csv" else 0
+            raise refuse("the text is not UTF-8", "Save the file as UTF-8.", self._undecodable(head)) from None
+        except _Strange as error:
+            raise refuse(str(error), "Is this a text file with one row per line?", row) from None
+        except (OSError, EOFError, zlib.error) as error:
             raise refuse(f"the file cannot be read: {error!s:.100}", "Is it cut short?", row) from None
+
+    @staticmethod
+    def _lines(file: Any) -> Iterator[str]:
+        """The lines of a text, none of them longer than a row can be."""
+        while line := file.readline(_LONGEST):
+            if len(line) == _LONGEST and line[-1] not in "\r\n":
+                raise _Strange(f"a line has more than {_LONGEST:,} letters")
+            if "\0" in line:
+                raise _Strange("the line holds a NUL byte")
+            yield line
 
     def _undecodable(self, head: int) -> int:
         """The first row that is not UTF-8; the decoder itself reads far ahead and cannot tell."""
@@ -131,28 +163,38 @@ class Source:
 
     def _json_lines(self, faults: Faults) -> Iterator[Piece]:
         with self._opened() as file:
+            lines = self._lines(file)
             first, row, held, numbers = 1, 0, [], []
             names: dict[str, None] = {}
             while True:
-                try:
-                    line = file.readline()
-                except UnicodeDecodeError:
-                    raise refuse("the text is not UTF-8", "Save the file as UTF-8.", self._undecodable(0)) from None
-                except (OSError, EOFError) as error:
-                    raise refuse(f"the file cannot be read: {error!s:.100}", "Is it cut short?", row + 1) from None
-                if line.strip():
+                line = self._next(lines, row + 1)
+                if line is not None and line.strip():
                     row += 1
                     event = _json_object(line, row, faults)
                     if event is not None:
                         held.append(event)
                         numbers.append(row)
                         names.update(dict.fromkeys(event))
-                if held and (len(held) == PIECE or not line):
+                if held and (len(held) == PIECE or line is None):
                     columns = {name: [event.get(name) for event in held] for name in names}
                     yield Piece(first, columns, np.array(numbers, np.int64))
                     first, held, numbers = row + 1, [], []
-                if not line:
+                if line is None:
                     return
+
+    def _journal(self, chances: bool) -> Iterator[Piece]:
+        from driftbandit.live.export import rows_of
+
+        first = 1
+        with rows_of(self.given, self.bandit, "arm" if chances else "none") as rows:
+            while held := list(islice(rows, PIECE)):
+                columns: dict[str, Any] = {name: [row[name] for row in held] for name in held[0]}
+                columns["time"] = np.array(columns["time"], "datetime64[us]")
+                columns["reward_time"] = [
+                    None if at is None else np.datetime64(at, "us").item() for at in columns["reward_time"]
+                ]
+                yield Piece(first, columns, np.arange(first, first + len(held)))
+                first += len(held)
 
     def _arrow(self) -> Iterator[Piece]:
         if importlib.util.find_spec("pyarrow") is None:
@@ -179,9 +221,10 @@ class Source:
                     first += len(batch)
         except (pa.ArrowException, OSError) as error:
             message = str(error).splitlines()[0]
-            raise refuse(
-                f"{self.name} cannot be read: {message:.120}", "Is it Parquet, and whole? Write it again."
-            ) from None
+            cure = "Is it Parquet, and whole? Write it again."
+            if self.kind == "frame":
+                cure = "Every column needs values of one type."
+            raise refuse(f"{self.name} cannot be read: {message:.120}", cure) from None
 
     def _dict(self) -> Iterator[Piece]:
         columns = {str(name): column for name, column in self.given.items()}
@@ -194,6 +237,20 @@ class Source:
         for start in range(0, max(n, 1), PIECE):
             piece = {name: column[start : start + PIECE] for name, column in columns.items()}
             yield Piece(start + 1, piece, np.arange(start + 1, min(start + PIECE, n) + 1))
+
+
+class _Strange(Exception):
+    """A line that no text file has."""
+
+
+def is_journal(given: Any) -> bool:
+    """Is this the journal of a live bandit: a database's address, or a SQLite file by whatever name?"""
+    if is_url(given):
+        return True
+    if not isinstance(given, str | Path) or not Path(given).is_file():
+        return False
+    with open(given, "rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
 
 
 def _json_object(line: str, row: int, faults: Faults) -> dict[str, Any] | None:

@@ -1,0 +1,86 @@
+"""Propensities against counts: what is wrong only for a while is noticed, what is right never."""
+
+import numpy as np
+import pytest
+
+from driftbandit.logs import Log, LogError
+from driftbandit.logs.fit import Fit
+from driftbandit.logs.refusals import warnings_about
+
+N = 12_000
+
+
+def swinging(rng, n=N, k=2):
+    """An adaptive logger: each arm's chance swings between 0.2 and 0.8 over the log."""
+    first = 0.5 + 0.3 * np.sin(np.arange(n) / n * 4.0 * np.pi)
+    arm = (rng.random(n) >= first).astype(int)
+    return arm, np.where(arm == 0, first, 1.0 - first)
+
+
+def columns(arm, mu=None):
+    out = {"time": np.arange(len(arm)), "arm": arm, "reward": np.random.default_rng(9).integers(0, 2, len(arm))}
+    return out if mu is None else {**out, "propensity": mu}
+
+
+def test_averages_in_place_of_the_chance_at_that_moment_are_warned_of():
+    """They sum to the right number over the whole log, arm by arm; nothing but their course over time gives them
+    away."""
+    arm, mu = swinging(np.random.default_rng(0))
+    assert not any("over time" in text for text in Log(columns(arm, mu)).summary.warnings)
+    average = np.where(arm == 0, (arm == 0).mean(), (arm == 1).mean())
+    (warning,) = Log(columns(arm, average)).summary.warnings
+    assert "fit the counts on the whole but not over time" in warning
+
+
+def test_a_split_that_changed_is_no_even_split():
+    rng = np.random.default_rng(1)
+    arm = (rng.random(N) < np.where(np.arange(N) // 2000 % 2, 0.7, 0.3)).astype(int)
+    (warning,) = Log(columns(arm), propensity="uniform").summary.warnings
+    assert "not over time" in warning
+    assert Log(columns(rng.integers(0, 2, N)), propensity="uniform").summary.warnings == []
+
+
+def test_propensities_of_an_adaptive_logger_that_are_true_are_seldom_doubted():
+    """Of 200 logs none: 4.4 standard deviations come by chance in one of 100,000. The statistic is centred, within
+    4.5 of its own standard errors."""
+    z = []
+    for seed in range(200):
+        fit = Fit(4)
+        arm, mu = swinging(np.random.default_rng(seed), 8000)
+        for start in range(0, 8000, 3000):  # pieces as they come
+            fit.take(arm[start : start + 3000], mu[start : start + 3000], None)
+        assert fit.stretches[0].shape == (2, 4)
+        z.append(fit.over_time([0, 1]))
+    assert max(z) < 4.4
+    assert abs(np.mean(z)) < 4.5 / np.sqrt(200)
+
+
+def test_stretches_are_joined_two_by_two_and_lose_nothing():
+    fit, arm = Fit(2), np.random.default_rng(2).integers(0, 2, 100_000)
+    fit.take(arm, np.full(len(arm), 0.5), None)
+    assert len(fit.stretches) < 128
+    total = np.sum(fit.stretches, axis=0) + fit.held
+    assert total[0].tolist() == [2.0 * (arm == a).sum() - 100_000 for a in (0, 1)]
+
+
+def test_wrong_propensities_are_refused_also_where_arms_are_not_always_available():
+    rng = np.random.default_rng(3)
+    offered = rng.random(N) < 0.5  # arm 1 is there half of the time, and played half of that
+    arm = np.where(offered, rng.integers(0, 2, N), 0)
+    right = {**columns(arm, np.where(offered, 0.5, 1.0)), "available": np.where(offered, "0|1", "0")}
+    log = Log(right)
+    assert log.summary.warnings == []
+    assert log.summary.forced == 0
+    with pytest.raises(LogError, match="over the plays of '1' sums to"):
+        Log({**right, "propensity": np.where(arm == 1, 0.25, 0.75)})
+
+
+def test_events_without_a_choice_are_counted_and_warned_of():
+    rng = np.random.default_rng(4)
+    fixed = np.arange(N) % 10 == 0
+    arm = np.where(fixed, 0, rng.integers(0, 2, N))
+    log = Log(columns(arm, np.where(fixed, 1.0, 0.5)))
+    assert log.summary.forced == fixed.sum()
+    assert any("the logger had no choice" in text for text in warnings_about(log))
+    with pytest.raises(LogError, match=r"[Pp]ropensity is 1 in 12,000 of 12,000 events"):
+        Log(columns(arm, np.ones(N)))
