@@ -1,6 +1,9 @@
 """Load on `driftbandit serve`: durable requests per second beside an endpoint of the same stack that writes nothing.
 
-    python benchmarks/service_load.py --seconds 10 --runs 5 --out build/service_load.json
+    python benchmarks/service_load.py --runs 5 --out build/service_load        (writes load.json and load.md)
+
+Runs are added to those that the folder has (--fresh begins anew), so that they can be spread over the quiet moments of
+a machine. kill -9 and restarts of PostgreSQL under load: `driftbandit drill --only http-kill http-restart`.
 
 Requests go out at fixed times whatever came back (open loop), and latency counts from the time a request was meant to
 be sent: a stall delays those behind it, and that is what a caller feels. The generator runs on one core, the server on
@@ -25,23 +28,44 @@ from pathlib import Path
 NEW = {"name": "button", "policy": "ds-ts", "arms": [f"arm{n}" for n in range(10)], "half_life": "6 h"}
 
 
-class Connection:
-    """One kept connection, requests one after the other, with as little Python as can be."""
+class Connection(asyncio.Protocol):
+    """One kept connection, requests one after the other, with as little Python as can be: the generator must not be
+    what is measured."""
 
-    def __init__(self, reader, writer):
-        self.reader, self.writer = reader, writer
+    def __init__(self):
+        self.transport, self.answer, self.data = None, None, b""
 
     @classmethod
     async def open(cls, port):
-        return cls(*await asyncio.open_connection("127.0.0.1", port))
+        _, made = await asyncio.get_running_loop().create_connection(cls, "127.0.0.1", port)
+        return made
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def data_received(self, data):
+        data = self.data = self.data + data
+        head = data.find(b"\r\n\r\n")
+        if head < 0:
+            return
+        place = data.index(b"content-length: ") + 16
+        end = head + 4 + int(data[place : data.index(b"\r", place)])
+        if len(data) >= end:
+            self.data = data[end:]
+            self.answer.set_result((int(data[9:12]), data[head + 4 : end]))
+
+    def connection_lost(self, error):
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_exception(ConnectionResetError("cut"))
 
     async def ask(self, method, path, body=b""):
-        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
-        self.writer.write(head.encode() + body)
-        head = await self.reader.readuntil(b"\r\n\r\n")
-        status = int(head[9:12])
-        length = int(re.search(rb"content-length: (\d+)", head, re.I)[1])
-        return status, await self.reader.readexactly(length)
+        if self.transport.is_closing():
+            raise ConnectionResetError("cut")
+        self.answer = asyncio.get_running_loop().create_future()
+        self.transport.write(
+            b"%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s" % (method, path, len(body), body)
+        )
+        return await self.answer
 
 
 async def open_loop(port, rate, seconds, mix, connections=64):
@@ -60,7 +84,7 @@ async def open_loop(port, rate, seconds, mix, connections=64):
         connection = await pool.get()
         try:
             await mix(connection, number, statuses, acked, paid, open_ids)
-        except (OSError, asyncio.IncompleteReadError):
+        except OSError:
             statuses["cut"] += 1
             try:
                 connection = await Connection.open(port)
@@ -73,14 +97,14 @@ async def open_loop(port, rate, seconds, mix, connections=64):
     await asyncio.gather(*(one(number) for number in range(int(rate * seconds))))
     took = time.perf_counter() - began
     while not pool.empty():
-        pool.get_nowait().writer.close()
+        pool.get_nowait().transport.close()
     return {"statuses": dict(statuses), "latencies": latencies, "acked": acked, "paid": paid, "took": took}
 
 
 async def durable(connection, number, statuses, acked, paid, open_ids):
     """A decision, or the reward of one made before."""
     if number % 2 == 0 or not open_ids:
-        status, body = await connection.ask("POST", "/v1/bandits/button/decisions")
+        status, body = await connection.ask(b"POST", b"/v1/bandits/button/decisions")
         if status == 200:
             id = json.loads(body)["id"]
             acked.append(id)
@@ -88,7 +112,7 @@ async def durable(connection, number, statuses, acked, paid, open_ids):
     else:
         id = open_ids.pop()
         body = json.dumps({"id": id, "reward": float(number % 3 == 0)}).encode()
-        status, _ = await connection.ask("POST", "/v1/bandits/button/rewards", body)
+        status, _ = await connection.ask(b"POST", b"/v1/bandits/button/rewards", body)
         if status == 200:
             paid.append(id)
     statuses[status] += 1
@@ -96,7 +120,7 @@ async def durable(connection, number, statuses, acked, paid, open_ids):
 
 async def nothing(connection, number, statuses, acked, paid, open_ids):
     """The same stack, keys, checks and encoding, without bandit or journal."""
-    status, _ = await connection.ask("GET", "/livez")
+    status, _ = await connection.ask(b"GET", b"/livez")
     statuses[status] += 1
 
 
@@ -131,7 +155,7 @@ async def capacity(port, mix, seconds, connections=64):
         while time.perf_counter() < end:
             await mix(connection, number, statuses, acked, paid, open_ids)
             number += 1
-        connection.writer.close()
+        connection.transport.close()
 
     began = time.perf_counter()
     await asyncio.gather(*(work(number) for number in range(connections)))
@@ -142,15 +166,19 @@ def saturation(server, seconds, slices=4):
     """Both capacities, measured in turn a little at a time: whatever else the machine does meets both alike. Also the
     server's own CPU time per request, which other programs do not disturb much."""
     rates = {durable: [], nothing: []}
-    cpu = {durable: 0.0, nothing: 0.0}
+    cpu, busy = {durable: 0.0, nothing: 0.0}, {durable: [], nothing: []}
     for place in range(slices):
         for mix in (durable, nothing) if place % 2 else (nothing, durable):
-            before = server.cpu()
+            before, began = server.cpu(), time.perf_counter()
             rates[mix].append(asyncio.run(capacity(server.port, mix, seconds / slices)))
-            cpu[mix] += (server.cpu() - before) / max(1.0, rates[mix][-1] * seconds / slices) / slices
+            used, took = server.cpu() - before, time.perf_counter() - began
+            cpu[mix] += used / max(1.0, rates[mix][-1] * took) / slices
+            busy[mix].append(used / took)
     ratio = statistics.median(d / max(n, 1e-9) for d, n in zip(rates[durable], rates[nothing], strict=True))
     return {"bare": statistics.median(rates[nothing]), "durable": statistics.median(rates[durable]), "ratio": ratio,
-            "cpu_us_bare": 1e6 * cpu[nothing], "cpu_us_durable": 1e6 * cpu[durable]}  # fmt: skip
+            "cpu_us_bare": 1e6 * cpu[nothing], "cpu_us_durable": 1e6 * cpu[durable],
+            "busy_bare": statistics.median(busy[nothing]),
+            "busy_durable": statistics.median(busy[durable])}  # fmt: skip
 
 
 def quantiles(latencies):
@@ -175,7 +203,7 @@ def stored(db, acked, paid):
 def made(port):
     async def make():
         connection = await Connection.open(port)
-        status, body = await connection.ask("POST", "/v1/bandits", json.dumps(NEW).encode())
+        status, body = await connection.ask(b"POST", b"/v1/bandits", json.dumps(NEW).encode())
         assert status in (200, 201), body
 
     asyncio.run(make())
@@ -198,53 +226,6 @@ def one_run(folder, seconds, number):
     return out
 
 
-def kills(folder, seconds, times, rate):
-    """kill -9 under load, again and again: what was acknowledged must be there."""
-    db = str(Path(folder) / "kills.db")
-    acked, paid = [], []
-    for _ in range(times):
-        server = Server(db)
-        made(server.port)
-
-        async def load(port=server.port, process=server.process):
-            asyncio.get_running_loop().call_later(seconds, process.kill)
-            return await open_loop(port, rate, seconds + 0.3, durable)
-
-        found = asyncio.run(load())
-        acked += found["acked"]
-        paid += found["paid"]
-        server.process.wait(30)
-    return {"kills": times, **stored(db, acked, paid)}
-
-
-def restarts(seconds, times, rate):
-    """PostgreSQL stopped as by a crash, and started again, under load: what was acknowledged must be there."""
-    from driftbandit.live.drill.site import site
-
-    with site("postgres") as place:
-        db = place.journal()
-        server = Server(db)
-        made(server.port)
-        statuses, acked, paid = Counter(), [], []
-
-        async def load():
-            async def outage():
-                await asyncio.sleep(seconds / 2.0)
-                await asyncio.to_thread(place.stop)
-                await asyncio.to_thread(place.start)
-
-            found, _ = await asyncio.gather(open_loop(server.port, rate, seconds, durable, 256), outage())
-            return found
-
-        for _ in range(times):
-            found = asyncio.run(load())
-            statuses.update({str(status): count for status, count in found["statuses"].items()})
-            acked += found["acked"]
-            paid += found["paid"]
-        server.end()
-        return {"restarts": times, "statuses": dict(statuses), **stored(db, acked, paid)}
-
-
 def fsync_ms(folder):
     path = Path(folder) / "fsync"
     times = []
@@ -258,40 +239,68 @@ def fsync_ms(folder):
     return statistics.median(times)
 
 
+def spread(values, form):
+    return f"{form(statistics.median(values))} ({form(min(values))} to {form(max(values))})"
+
+
+def table(report):
+    """The figures as Markdown: medians over runs, with the range."""
+    runs, machine = report["runs"], report["machine"]
+    whole, part, ms = (lambda x: f"{x:,.0f}"), (lambda x: f"{x:.2f}"), (lambda x: f"{x:.3g} ms")
+    statuses, rejected = Counter(), []
+    for run in runs:
+        statuses.update(run["twice"]["statuses"])
+        rejected.append(run["twice"]["statuses"].get("503", 0) / sum(run["twice"]["statuses"].values()))
+    others = sum(count for status, count in statuses.items() if status not in ("200", "503"))
+    rows = [
+        ("durable requests per second (decide and reward 1:1), 64 connections",
+         spread([r["durable"] for r in runs], whole)),
+        ("requests per second of the endpoint that writes nothing", spread([r["bare"] for r in runs], whole)),
+        ("**durable, as a share of the endpoint that writes nothing**", spread([r["ratio"] for r in runs], part)),
+        ("the same by the server's CPU time per request (the generator limits what is reached without writing)",
+         spread([r["cpu_us_bare"] / r["cpu_us_durable"] for r in runs], part)),
+        ("the server's CPU time per request, nothing written", spread([r["cpu_us_bare"] for r in runs], whole) + " µs"),
+        ("the server's CPU time per request, durable", spread([r["cpu_us_durable"] for r in runs], whole) + " µs"),
+        ("the server's core is busy at saturation, nothing written and durable",
+         " and ".join(spread([100 * r[f"busy_{name}"] for r in runs], whole) + " %" for name in ("bare", "durable"))),
+        *((f"{name} at half of saturation, from the intended time", spread([r["half"][name] for r in runs], ms))
+          for name in ("p50", "p99", "p99.9", "max")),
+        ("at twice saturation: answers 200 and 503", f"{statuses['200']:,} and {statuses['503']:,}"),
+        ("at twice saturation: refused (503)", spread([100 * share for share in rejected], whole) + " %"),
+        ("at twice saturation: any other answer, or none", str(others)),
+        ("acknowledged and not stored, stored twice",
+         f"{sum(r['twice']['lost'] for r in runs)}, {sum(r['twice']['doubled'] for r in runs)}"),
+    ]  # fmt: skip
+    head = (
+        f"{len(runs)} runs: median (smallest to largest). {machine['cpus']} cores, one for the server and one for the "
+        f"generator; a flush to disk takes {machine['fsync_ms']:.1f} ms; Python {machine['python']}; SQLite."
+    )
+    lines = [head, "", "| | |", "|---|---|", *(f"| {what} | {value} |" for what, value in rows)]
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each part of a run")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--restarts", type=int, default=5, help="of PostgreSQL, under load")
-    parser.add_argument("--out")
+    parser.add_argument("--out", default="build/service_load", metavar="FOLDER")
+    parser.add_argument("--fresh", action="store_true", help="begin anew")
     args = parser.parse_args()
+    out = Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    kept = out / "load.json"
+    runs = [] if args.fresh or not kept.exists() else json.loads(kept.read_text())["runs"]
     if hasattr(os, "sched_setaffinity") and (os.cpu_count() or 1) > 1:
         os.sched_setaffinity(0, {1})
     with tempfile.TemporaryDirectory(prefix="service-load-") as folder:
-        runs = [one_run(folder, args.seconds, number) for number in range(args.runs)]
-        report = {
-            "machine": {"cpus": os.cpu_count(), "python": platform.python_version(), "system": platform.platform(),
-                        "fsync_ms": fsync_ms(folder), "load_before": os.getloadavg()},
-            "runs": runs,
-            "kill": kills(folder, min(2.0, args.seconds), args.kills, min(run["half_rate"] for run in runs)),
-        }  # fmt: skip
-    if args.restarts:
-        report["restart"] = restarts(min(4.0, args.seconds), args.restarts, 100.0)
-    for name in ("bare", "durable", "ratio", "cpu_us_bare", "cpu_us_durable"):
-        values = [run[name] for run in runs]
-        print(f"{name}: {statistics.median(values):.4g}  ({min(values):.4g} to {max(values):.4g})")
-    for name in ("p50", "p99", "p99.9", "max"):
-        values = [run["half"][name] for run in runs]
-        low, middle, high = min(values), statistics.median(values), max(values)
-        print(f"{name} at half of saturation: {middle:.3g} ms  ({low:.3g} to {high:.3g})")
-    print("at twice saturation:", [run["twice"] for run in runs])
-    print("kill -9 under load:", report["kill"])
-    print("PostgreSQL restarts under load:", report.get("restart"))
-    print("machine:", report["machine"])
-    if args.out:
-        Path(args.out).parent.mkdir(parents=True, exist_ok=True)
-        Path(args.out).write_text(json.dumps(report, indent=1))
+        for _ in range(args.runs):
+            machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "fsync_ms": fsync_ms(folder)}
+            runs.append({"load_before": os.getloadavg()[0], **one_run(folder, args.seconds, len(runs))})
+            report = {"machine": machine, "runs": runs}
+            kept.write_text(json.dumps(report, indent=1) + "\n")
+            (out / "load.md").write_text(table(report))
+            print(json.dumps(runs[-1]), flush=True)
+    print(table(report))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,14 @@ pytestmark = [
 HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
 
 
+def pay(served, name, count, reward):
+    """Decisions of a bandit, fifty at a time, each rewarded."""
+    for _ in range(0, count, 50):
+        made = served.post(f"/v1/bandits/{name}/decisions/batch", {"count": 50}).json()["decisions"]
+        paid = [{"id": one["id"], "reward": reward(one["arm"])} for one in made]
+        assert served.post(f"/v1/bandits/{name}/rewards/batch", {"rewards": paid}).status_code == 200
+
+
 @pytest.fixture(scope="module")
 def demo():
     """The demonstration, with a bandit whose arms' names are hostile beside it."""
@@ -29,11 +37,17 @@ def demo():
     served = Served("demo", "--port", 0, "--seconds", 600)
     arms = [HOSTILE, "\"'><script>document.title='hit'</script>", "plain"]
     served.post("/v1/bandits", {"name": "headline", "policy": "ts", "arms": arms})
-    for _ in range(5):
-        made = served.post("/v1/bandits/headline/decisions/batch", {"count": 60}).json()["decisions"]
-        paid = [{"id": one["id"], "reward": 0.5} for one in made]
-        served.post("/v1/bandits/headline/rewards/batch", {"rewards": paid})
-    time.sleep(110 if PICTURES else 8)
+    pay(served, "headline", 300, lambda arm: 0.5)
+    served.post("/v1/bandits", {"name": "empty", "policy": "ds-ts", "arms": ["a", "b"], "half_life": "1 h"})
+    served.post("/v1/bandits", {"name": "many", "policy": "ts", "arms": [f"headline number {n}" for n in range(50)]})
+    served.post("/v1/bandits", {"name": "watchful", "policy": "cusum-ucb", "arms": ["left", "right"]})
+    pay(served, "many", 1000, lambda arm: 0.4 + 0.004 * int(arm.split()[-1]))
+    pay(served, "watchful", 300, lambda arm: float(arm == "left"))
+    time.sleep(100 if PICTURES else 4)
+    pay(served, "watchful", 100, lambda arm: float(arm == "right"))  # it notices that
+    time.sleep(2)
+    served.post("/v1/bandits/watchful/fix", {"arm": "right", "who": "test"})
+    time.sleep(10 if PICTURES else 4)
     yield served
     served.stop()
 
@@ -56,9 +70,7 @@ def visit(browser, demo):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(30_000)
-        page.on(
-            "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else 0
-        )
+        page.on("console", lambda message: complaints.append(message.text) if is_complaint(message) else 0)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
         page.goto(demo.url + path)
@@ -69,6 +81,11 @@ def visit(browser, demo):
         context.close()
     assert complaints == []
     assert hosts == {demo.url.split("/")[2]}
+
+
+def is_complaint(message):
+    """Errors and warnings, but for the one about our own looks at the points of a drawing."""
+    return message.type in ("error", "warning") and "getImageData" not in message.text
 
 
 def until(page, expression, seconds=30):
@@ -106,6 +123,27 @@ def coloured(page, chart):
     )
 
 
+def painted(page, chart, colour):
+    """Where a drawing has exactly the colour of this name: the smallest and largest x as shares of its width, and how
+    many points."""
+    return page.evaluate(
+        """([id, name]) => {
+          const canvas = document.querySelector(`#${id} canvas`);
+          const probe = document.createElement("canvas").getContext("2d");
+          probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+          probe.fillRect(0, 0, 1, 1);
+          const want = probe.getImageData(0, 0, 1, 1).data;
+          const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+          const found = [];
+          for (let i = 0; i < data.length; i += 4)
+            if (data[i] === want[0] && data[i + 1] === want[1] && data[i + 2] === want[2] && data[i + 3] === 255)
+              found.push((i / 4) % canvas.width / canvas.width);
+          return [Math.min(...found), Math.max(...found), found.length];
+        }""",
+        [chart, colour],
+    )
+
+
 def picture(page, name, **more):
     if PICTURES:
         Path(PICTURES).mkdir(parents=True, exist_ok=True)
@@ -115,12 +153,12 @@ def picture(page, name, **more):
 def test_all_bandits_are_listed_with_their_leaders(visit):
     page = visit("/")
     rows = page.locator("table.overview tbody tr")
-    assert rows.count() == 5
+    assert rows.count() == 8
     page.wait_for_selector(".spark polygon")
     assert "%" in rows.first.locator("td").nth(1).inner_text()
     picture(page, "bandits")
     page.wait_for_timeout(3500)  # brought up to date by the script
-    assert page.locator("table.overview tbody tr").count() == 5
+    assert page.locator("table.overview tbody tr").count() == 8
 
 
 def test_every_chart_is_drawn_with_data(visit):
@@ -133,6 +171,59 @@ def test_every_chart_is_drawn_with_data(visit):
     assert "create" in page.locator("#marks tbody").inner_text()
     until(page, "document.getElementById('uplift').innerText.includes('held back')")
     picture(page, "bandit", clip={"x": 0, "y": 0, "width": 1280, "height": 1330}, full_page=True)
+
+
+def test_alarms_and_changes_are_marks_on_the_time_axis(visit, demo):
+    """A policy that detects changes has found one, and somebody has fixed an arm: both are drawn in colours of their
+    own where they happened, told when pointed at, and listed for whoever cannot see the drawing."""
+    page = drawn(visit("/bandits/watchful"))
+    page.get_by_role("button", name="Pause").click()
+    charts = demo.get("/v1/bandits/watchful/charts").json()
+    alarms = [mark for mark in charts["marks"] if mark["kind"] == "alarm"]
+    changes = [mark for mark in charts["marks"] if mark["kind"] == "change"]
+    assert alarms
+    assert [mark["text"].split()[0] for mark in changes][-1] == "fix"
+    for chart in ("shares", "weights"):
+        canvas, plot = (page.locator(f"#{chart} {part}").bounding_box() for part in ("canvas", ".u-over"))
+        for colour, marks in (("--warn", alarms), ("--text", changes)):
+            _, high, count = painted(page, chart, colour)
+            assert count > 20, (chart, colour)
+            last = page.evaluate(
+                "(at) => { const r = document.getElementById('range').dataset; "
+                "return (at - r.since) / (r.until - r.since); }", marks[-1]["at"],
+            )  # fmt: skip
+            place = (plot["x"] - canvas["x"] + last * plot["width"]) / canvas["width"]
+            assert high == pytest.approx(place, abs=0.02), (chart, colour)
+    box = page.locator("#shares canvas").bounding_box()
+    high = painted(page, "shares", "--warn")[1]
+    page.mouse.move(box["x"] + high * box["width"] - 3, box["y"] + 0.5 * box["height"])
+    until(page, "document.querySelector('#shares .tip').innerText.includes('the policy found a change')")
+    listed = page.locator("#marks tbody").inner_text()
+    assert "alarm: the policy found a change" in listed
+    assert "fix" in listed
+    picture(page, "marks", clip={"x": 0, "y": 0, "width": 1280, "height": 610}, full_page=True)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_bandit_without_decisions_says_so(visit, scheme):
+    page = drawn(visit("/bandits/empty", scheme=scheme))
+    assert "No decisions" in page.locator("#shares").inner_text()
+    assert page.locator("#recent tbody").inner_text().strip() == "No decisions yet."
+    assert page.locator("#arms tbody tr").count() == 2
+    page = visit("/", scheme=scheme)
+    assert page.get_by_role("link", name="empty").count() == 1
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_fifty_arms_are_shown_without_burying_the_charts(visit, width):
+    page = drawn(visit("/bandits/many", width=width))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("#legend input").count() == 50
+    assert page.locator("#legend input:checked").count() == 8
+    top = page.locator("#shares").bounding_box()["y"]
+    assert top < 900
+    assert page.locator("#arms tbody tr").count() == 50
+    assert "other arms" in page.locator("#shares").inner_text()
 
 
 def test_the_charts_follow_what_happens(visit):

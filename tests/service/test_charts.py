@@ -9,16 +9,20 @@ import pytest
 from driftbandit import DiscountedTS
 from driftbandit.live import Bandit
 from driftbandit.live.opening import policy_maker, reading
+from driftbandit.service.charts import cells
 from driftbandit.service.charts.beliefs import alarms_of, believed
-from driftbandit.service.charts.cells import HOUR, MINUTE, Cell, joined
+from driftbandit.service.charts.cells import DAY, HOUR, MINUTE, ChartCell, joined
 from driftbandit.service.charts.recorder import Track
 from driftbandit.service.charts.series import Charts
-from driftbandit.service.charts.tracing import Trace
+from driftbandit.service.charts.tracing import ChartTrace
 from driftbandit.service.watching import Watched
 from driftbandit.state import to_arrays
 from driftbandit.text.registry import policies
 
 START = 1_800_000_000_000_000 // HOUR * HOUR
+
+
+MEANS = {"x": 0.8, "y": 0.4, "z": 0.2}
 
 
 class Held:
@@ -35,16 +39,16 @@ def played(store):
     """Three hours of a bandit, two decisions a minute, by a clock that we turn; the recorder looks on each minute."""
     now = [START]
     with Bandit.open(
-        store, "b", DiscountedTS(), arms=["x", "y", "z"], half_life="30 min", seed=3, clock=lambda: now[0]
+        store, "b", DiscountedTS(), arms=list(MEANS), half_life="30 min", seed=3, clock=lambda: now[0]
     ) as bandit:
         journal = reading(store)
         track = Track(bandit, journal, write=True)
         rng = random.Random(1)
         for minute in range(180):
-            for second in (10, 40):
-                now[0] = START + minute * MINUTE + second * 1_000_000
-                decision = bandit.decide()
-                bandit.reward(decision.id, float(rng.random() < {"x": 0.8, "y": 0.4, "z": 0.2}[decision.arm]))
+            now[0] = START + minute * MINUTE + 10_000_000
+            made = bandit.decide_many(2)
+            now[0] += 30_000_000
+            bandit.reward_many([(one.id, float(rng.random() < MEANS[one.arm])) for one in made])
             now[0] = START + (minute + 1) * MINUTE
             bandit.refresh()
             track.tick(now[0])
@@ -63,7 +67,7 @@ def test_cells_are_what_the_rows_come_to(played):
     assert (len(minutes), len(hours)) == (180, 3)
     for width, rows in ((MINUTE, minutes), (HOUR, hours)):
         for start, body in rows:
-            cell = Cell.read(body)
+            cell = ChartCell.read(body)
             made, came, total = [0, 0, 0], [0, 0, 0], [0.0, 0.0, 0.0]
             for _, slot, _, decided, outcomes, rewards in journal.tally(number, start, start + width, width):
                 made[slot] += decided
@@ -90,12 +94,12 @@ def test_every_width_of_question_gets_the_same_sums(played):
 
 def test_what_is_filled_in_afterwards_is_what_was_seen_at_the_time(played):
     bandit, journal, _, _ = played
-    trace = Trace(journal, bandit._number, MINUTE)
+    trace = ChartTrace(journal, bandit._number, MINUTE)
     trace.advance()
     filled = {found.at: found for found in trace.samples}
     compared = 0
     for start, body in journal.charts(bandit._number, MINUTE, 0, 1 << 62):
-        cell, found = Cell.read(body), filled.get(start + MINUTE)
+        cell, found = ChartCell.read(body), filled.get(start + MINUTE)
         if found is not None and found.n == cell.n:
             again = [*found.belief.mean, *found.belief.spread, *found.belief.weight]
             for seen, value in zip(cell.mean + cell.spread + cell.weight, again, strict=True):
@@ -113,11 +117,12 @@ def test_a_journal_without_cells_is_filled_and_watched_without_writing(played, s
             view.settle()
         charts = Charts(watched)
         fresh = Track(view, watched.journal, write=False)
-        fresh.next_minute, fresh.next_hour, fresh.lacks = START, START, True
+        fresh.closed, fresh.lacks = dict.fromkeys(fresh.closed, START), True
         charts.recorder.tracks["b"] = fresh
         fresh.fill(threading.Event())
         fresh.memory.clear()
-        fresh._close_minutes(now[0])
+        for _ in range(4):
+            fresh.close_cells(now[0])
         assert len([key for key in fresh.memory if key[0] == MINUTE]) == 180
         sums = charts.counts(view, fresh, START, now[0] + 1, 30)
         assert sum(map(sum, sums.decisions)) == 360
@@ -130,7 +135,7 @@ def test_a_journal_without_cells_is_filled_and_watched_without_writing(played, s
 def test_another_half_life_is_the_fold_of_a_bandit_that_always_had_it(played, tmp_path):
     """Rewards played again to a bandit with the other half-life leave the same beliefs."""
     bandit, journal, _, now = played
-    trace = Trace(journal, bandit._number, MINUTE, (bandit.config.policy, 5 * MINUTE))
+    trace = ChartTrace(journal, bandit._number, MINUTE, (bandit.config.policy, 5 * MINUTE))
     trace.advance()
     bandit.change(half_life="5 min")
     state = to_arrays(trace.fold.view(now[0]), trace.fold.policy.init(3))
@@ -140,19 +145,73 @@ def test_another_half_life_is_the_fold_of_a_bandit_that_always_had_it(played, tm
 
 def test_fewer_samples_when_there_would_be_too_many(played):
     bandit, journal, _, _ = played
-    trace = Trace(journal, bandit._number, 1_000_000, None, 20)
+    trace = ChartTrace(journal, bandit._number, 1_000_000, None, 20)
     trace.advance()
     assert 10 <= len(trace.samples) <= 41
     assert [found.at for found in trace.samples] == sorted({found.at for found in trace.samples})
 
 
+def test_old_cells_give_way_to_coarser_ones_and_every_question_is_still_answered(store, monkeypatch):
+    """Six days, with minutes kept for one and hours for three."""
+    monkeypatch.setattr(cells, "_KEPT", {MINUTE: DAY, HOUR: 3 * DAY})
+    start, now = START // DAY * DAY, [START // DAY * DAY]
+    with Bandit.open(store, "b", DiscountedTS(), arms=["x", "y"], half_life="1 d", clock=lambda: now[0]) as bandit:
+        journal = reading(store)
+        track = Track(bandit, journal, write=True)
+        for quarter in range(24):
+            now[0] = start + quarter * DAY // 4 + 90 * MINUTE
+            bandit.reward_many([(one.id, 1.0) for one in bandit.decide_many(3)])
+            bandit.refresh()
+            track.tick(now[0])
+            now[0] = start + (quarter + 1) * DAY // 4 + 10_000_000
+            track.tick(now[0])
+            bandit._writer.submit([]).wait()
+        number = bandit._number
+        minutes, hours, days = (journal.charts(number, width, 0, 1 << 62) for width in (MINUTE, HOUR, DAY))
+        assert (len(minutes), len(hours), len(days)) == (4, 12, 6)
+        assert (minutes[0][0] - start) // DAY == 5
+        assert (hours[0][0] - start) // DAY == 3
+        for watching in (track, Track(bandit, journal, write=True)):  # as it went, and after a restart
+            assert not watching.lacks
+            charts = Charts(Held(bandit, journal))
+            for points in (2, 5, 20, 100, 1000):
+                history = charts.counts(bandit, watching, start, now[0] + 1, points)
+                assert sum(map(sum, history.decisions)) == 72
+                assert sum(map(sum, history.rewards)) == 72
+                series, _ = charts.beliefs(watching, start, now[0], points, 2)
+                assert len(series.times) >= min(points, 6)
+            old = charts.counts(bandit, watching, start + HOUR, start + 2 * HOUR, 60)  # the rows tell it by the minute
+            assert (old.width, sum(map(sum, old.decisions))) == (MINUTE, 3)
+        journal.close()
+
+
+def test_a_bandit_that_slept_for_longer_than_its_minutes_are_kept_is_not_read_again(store, monkeypatch):
+    monkeypatch.setattr(cells, "_KEPT", {MINUTE: DAY, HOUR: 3 * DAY})
+    start, now = START // DAY * DAY, [START // DAY * DAY]
+    with Bandit.open(store, "b", DiscountedTS(), arms=["x", "y"], half_life="1 d", clock=lambda: now[0]) as bandit:
+        journal = reading(store)
+        track = Track(bandit, journal, write=True)
+        bandit.reward_many([(one.id, 1.0) for one in bandit.decide_many(9)])
+        bandit.refresh()
+        track.tick(now[0])
+        for quarter in range(1, 14):
+            now[0] = start + quarter * DAY // 4 + 10_000_000
+            track.tick(now[0])
+        bandit._writer.submit([]).wait()
+        assert journal.charts(bandit._number, MINUTE, 0, 1 << 62) == []
+        again = Track(bandit, journal, write=True)
+        assert not again.lacks
+        assert again.closed[MINUTE] >= start + DAY
+        journal.close()
+
+
 def test_cells_of_different_sizes_join():
-    one = Cell([1, 2], [1, 1], [0.5, 0.5], [0.1, None], [0.2, 0.2], [1.0, 0.0], None, 5)
-    two = Cell([1, 1, 4], [0, 0, 1], [0.0, 0.0, 1.0], [0.2, 0.3, 0.4], [0.1] * 3, [2.0] * 3, 1, 9)
+    one = ChartCell([1, 2], [1, 1], [0.5, 0.5], [0.1, None], [0.2, 0.2], [1.0, 0.0], None, 5)
+    two = ChartCell([1, 1, 4], [0, 0, 1], [0.0, 0.0, 1.0], [0.2, 0.3, 0.4], [0.1] * 3, [2.0] * 3, 1, 9)
     assert joined([one, two]).decisions == [2, 3, 4]
     assert joined([one, two]).mean == [0.2, 0.3, 0.4]
-    assert Cell.read(two.text()) == two
-    assert Cell.read('{"decisions": []}') is None
+    assert ChartCell.read(two.text()) == two
+    assert ChartCell.read('{"decisions": []}') is None
 
 
 @pytest.mark.parametrize(

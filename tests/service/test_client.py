@@ -16,13 +16,19 @@ from driftbandit.service.keys import Keys
 
 
 def test_it_has_every_name_of_the_embedded_bandit():
-    inside = {"policy", "state", "fingerprint", "refresh", "settle"}  # what lives with the journal
-    names = {name for name in dir(Bandit) if not name.startswith("_")} - inside
-    assert names <= set(dir(Served))
-    for name in ("decide", "reward", "decide_many", "reward_many", "add_arm", "fix", "release", "change", "uplift"):
-        assert list(inspect.signature(getattr(Served, name)).parameters) == list(
-            inspect.signature(getattr(Bandit, name)).parameters
-        )
+    """And each is called the same way: the same parameters with the same defaults, a property where it is one, a
+    coroutine where it is one."""
+    inside = {"state", "fingerprint", "settle"}  # what lives with the journal
+    embedded, served = ({name for name in dir(kind) if not name.startswith("_")} for kind in (Bandit, Served))
+    assert embedded - served == inside
+    assert served - embedded == {"aclose"}
+    for name in (embedded & served) - {"open"}:  # which takes what belongs to a journal, or to a connection
+        one, other = getattr(Bandit, name), getattr(Served, name)
+        assert type(one) is type(other), name
+        assert inspect.iscoroutinefunction(one) == inspect.iscoroutinefunction(other), name
+        if callable(one):
+            ours, theirs = (inspect.signature(call).parameters.values() for call in (one, other))
+            assert [(p.name, p.kind, p.default) for p in ours] == [(p.name, p.kind, p.default) for p in theirs], name
 
 
 def program(target):
@@ -51,6 +57,12 @@ def program(target):
         ]
         out += [sum(map(sum, bandit.history(points=4).decisions)), bandit.health()["rewards"], bandit.uplift().n_policy]
         return out
+
+
+def test_without_a_policy_a_new_bandit_plays_the_one_without_knobs(small):
+    with Bandit.open(small.url, "plain", arms=["red", "green"]) as bandit:
+        assert bandit.config["policy"].startswith("DriftTS")
+        assert bandit.decide().arm in ("red", "green")
 
 
 def test_a_program_moves_from_embedded_to_served_by_changing_one_line(small, tmp_path):
@@ -82,6 +94,12 @@ def test_errors_are_the_librarys(small):
         found = bandit.reward_many([("nobody", 1.0), (decision.id, 1.0), ("bad id", 1.0)])
         assert [type(one) for one in found] == [Unknown, str, ValueError]
         assert bandit.probabilities().keys() == {"red", "green", "blue"}
+        among = bandit.probabilities(available=["red", "blue"], draws=500)
+        assert among.keys() == {"red", "blue"}
+        assert sum(among.values()) == pytest.approx(1.0)
+        assert bandit.policy == DiscountedTS()
+        with pytest.raises(ValueError, match="unknown"):
+            bandit.probabilities(available=["purple"])
     with pytest.raises(Unknown, match="no bandit"):
         Served.open(small.url, "nobody")
     with pytest.raises(ValueError, match="address"):

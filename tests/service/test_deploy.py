@@ -37,6 +37,92 @@ def test_the_unit_starts_a_command_that_exists(tmp_path):
     assert int(unit["Service"]["TimeoutStopSec"]) > 20  # longer than the service takes to end by itself
 
 
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze, which systemd brings")
+def test_systemd_understands_the_unit_and_finds_it_well_shut_in(tmp_path):
+    command = tmp_path / "driftbandit"
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    unit = tmp_path / "driftbandit.service"
+    unit.write_text(
+        (DEPLOY / "driftbandit.service").read_text().replace("/opt/driftbandit/bin/driftbandit", str(command))
+    )
+    found = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
+    words = ["systemd-analyze", "security", "--offline=true", "--threshold=20", unit]  # 2.0 of 10
+    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout[-200:]
+
+
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+
+
+@pytest.mark.skipif(NGINX is None or shutil.which("openssl") is None, reason="apt-get install nginx openssl")
+def test_nginx_takes_the_example_and_serves_the_api_the_page_and_streams_over_tls(serve, tmp_path):
+    import socket
+    import time
+
+    import httpx
+
+    from driftbandit.service.keys import Keys
+
+    boss = Keys(tmp_path / "keys.json").add("boss", ["admin", "read", "decide", "reward"])
+    served = serve("--db", tmp_path / "journal.db", "--keys", tmp_path / "keys.json")
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+             "/CN=localhost", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]  # fmt: skip
+    subprocess.run(words, capture_output=True, check=True)
+    site = (DEPLOY / "nginx.conf").read_text()
+    folder = "/etc/letsencrypt/live/bandits.example.org"
+    for old, new in {
+        "listen 443": f"listen 127.0.0.1:{port}",
+        "127.0.0.1:8000": served.url.removeprefix("http://"),
+        f"{folder}/fullchain.pem": str(tmp_path / "cert.pem"),
+        f"{folder}/privkey.pem": str(tmp_path / "key.pem"),
+    }.items():
+        assert old in site
+        site = site.replace(old, new)
+    places = "".join(
+        f"{name}_temp_path {tmp_path}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (tmp_path / "site.conf").write_text(site)
+    (tmp_path / "nginx.conf").write_text(
+        f"daemon off; master_process off; pid {tmp_path}/pid; error_log {tmp_path}/errors; events {{}} "
+        f"http {{ access_log off; {places} include {tmp_path}/site.conf; }}"
+    )
+    start = [NGINX, "-p", tmp_path, "-e", tmp_path / "errors", "-c", tmp_path / "nginx.conf"]
+    tested = subprocess.run([*start, "-t"], capture_output=True, text=True, check=False)
+    assert tested.returncode == 0, tested.stderr
+    running = subprocess.Popen(start)
+    try:
+        client = httpx.Client(base_url=f"https://localhost:{port}", verify=False, timeout=10)
+        until = time.monotonic() + 10
+        while True:
+            try:
+                assert client.get("/readyz").status_code == 200
+                break
+            except httpx.ConnectError:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        done = client.post("/login", data={"key": boss})
+        assert "Secure" in done.headers["set-cookie"]  # the service was told that the browser came by TLS
+        assert client.get("/").status_code == 200
+        new = {"name": "button", "policy": "ds-ts", "arms": ["red", "green"]}
+        own = {"origin": f"https://localhost:{port}"}
+        assert client.post("/v1/bandits", json=new, headers=own).status_code == 201
+        assert client.post("/v1/bandits", json=new, headers={"origin": "https://evil.example"}).status_code == 403
+        assert client.post("/v1/bandits/button/decisions", content=b" " * 400_000).status_code == 413
+        with client.stream("GET", "/v1/bandits/button/events?every=0.2") as stream:
+            parts = stream.iter_text()
+            assert next(parts).startswith(": driftbandit")
+            client.post("/v1/bandits/button/decisions")
+            assert "tick" in next(parts)
+    finally:
+        running.terminate()
+        running.wait(10)
+
+
 def test_the_container_starts_a_command_that_exists():
     import json
 

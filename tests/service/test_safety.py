@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from driftbandit.service.access import Access
-from driftbandit.service.keys import Key, Keys
+from driftbandit.service.keys import Keys, StoredKey
 from driftbandit.service.policytext import library_policy
-from driftbandit.service.problems import Refused
+from driftbandit.service.problems import HttpProblem
 
 AT = "/v1/bandits/button"
 NEW = {"name": "button", "policy": "ds-ts", "arms": ["red", "green"]}
@@ -79,12 +79,12 @@ def test_the_file_holds_no_key_and_is_the_owners_alone(tmp_path):
 
 def test_a_key_that_asks_too_often_is_told_so():
     access = Access(None, b"x")
-    key = Key("app", "p", "", ["decide"], ["*"], 0.0, rate=5.0)
+    key = StoredKey("app", "p", "", ["decide"], ["*"], 0.0, rate=5.0)
     refused = 0
     for _ in range(20):
         try:
             access._spend(key)
-        except Refused as error:
+        except HttpProblem as error:
             refused += error.status == 429
     assert refused in (14, 15)
 

@@ -1,6 +1,6 @@
 """A bandit that lives in a service: the same names as `driftbandit.Bandit`, over HTTP.
 
-A program moves from embedded to served by changing one line: where `Bandit.open` is told to look.
+To move a program from an embedded bandit to a served one, change one line: where `Bandit.open` looks.
 
     bandit = Bandit.open("shop.db", "button", DiscountedTS(), arms=["red", "green"])
     bandit = Bandit.open("http://127.0.0.1:8000", "button", DiscountedTS(), arms=["red", "green"])

@@ -1,5 +1,6 @@
 """The bandit itself: `decide`, `reward` and everything else that `driftbandit.Bandit` has."""
 
+import json
 import math
 import os
 from collections.abc import Hashable, Iterable, Mapping
@@ -14,6 +15,7 @@ from driftbandit.live.ids import checked_id, checked_name, made_ids
 from driftbandit.live.records import Decision
 from driftbandit.live.reports import History, Outcome
 from driftbandit.live.uplift import Uplift
+from driftbandit.text.parse import parse_snapshot
 
 _TIMES = ("half_life", "wait")
 _STATUS = {"conflict": 409, "unknown": 404, "store": 503}
@@ -40,8 +42,9 @@ class Bandit:
         who: str = "",
         **options: Any,
     ) -> "Bandit":
-        """The bandit of this name in the service at `target`, made if there is none and policy and arms are given. One
-        that exists is taken as it is: its journal stands, and `change` changes it."""
+        """The bandit of this name in the service at `target`, made if there is none and arms are given; it plays
+        DriftTS unless a policy is named. One that exists is taken as it is: its journal stands, and `change` changes
+        it."""
         if not isinstance(target, str) or not target.startswith(("http://", "https://")):
             raise ValueError(f"A service is an address such as http://127.0.0.1:8000; got {target!r:.60}.")
         sender = Sender(target, key or os.environ.get("DRIFTBANDIT_KEY"), timeout, patience)
@@ -49,11 +52,12 @@ class Bandit:
         try:
             sender.send("GET", address(name))
         except Unknown:
-            if policy is None or arms is None:
+            if arms is None:
                 raise
             given = {word: value for word, value in options.items() if value is not None}
-            body = {"name": name, "policy": policy if isinstance(policy, str) else repr(policy),
-                    "arms": [to_json_arm(arm) for arm in arm_names(arms)], **_options(given)}  # fmt: skip
+            body = {"name": name, "arms": [to_json_arm(arm) for arm in arm_names(arms)], **_options(given)}
+            if policy is not None:
+                body["policy"] = policy if isinstance(policy, str) else repr(policy)
             sender.send("POST", "/v1/bandits", body)
         return bandit
 
@@ -63,7 +67,7 @@ class Bandit:
         self, id: str | None = None, *, available: Iterable[Hashable] | None = None, probability: bool = False
     ) -> Decision:
         """The arm to play now, in the service's journal before it is returned. The id is made here if none is given, so
-        that an attempt after a cut connection is the same decision."""
+        a retry after a lost connection is the same decision."""
         return _decision(self._sender.send("POST", *self._ask(id, available, probability)))
 
     async def adecide(
@@ -75,7 +79,7 @@ class Bandit:
     def decide_many(
         self, what: int | Iterable[str], *, available: Iterable[Hashable] | None = None, probability: bool = False
     ) -> list[Decision]:
-        """Up to 1,000 decisions in one commit: so many, or one for each of these ids."""
+        """Up to 1,000 decisions in one commit: this many, or one for each of these ids."""
         found = self._sender.send("POST", *self._ask_many(what, available, probability))
         return [_decision(one) for one in found["decisions"]]
 
@@ -102,7 +106,7 @@ class Bandit:
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
     def reward(self, id: str, value: float) -> str:
-        """Say what came of a decision: "learnt", "again" or "late"."""
+        """Report the outcome of a decision: "learnt", "again" or "late"."""
         body = {"id": checked_id(id), "reward": _finite(value)}
         return str(self._sender.send("POST", address(self.name, "rewards"), body)["verdict"])
 
@@ -112,7 +116,8 @@ class Bandit:
         return str((await self._sender.asend("POST", address(self.name, "rewards"), body))["verdict"])
 
     def reward_many(self, pairs: Iterable[tuple[str, float]] | Mapping[str, float]) -> list[str | Exception]:
-        """Up to 1,000 rewards in one commit: for each its verdict, or the error it met; the others stand."""
+        """Up to 1,000 rewards in one commit: for each its verdict, or the error it met, which does not affect the
+        others."""
         body, out = _pairs(pairs)
         path = address(self.name, "rewards", "batch")
         return _placed(out, self._sender.send("POST", path, body)["verdicts"] if body["rewards"] else [])
@@ -126,7 +131,7 @@ class Bandit:
     # ---- changing ----------------------------------------------------------------------------------------------------
 
     def add_arm(self, arm: Hashable, *, who: str = "") -> None:
-        """One more arm, of which nothing is known."""
+        """One more arm, about which nothing is known."""
         self._arm("arms", arm, who)
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
@@ -161,10 +166,21 @@ class Bandit:
         """The arms that can be chosen, in the order they were added."""
         return [from_json_arm(arm) for arm in self.config["arms"]]
 
-    def probabilities(self) -> Chances:
-        """Each arm's chance of being chosen now, all rules included."""
-        found = self._sender.send("GET", address(self.name, "arms"))
-        out = Chances({from_json_arm(row["arm"]): row["probability"] for row in found["arms"] if not row["retired"]})
+    @property
+    def policy(self) -> Any:
+        """The policy that decides now, if it is one of the library's."""
+        return parse_snapshot(self.config["policy"])
+
+    def refresh(self) -> None:
+        """Does nothing: the service folds new events by itself."""
+
+    def probabilities(self, *, available: Iterable[Hashable] | None = None, draws: int = 2000) -> Chances:
+        """Each arm's chance of being chosen now, all rules included; `error` says how exact it is."""
+        among = None if available is None else json.dumps(_available(available)["available"])
+        found = self._sender.send("GET", address(self.name, "arms", available=among, draws=draws))
+        wanted = None if available is None else set(available)
+        arms = [(from_json_arm(row["arm"]), row) for row in found["arms"] if not row["retired"]]
+        out = Chances({arm: row["probability"] for arm, row in arms if wanted is None or arm in wanted})
         out.error = found["error"]
         return out
 
@@ -173,7 +189,7 @@ class Bandit:
         return _outcome(self._sender.send("GET", address(self.name, "decisions", checked_id(id))))
 
     def recent(self, limit: int = 20) -> list[Outcome]:
-        """The last decisions, newest first, with what came of them."""
+        """The last decisions, newest first, with their outcomes."""
         path = address(self.name, "decisions", limit=min(max(1, int(limit)), 1000))
         return [_outcome(one) for one in self._sender.send("GET", path)["decisions"]]
 
@@ -183,7 +199,7 @@ class Bandit:
         return History(**{**found, "arms": [from_json_arm(arm) for arm in found["arms"]]})
 
     def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:
-        """What the policy brings over the baseline, with an interval."""
+        """What the policy gains over the baseline, with an interval."""
         spelled = None if since is None else spelt(duration(since, "since"))
         found = self._sender.send("GET", address(self.name, "uplift", since=spelled, confidence=confidence))
         values: dict[str, Any] = {name: math.nan if found[name] is None else found[name] for name in Uplift._fields}
@@ -198,7 +214,7 @@ class Bandit:
         return dict(self._sender.send("GET", address(self.name, "health")))
 
     def close(self) -> None:
-        """Let go of the connections; the bandit lives on in its service."""
+        """Close the connections; the bandit lives on in its service."""
         self._sender.close()
 
     async def aclose(self) -> None:

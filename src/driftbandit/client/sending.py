@@ -1,5 +1,5 @@
-"""Sending a request until it is answered: again after a cut connection or a busy service, always with the same id, so
-that nothing is done twice."""
+"""Sending a request until it is answered: it is repeated after a lost connection or a busy service, always with the
+same id, so nothing is done twice."""
 
 import asyncio
 import random
@@ -75,7 +75,7 @@ class Sender:
 
 
 class _Waits:
-    """How long to wait before the next attempt: what the service says, or twice as long as before; never in step with
+    """How long to wait before the next attempt: as the service says, or twice as long as before; never in step with
     other clients."""
 
     def __init__(self, patience: float) -> None:

@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
     summary = "show a service fed by worlds that drift: open its page and watch"
     parser = add_example(subparsers, "demo", summary, _EXAMPLES)
     add_address(parser)
-    parser.add_argument("--seconds", type=float, metavar="S", help="end after so long (default: when you stop it)")
+    parser.add_argument("--seconds", type=float, metavar="S", help="stop after this long (default: when you stop it)")
     parser.add_argument("--seed", type=whole(0), default=1, metavar="S", help="of the traffic (default: 1)")
 
 
@@ -30,10 +30,10 @@ def run(args: argparse.Namespace) -> None:
     need_extra("serve", "starlette", "uvicorn", "msgspec")
     from driftbandit.service.demo.feeder import Feeder
     from driftbandit.service.demo.worlds import shown
-    from driftbandit.service.server import Options, address, bound, check, make, run_app
+    from driftbandit.service.server import ServerOptions, address, bound, check, make, run_app
 
     with tempfile.TemporaryDirectory(prefix="driftbandit-demo-") as folder:
-        options = Options(str(Path(folder) / "demo.db"), args.host, args.port)
+        options = ServerOptions(str(Path(folder) / "demo.db"), args.host, args.port)
         check(options)
         sock = bound(args.host, args.port)
         feeder = Feeder(shown(), args.seed)

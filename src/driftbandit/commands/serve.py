@@ -42,7 +42,7 @@ def add_address(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Until SIGTERM or Ctrl-C."""
     need_extra("serve", "starlette", "uvicorn", "msgspec")
-    from driftbandit.service.server import Options, serve
+    from driftbandit.service.server import ServerOptions, serve
 
-    return serve(Options(args.db, args.host, args.port, args.keys, args.config, args.workers, args.proxies, args.most,
-                         args.max_lag))  # fmt: skip
+    asked = (args.db, args.host, args.port, args.keys, args.config, args.workers, args.proxies, args.most, args.max_lag)
+    return serve(ServerOptions(*asked))

@@ -24,6 +24,6 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Until SIGTERM or Ctrl-C."""
     need_extra("serve", "starlette", "uvicorn", "msgspec")
-    from driftbandit.service.server import Options, serve
+    from driftbandit.service.server import ServerOptions, serve
 
-    return serve(Options(args.db, args.host, args.port, args.keys, watch=True))
+    return serve(ServerOptions(args.db, args.host, args.port, args.keys, watch=True))

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from driftbandit.service.keys import SCOPES, Key, Keys
-from driftbandit.service.problems import Refused
+from driftbandit.service.keys import SCOPES, Keys, StoredKey
+from driftbandit.service.problems import HttpProblem
 
 COOKIE = "driftbandit"
 SESSION = 12 * 3600  # seconds
-EVERYTHING = Key("local", "", "", list(SCOPES), ["*"], 0.0)
+EVERYTHING = StoredKey("local", "", "", list(SCOPES), ["*"], 0.0)
 
 
 def is_local(host: str) -> bool:
@@ -25,6 +25,12 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def _followed_a_link(request: Request) -> bool:
+    """Whether somebody comes here from a link elsewhere: to a page, which does nothing by being looked at."""
+    said = request.headers.get("sec-fetch-mode"), request.headers.get("sec-fetch-dest")
+    return said == ("navigate", "document") and request.method == "GET" and not request.url.path.startswith("/v1/")
 
 
 class _Bucket(NamedTuple):
@@ -40,9 +46,9 @@ class Access:
         self._secret = secret
         self._buckets: dict[str, _Bucket] = {}
 
-    def who(self, request: Request) -> Key | None:
+    def who(self, request: Request) -> StoredKey | None:
         """The key behind a request, or None. Without keys everybody on this machine may do everything."""
-        self._check_origin(request)
+        self.check_origin(request)
         if self.keys is None:
             return EVERYTHING
         header = request.headers.get("authorization", "")
@@ -51,30 +57,36 @@ class Access:
             return self.keys.check(whole.strip()) if scheme.lower() == "bearer" else None
         return self._session(request.cookies.get(COOKIE, ""))
 
-    def allow(self, request: Request, scope: str, bandit: str | None) -> Key:
+    def allow(self, request: Request, scope: str, bandit: str | None) -> StoredKey:
         """The key behind a request, if it may do this."""
         key = self.who(request)
         if key is None:
-            raise Refused(401, "key", "This needs a key: send it as 'Authorization: Bearer drb_...'.")
+            raise HttpProblem(401, "key", "This needs a key: send it as 'Authorization: Bearer drb_...'.")
         if self.read_only and scope != "read":
-            raise Refused(403, "scope", "This page watches a journal that another program writes; it changes nothing.")
+            raise HttpProblem(
+                403, "scope", "This page watches a journal that another program writes; it changes nothing."
+            )
         if not key.may(scope, bandit):
             where = f" for bandit {bandit}" if bandit and scope in key.scopes else ""
-            raise Refused(403, "scope", f"This key does not allow {scope!r}{where}.")
+            raise HttpProblem(403, "scope", f"This key does not allow {scope!r}{where}.")
         self._spend(key)
         return key
 
-    def _check_origin(self, request: Request) -> None:
+    def check_origin(self, request: Request) -> None:
         """A page of another site may make a browser send requests here: browsers say so, and we refuse. Without keys
         the name must be this machine's too, or a foreign name that points here would count as the same site."""
         host = request.headers.get("host", "")
         if self.keys is None and not is_local(urlsplit(f"//{host}").hostname or ""):
-            raise Refused(403, "origin", "Without keys the service answers to localhost only; see `driftbandit keys`.")
+            raise HttpProblem(
+                403, "origin", "Without keys the service answers to localhost only; see `driftbandit keys`."
+            )
         origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
-            raise Refused(403, "origin", "A page of another site may not use this service.")
+        site = request.headers.get("sec-fetch-site")
+        foreign = site is not None and site not in ("same-origin", "none") and not _followed_a_link(request)
+        if foreign or (origin is not None and urlsplit(origin).netloc != host):
+            raise HttpProblem(403, "origin", "A page of another site may not use this service.")
 
-    def _spend(self, key: Key) -> None:
+    def _spend(self, key: StoredKey) -> None:
         """Refuse a key that asks more often than it may: a bucket of one second's requests, filled steadily."""
         if key.rate is None:
             return
@@ -84,7 +96,9 @@ class Access:
         left = min(most, left + (now - at) * key.rate)
         self._buckets[key.prefix] = _Bucket(left - 1.0 if left >= 1.0 else left, now)
         if left < 1.0:
-            raise Refused(429, "rate", f"This key may ask {key.rate:g} times per second; wait a moment.", retry=True)
+            raise HttpProblem(
+                429, "rate", f"This key may ask {key.rate:g} times per second; wait a moment.", retry=True
+            )
 
     # ---- sessions of the page ----------------------------------------------------------------------------------------
 
@@ -96,7 +110,7 @@ class Access:
         until = str(int(time.time()) + SESSION)
         return f"{key.prefix}.{until}.{self._seal(key.prefix, until)}"
 
-    def _session(self, cookie: str) -> Key | None:
+    def _session(self, cookie: str) -> StoredKey | None:
         parts = cookie.split(".")
         if len(parts) != 3 or self.keys is None:
             return None

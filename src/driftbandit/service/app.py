@@ -14,13 +14,14 @@ from driftbandit.service import handlers, problems
 from driftbandit.service.call import endpoint
 from driftbandit.service.operations import TABLE
 from driftbandit.service.page import routes as page_routes
-from driftbandit.service.problems import Refused
+from driftbandit.service.problems import HttpProblem
 from driftbandit.service.service import Service
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -88,17 +89,34 @@ def _with_headers(app: Any) -> Any:
                 message["headers"] = [*message["headers"], *_RAW]
             await send(message)
 
-        await app(scope, receive, sending)
+        if _two_lengths(scope["headers"]):
+            response = problems.answer(_AMBIGUOUS)
+            response.headers["Connection"] = "close"  # what follows on this connection may be the smuggled one
+            await response(scope, receive, sending)
+        else:
+            await app(scope, receive, sending)
 
     return wrapped
 
 
+_AMBIGUOUS = HttpProblem(400, "ambiguous", "A request says how long its body is in one way: Content-Length or chunks.")
+
+
+def _two_lengths(headers: Any) -> bool:
+    """A body with two lengths may be one request for a proxy and two for us; the second would be smuggled past it."""
+    names = [name for name, _ in headers if name in _LENGTHS]
+    return len(names) > 1
+
+
+_LENGTHS = (b"content-length", b"transfer-encoding")
+
+
 async def _missing(request: Request, error: Exception) -> Response:
-    return problems.answer(Refused(404, "unknown", f"There is nothing at {request.url.path[:100]!r}; see /api."))
+    return problems.answer(HttpProblem(404, "unknown", f"There is nothing at {request.url.path[:100]!r}; see /api."))
 
 
 async def _method(request: Request, error: Exception) -> Response:
-    response = problems.answer(Refused(405, "method", f"{request.method} does nothing here; see /api."))
+    response = problems.answer(HttpProblem(405, "method", f"{request.method} does nothing here; see /api."))
     response.headers["Allow"] = ", ".join((getattr(error, "headers", None) or {}).get("Allow", "GET").split(", "))
     return response
 

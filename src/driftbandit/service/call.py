@@ -12,10 +12,10 @@ from driftbandit.agent.inputs import from_json_arm
 from driftbandit.live.ids import checked_name
 from driftbandit.service import problems
 from driftbandit.service.access import EVERYTHING
-from driftbandit.service.keys import Key
+from driftbandit.service.keys import StoredKey
 from driftbandit.service.operations import Operation, Query
-from driftbandit.service.problems import Refused
-from driftbandit.service.types import encode
+from driftbandit.service.problems import HttpProblem
+from driftbandit.service.types import LONGEST_ARM, encode
 
 _JSON = "application/json"
 
@@ -25,7 +25,7 @@ class Call:
 
     __slots__ = ("body", "key", "query", "request", "service")
 
-    def __init__(self, request: Request, service: Any, key: Key, body: Any, query: dict[str, Any]) -> None:
+    def __init__(self, request: Request, service: Any, key: StoredKey, body: Any, query: dict[str, Any]) -> None:
         self.request, self.service, self.key, self.body, self.query = request, service, key, body, query
 
     def path(self, name: str) -> str:
@@ -47,12 +47,12 @@ class Call:
 async def read_body(request: Request, limit: int) -> bytes:
     """The body, if it is not too long: a longer one is refused before it is read to its end."""
     if int(request.headers.get("content-length") or 0) > limit:
-        raise Refused(413, "large", f"A body here has at most {limit} bytes.")
+        raise HttpProblem(413, "large", f"A body here has at most {limit} bytes.")
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > limit:
-            raise Refused(413, "large", f"A body here has at most {limit} bytes.")
+            raise HttpProblem(413, "large", f"A body here has at most {limit} bytes.")
         parts.append(part)
     return b"".join(parts)
 
@@ -70,8 +70,8 @@ def _parameter(query: Query, text: str | None) -> Any:
     if text is None:
         return query.default
     if query.kind is str:
-        if len(text) > 500 or "\0" in text:
-            raise ValueError(f"{query.name} is a text of at most 500 letters.")
+        if len(text) > query.longest or "\0" in text:
+            raise ValueError(f"{query.name} is a text of at most {query.longest} letters.")
         return text
     try:
         number = query.kind(text)
@@ -118,10 +118,16 @@ def arm_in(arm: Any) -> Any:
     if isinstance(arm, dict):
         if set(arm) != {"tuple"} or not 1 <= len(arm["tuple"]) <= 20:
             raise ValueError('An arm is a text, a number, or {"tuple": [...]} with 1 to 20 of them.')
+        for part in arm["tuple"]:
+            _check_label(part)
         return from_json_arm(arm)
-    if isinstance(arm, str) and not arm.isprintable():
-        raise ValueError(f"An arm's name has printable letters only; got {arm!r:.60}.")
+    _check_label(arm)
     return arm
+
+
+def _check_label(arm: Any) -> None:
+    if isinstance(arm, str) and not (len(arm) <= LONGEST_ARM and arm.isprintable()):
+        raise ValueError(f"An arm's name has at most {LONGEST_ARM} letters, all printable; got {arm!r:.60}.")
 
 
 def arms_in(arms: list[Any] | None) -> list[Any] | None:

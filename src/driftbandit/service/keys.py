@@ -17,7 +17,7 @@ SCOPES = ("decide", "reward", "read", "admin")
 _MOST = 2  # live keys of one name
 
 
-class Key(NamedTuple):
+class StoredKey(NamedTuple):
     """What is kept of a key."""
 
     name: str
@@ -44,9 +44,9 @@ class Keys:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._seen: tuple[int, int] | None = None
-        self._keys: dict[str, Key] = {}
+        self._keys: dict[str, StoredKey] = {}
 
-    def all(self) -> list[Key]:
+    def all(self) -> list[StoredKey]:
         """Every key, read again if the file has changed."""
         self._read()
         return list(self._keys.values())
@@ -61,13 +61,13 @@ class Keys:
             return
         try:
             rows = json.loads(self.path.read_text("utf-8"))["keys"]
-            keys = [Key(**row) for row in rows]
+            keys = [StoredKey(**row) for row in rows]
         except (ValueError, TypeError, KeyError):
             raise ValueError(f"{self.path} is not a file of keys; `driftbandit keys` makes one.") from None
         self._keys = {key.prefix: key for key in keys}
         self._seen = (stat.st_mtime_ns, stat.st_size)
 
-    def _write(self, keys: list[Key]) -> None:
+    def _write(self, keys: list[StoredKey]) -> None:
         part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             json.dump({"keys": [key._asdict() for key in keys]}, file, indent=1)
@@ -100,10 +100,10 @@ class Keys:
         prefix = secrets.token_hex(4)
         whole = f"drb_{prefix}_{secrets.token_urlsafe(32)}"
         expires = None if days is None else now + 86400.0 * days
-        self._write([*keys, Key(name, prefix, _hash(whole), scopes, bandits or ["*"], now, expires, rate)])
+        self._write([*keys, StoredKey(name, prefix, _hash(whole), scopes, bandits or ["*"], now, expires, rate)])
         return whole
 
-    def revoke(self, prefix: str) -> Key:
+    def revoke(self, prefix: str) -> StoredKey:
         """Take a key away."""
         keys = self.all()
         gone = [key for key in keys if key.prefix == prefix]
@@ -112,7 +112,7 @@ class Keys:
         self._write([key for key in keys if key.prefix != prefix])
         return gone[0]
 
-    def check(self, whole: str) -> Key | None:
+    def check(self, whole: str) -> StoredKey | None:
         """The key, if it is one of ours and live. Comparing takes the same time wherever the difference lies."""
         self._read()
         parts = whole.split("_", 2)
@@ -120,7 +120,7 @@ class Keys:
         right = hmac.compare_digest(_hash(whole), found.hash if found else "0" * 64)
         return found if found and right and found.live(time.time()) else None
 
-    def by_prefix(self, prefix: str) -> Key | None:
+    def by_prefix(self, prefix: str) -> StoredKey | None:
         """The key that a session was begun with, if it still lives."""
         self._read()
         found: Any = self._keys.get(prefix)

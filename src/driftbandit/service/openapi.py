@@ -86,6 +86,8 @@ def _answer(operation: Operation) -> dict[str, Any]:
 
 def _parameter(query: Query) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": {int: "integer", float: "number", str: "string"}[query.kind]}
+    if query.kind is str:
+        schema["maxLength"] = query.longest
     for word, value in (("minimum", query.least), ("maximum", query.most), ("default", query.default)):
         if value is not None:
             schema[word] = value

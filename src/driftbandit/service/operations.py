@@ -18,6 +18,7 @@ class Query(NamedTuple):
     default: Any = None
     least: float | None = None
     most: float | None = None
+    longest: int = 500  # letters of a text
 
 
 class Operation(NamedTuple):

@@ -3,6 +3,7 @@
 import logging
 
 import msgspec
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from driftbandit.live.errors import Conflict, Damaged, StoreError, Unknown
@@ -12,7 +13,7 @@ log = logging.getLogger("driftbandit.service")
 RETRY = "1"  # seconds
 
 
-class Refused(Exception):
+class HttpProblem(Exception):
     """An answer that is not the library's to give: no key, too large, too many."""
 
     def __init__(self, status: int, kind: str, text: str, retry: bool = False) -> None:
@@ -22,7 +23,7 @@ class Refused(Exception):
 
 def kind_of(error: BaseException) -> tuple[int, str]:
     """The status and the word for an error."""
-    if isinstance(error, Refused):
+    if isinstance(error, HttpProblem):
         return error.status, error.kind
     if isinstance(error, Conflict):
         return 409, "conflict"
@@ -30,6 +31,8 @@ def kind_of(error: BaseException) -> tuple[int, str]:
         return 404, "unknown"
     if isinstance(error, Damaged):
         return 500, "damaged"
+    if isinstance(error, ClientDisconnect):
+        return 400, "gone"  # nobody hears it
     if isinstance(error, StoreError | TimeoutError):
         return 503, "store"
     if isinstance(error, ValueError | TypeError | msgspec.ValidationError | RecursionError | MemoryError):
@@ -39,6 +42,8 @@ def kind_of(error: BaseException) -> tuple[int, str]:
 
 def sentence(error: BaseException) -> str:
     """What to tell the caller. Of a fault of ours it learns nothing but that it is ours."""
+    if isinstance(error, ClientDisconnect):
+        return "The connection ended before the body did."
     if isinstance(error, RecursionError):
         return "The JSON is nested too deeply."
     if isinstance(error, MemoryError):

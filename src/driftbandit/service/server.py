@@ -1,6 +1,8 @@
 """Running a service: one process, or several on one port, until SIGTERM; what was taken is answered first."""
 
 import asyncio
+import contextlib
+import gc
 import multiprocessing
 import os
 import secrets
@@ -12,13 +14,14 @@ from typing import Any, NamedTuple
 
 from driftbandit.live.opening import is_url
 from driftbandit.service.access import is_local
+from driftbandit.service.doors import KEPT, Doors
 from driftbandit.service.service import SECRET
 
 _GRACE = 20  # seconds for requests that were taken
-_KEPT = 75  # seconds for which an idle connection is kept: longer than proxies do, so that they never meet a closed one
+_MOST = 4096  # connections; above it idle ones are closed early
 
 
-class Options(NamedTuple):
+class ServerOptions(NamedTuple):
     """What `serve` was told; plain values, so that a worker process can be told the same."""
 
     db: str = "driftbandit.db"
@@ -34,7 +37,7 @@ class Options(NamedTuple):
     quiet: bool = False
 
 
-def check(options: Options) -> None:
+def check(options: ServerOptions) -> None:
     """Refuse what would be unsafe or cannot work, before anything is opened."""
     if options.keys is not None and not os.path.exists(options.keys):
         raise ValueError(
@@ -52,7 +55,9 @@ def check(options: Options) -> None:
 def bound(host: str, port: int) -> socket.socket:
     """A listening socket, or a sentence."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    # Named TCP: asyncio turns Nagle's delay off only then. With it the second part of an answer waits up to 40 ms for
+    # the client to acknowledge the first.
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((host.strip("[]"), port))
@@ -71,7 +76,7 @@ def address(sock: socket.socket) -> str:
     return f"http://{name}:{port}/"
 
 
-def make(options: Options, truth: Any = None) -> Any:
+def make(options: ServerOptions, truth: Any = None) -> Any:
     """The service that the options describe."""
     from driftbandit.service.bandits import Bandits
     from driftbandit.service.keys import Keys
@@ -90,7 +95,7 @@ def make(options: Options, truth: Any = None) -> Any:
 
 
 def run_app(
-    service: Any, sock: socket.socket, options: Options, start: Any = None, seconds: float | None = None
+    service: Any, sock: socket.socket, options: ServerOptions, start: Any = None, seconds: float | None = None
 ) -> None:
     """Serve on a socket until told to end, or for some seconds. Streams end first; they would keep the others
     waiting."""
@@ -104,9 +109,11 @@ def run_app(
             super().handle_exit(sig, frame)
 
     app = build(service, start)
+    gc.collect()
+    gc.freeze()  # what was imported stays: the collector need not look at it while requests wait
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False,
-        timeout_graceful_shutdown=_GRACE, timeout_keep_alive=_KEPT,
+        timeout_graceful_shutdown=_GRACE, timeout_keep_alive=int(KEPT),
         forwarded_allow_ips=options.proxies, proxy_headers=True, lifespan="on", ws="none", backlog=2048,
     )  # fmt: skip
     server = Server(config)
@@ -118,12 +125,28 @@ def run_app(
     async def main() -> None:
         if seconds is not None:
             asyncio.get_running_loop().call_later(seconds, end)
+        watch = asyncio.create_task(Doors(server.server_state.connections, _room()).watch())
         await server.serve(sockets=[sock])
+        watch.cancel()
 
     asyncio.run(main())
 
 
-def serve(options: Options) -> int:
+def _room() -> int:
+    """Connections for which there is room, after asking the system for as much as it gives."""
+    try:
+        import resource
+    except ImportError:  # a system without such limits
+        return _MOST
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard and soft < 4 * _MOST:
+        soft = min(hard, 4 * _MOST) if hard != resource.RLIM_INFINITY else 4 * _MOST
+        with contextlib.suppress(OSError, ValueError):  # a system may forbid it
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return min(_MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
+
+
+def serve(options: ServerOptions) -> int:
     """Until SIGTERM or Ctrl-C."""
     check(options)
     os.environ.setdefault(SECRET, secrets.token_hex(32))
@@ -143,7 +166,7 @@ def serve(options: Options) -> int:
     return 0
 
 
-def _configure(options: Options) -> None:
+def _configure(options: ServerOptions) -> None:
     from driftbandit.service.bandits import Bandits
     from driftbandit.service.configfile import apply
 
@@ -155,7 +178,7 @@ def _configure(options: Options) -> None:
         bandits.close()
 
 
-def _say(options: Options, sock: socket.socket) -> None:
+def _say(options: ServerOptions, sock: socket.socket) -> None:
     what = "watching" if options.watch else "serving"
     where = options.db.rsplit("@", 1)[-1] if is_url(options.db) else options.db
     if not options.quiet:
@@ -165,11 +188,11 @@ def _say(options: Options, sock: socket.socket) -> None:
 # ---- several processes -----------------------------------------------------------------------------------------------
 
 
-def _worker(options: Options, sock: socket.socket) -> None:
+def _worker(options: ServerOptions, sock: socket.socket) -> None:
     run_app(make(options), sock, options)
 
 
-def _many(options: Options) -> int:
+def _many(options: ServerOptions) -> int:
     """Several processes that accept from one socket; one that dies is started anew."""
     from driftbandit.live.opening import writing
 

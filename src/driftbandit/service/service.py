@@ -3,6 +3,8 @@
 import asyncio
 import os
 import secrets
+import time
+from collections import Counter
 from typing import Any
 
 from driftbandit.service.access import Access
@@ -11,9 +13,12 @@ from driftbandit.service.charts.jobs import Jobs
 from driftbandit.service.charts.series import Charts
 from driftbandit.service.keys import Keys
 from driftbandit.service.metrics import Metrics
-from driftbandit.service.problems import Refused
+from driftbandit.service.problems import HttpProblem
 
 SECRET = "DRIFTBANDIT_SESSION_SECRET"  # set by `serve` for its workers: all of them know each other's sessions
+
+_WRITABLE = 1.5  # seconds for the store to answer
+_AGAIN = 1.0  # seconds for which that answer stands
 
 
 class Admission:
@@ -25,7 +30,9 @@ class Admission:
 
     def __enter__(self) -> None:
         if self.inside >= self.most:
-            raise Refused(503, "busy", f"{self.most} requests are being answered; try again in a moment.", retry=True)
+            raise HttpProblem(
+                503, "busy", f"{self.most} requests are being answered; try again in a moment.", retry=True
+            )
         self.inside += 1
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
@@ -52,13 +59,21 @@ class Service:
         self.charts = Charts(bandits, truth)
         self.jobs = Jobs(bandits.target)
         self.max_lag = max_lag
-        self.streams = 0
+        self.streams: Counter[str] = Counter()  # open ones, by key
         self.ending = asyncio.Event()
+        self._tried: tuple[float, asyncio.Task[None]] | None = None
 
     async def start(self) -> None:
         """Open every bandit, and begin to record."""
         await asyncio.to_thread(self.bandits.open_all)
         self.charts.recorder.start()
+
+    async def writable(self) -> None:
+        """Raises when the store cannot be written. Anybody may ask, and asking writes: so whoever asks within the same
+        second gets the same answer."""
+        if self._tried is None or time.monotonic() - self._tried[0] > _AGAIN:
+            self._tried = time.monotonic(), asyncio.create_task(self.bandits.writable(_WRITABLE))
+        await asyncio.shield(self._tried[1])
 
     async def pause(self, seconds: float) -> None:
         """Wait, but not when the service ends."""

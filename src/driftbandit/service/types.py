@@ -10,7 +10,8 @@ Id = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_.:~-]{1,128}
 Name = Annotated[
     str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_][A-Za-z0-9_.:~-]{0,127}$"}, description="a bandit's name")
 ]
-Label = Annotated[str, Meta(min_length=1, max_length=200)]
+LONGEST_ARM, MOST_ARMS = 200, 1000
+Label = Annotated[str, Meta(min_length=1, max_length=LONGEST_ARM)]
 Whole = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 # An arm is a text or a number; {"tuple": [...]} is how JSON holds the tuple that a program may use as a name.
 Arm = Label | Whole | float | bool | dict[str, list[str | Whole | float | bool | None]]
@@ -19,20 +20,20 @@ PolicyText = Annotated[
 ]
 Time = Annotated[str, Meta(min_length=1, max_length=40, description='a duration, "6 h" or "15 min"')]
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
-Arms = Annotated[list[Arm], Meta(min_length=1, max_length=1000)]
+Arms = Annotated[list[Arm], Meta(min_length=1, max_length=MOST_ARMS)]
 Who = Annotated[str, Meta(max_length=200, description="who changes it; kept in the journal")]
 
 
 class Strict(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A message that is sent to us: a field nobody knows is an error, not a typing mistake that goes unnoticed."""
+    """A message that is sent to us: an unknown field is an error, so a typing mistake does not go unnoticed."""
 
 
 class NewBandit(Strict):
     """A bandit to be made."""
 
     name: Name
-    policy: PolicyText
     arms: Arms
+    policy: PolicyText = "drift-ts"
     half_life: Time | None = None
     floor: Share | None = None
     holdback: Share | None = None
@@ -46,8 +47,8 @@ class NewBandit(Strict):
 
 
 class Changes(Strict):
-    """What to change; null takes half_life and wait away. Another policy or half-life learns the whole journal anew,
-    unless from_now is true."""
+    """What to change; null removes half_life and wait. A new policy or half-life learns the whole journal again, unless
+    from_now is true."""
 
     policy: PolicyText | UnsetType = UNSET
     half_life: Time | UnsetType | None = UNSET
@@ -75,7 +76,7 @@ class Nothing(Strict):
 
 
 class Ask(Strict):
-    """A decision that is wanted. The same id again is the same decision."""
+    """A request for a decision. The same id again gives the same decision."""
 
     id: Id | None = None
     available: Arms | None = None
@@ -92,14 +93,14 @@ class AskMany(Strict):
 
 
 class Reward(Strict):
-    """What came of a decision."""
+    """The outcome of a decision."""
 
     id: Id
     reward: float
 
 
 class Rewards(Strict):
-    """What came of several decisions; each gets a verdict of its own."""
+    """The outcomes of several decisions; each gets a verdict of its own."""
 
     rewards: Annotated[list[Reward], Meta(min_length=1, max_length=1000)]
 
@@ -116,12 +117,12 @@ class Made(Struct):
 
 
 class MadeMany(Struct):
-    """Decisions, in the order of the question."""
+    """Decisions, in the order of the request."""
 
     decisions: list[Made]
 
 
-class Verdict(Struct, omit_defaults=True):
+class RewardVerdict(Struct, omit_defaults=True):
     """ "learnt", "again" (it was there already) or "late" (kept, not learnt); or the error this reward met."""
 
     id: str
@@ -131,13 +132,13 @@ class Verdict(Struct, omit_defaults=True):
 
 
 class Verdicts(Struct):
-    """One verdict for each reward, in the order of the question."""
+    """One verdict for each reward, in the order of the request."""
 
-    verdicts: list[Verdict]
+    verdicts: list[RewardVerdict]
 
 
 class Record(Struct):
-    """A decision and what came of it."""
+    """A decision and its outcome."""
 
     decision: Made
     outcome: str | None
@@ -173,13 +174,13 @@ class BanditInfo(Struct):
 
 
 class Names(Struct):
-    """The bandits one may look at."""
+    """The bandits you may look at."""
 
     bandits: list[str]
 
 
 class ArmInfo(Struct):
-    """An arm now: its chance of being chosen, and what the policy believes of its mean reward. `weight` is the
+    """An arm now: its chance of being chosen, and what the policy believes about its mean reward. `weight` is the
     effective number of observations behind that belief."""
 
     arm: Any
@@ -209,7 +210,7 @@ class HistoryInfo(Struct):
 
 
 class UpliftInfo(Struct):
-    """What the policy brings over the baseline; null where nothing can be said yet."""
+    """What the policy gains over the baseline; null where nothing can be said yet."""
 
     policy: float | None
     baseline: float | None
@@ -223,8 +224,8 @@ class UpliftInfo(Struct):
 
 
 class AuditInfo(Struct):
-    """The last audit: every decision and the state computed again. `state` is "never", "running", "proved", "differs"
-    or "failed"."""
+    """The last audit: every decision and the state recomputed. `state` is "never", "running", "proved", "differs" or
+    "failed"."""
 
     state: str
     at: int | None = None

@@ -10,7 +10,7 @@ from driftbandit.half_life import checked_half_life, duration, spelt
 from driftbandit.live.audit import audit_bandit
 from driftbandit.live.opening import reading
 from driftbandit.service.charts.series import series, thinned
-from driftbandit.service.charts.tracing import SMALLEST, Trace
+from driftbandit.service.charts.tracing import SMALLEST, ChartTrace
 from driftbandit.service.policytext import library_policy
 from driftbandit.service.problems import log
 from driftbandit.service.types import AuditInfo, WhatIf
@@ -119,7 +119,7 @@ class _Fold:
     def __init__(self, bandit: Any, policy: str, half_life: int | None) -> None:
         self.bandit, self.policy, self.half_life = bandit, policy, half_life
         self.running, self.failed, self.done_at = False, "", -1e9
-        self._progress, self._trace = 0.0, None  # type: float, Trace | None
+        self._progress, self._trace = 0.0, None  # type: float, ChartTrace | None
         self._answer: WhatIf | None = None
 
     def work(self, journal: Any, stop: threading.Event) -> None:
@@ -127,7 +127,7 @@ class _Fold:
         try:
             if self._trace is None:
                 instead = self.policy, self.half_life
-                self._trace = Trace(journal, self.bandit._number, SMALLEST, instead, _POINTS)
+                self._trace = ChartTrace(journal, self.bandit._number, SMALLEST, instead, _POINTS)
             trace = self._trace
             trace.use(journal)
             goal = max(1, self.bandit._fold.n)

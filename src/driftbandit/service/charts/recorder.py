@@ -1,26 +1,30 @@
-"""Watches the bandits of a service: samples what they believe each second, and writes a cell each minute and hour.
+"""Watches the bandits of a service: samples what they believe each second, and writes a cell each minute, hour and day.
 
 One thread for all of them. What it keeps in memory is bounded; what it writes, any process may have written before."""
 
+import bisect
 import logging
 import threading
 import time
 from collections import deque
+from itertools import accumulate, pairwise
 from typing import Any
 
 from driftbandit.half_life import SECOND
 from driftbandit.live.errors import Damaged, StoreError
-from driftbandit.live.journal import Draw
+from driftbandit.live.journal import Draw, Thin
+from driftbandit.live.opening import reading
 from driftbandit.service.charts.beliefs import Believed
-from driftbandit.service.charts.cells import HOUR, MINUTE, Cell, joined
-from driftbandit.service.charts.tracing import Sample, Trace, sample
+from driftbandit.service.charts.cells import COARSER, DAY, HOUR, MINUTE, ChartCell, joined, kept_from
+from driftbandit.service.charts.tracing import ChartTrace, Sample, sample
 
 log = logging.getLogger("driftbandit.service")
 _TICK = 1.0  # seconds
 _GRACE = 5 * SECOND  # records may reach the store this long after their own time
-_AT_ONCE = 6 * HOUR  # of minutes closed in one go
+_TURN = 0.25  # seconds of closing cells in one tick
 _NUMBERS = 600_000  # numbers in the ring of one bandit
 _SECONDS = 3600
+_FILLED = 6000  # samples of the time before the service: four days by the minute, longer ones more coarsely
 
 
 class Track:
@@ -30,17 +34,27 @@ class Track:
         self.bandit, self.journal, self.write = bandit, journal, write
         arms = max(1, len(bandit.config.arms))
         self.ring: deque[Sample] = deque(maxlen=max(60, min(_SECONDS, _NUMBERS // (3 * arms))))
-        self.memory: dict[tuple[int, int], Cell] = {}  # cells that cannot be written: of a journal we only read
-        self.filled: dict[int, Sample] = {}  # minute: what was believed at its end, of the time before the service
+        self.memory: dict[tuple[int, int], ChartCell] = {}  # cells that cannot be written: of a journal we only read
+        self.filled: list[Sample] = []  # what was believed before the service began to watch
         self.filling: float | None = None
-        last = journal.last_chart(bandit._number, MINUTE)
-        hour = journal.last_chart(bandit._number, HOUR)
-        cell = None if last is None else Cell.read(last[1])
-        first = journal.first_at(bandit._number)
-        self.first = first
-        self.next_minute = last[0] + MINUTE if last is not None else None if first is None else first // MINUTE * MINUTE
-        self.next_hour = hour[0] + HOUR if hour is not None else None if first is None else first // HOUR * HOUR
-        self.lacks = bandit._fold.n > max(1, 0 if cell is None else cell.n)
+        self._filled_until = 0
+        self._looked = 0  # the last tick
+        self.first = journal.first_at(bandit._number)
+        self.closed: dict[int, int] = {}  # by width: until when there are cells
+        self.lacks = bandit._fold.n > max(1, self._begin())
+
+    def _begin(self) -> int:
+        """Find out until when there are cells; answers how many events had been folded by then."""
+        if self.first is None:
+            return 0
+        place = folded = 0
+        for width in (DAY, HOUR, MINUTE):  # where finer ones were dropped and none came since, coarser ones tell
+            last = self.journal.last_chart(self.bandit._number, width)
+            cell = None if last is None else ChartCell.read(last[1])
+            folded = max(folded, 0 if cell is None else cell.n)
+            place = max(place, self.first // width * width if last is None else last[0] + width)
+            self.closed[width] = place
+        return folded
 
     def tick(self, now: int) -> None:
         """Sample, and close what has ended."""
@@ -50,72 +64,107 @@ class Track:
             or bandit._fold.n != self.ring[-1].n
             or (bandit._fold.fades and now - self.ring[-1].at > 10 * SECOND)
         ):
+            if self.ring and self.ring[-1].at < self._looked and not bandit._fold.fades:
+                self.ring.append(self.ring[-1]._replace(at=self._looked))  # it had stood still until then
             with bandit._lock:
                 self.ring.append(sample(bandit._fold, now))
+        self._looked = now
         if self.first is None:
             self.first = self.journal.first_at(bandit._number)
             if self.first is None:
                 return
-            self.next_minute, self.next_hour = self.first // MINUTE * MINUTE, self.first // HOUR * HOUR
-        if self.filling is None:
-            self._close_minutes(now)
-            self._close_hours(now)
+            self._begin()
+        self.close_cells(now)
 
-    def _close_minutes(self, now: int) -> None:
-        assert self.next_minute is not None
-        end = min((now - _GRACE) // MINUTE * MINUTE, self.next_minute + _AT_ONCE)
-        if end <= self.next_minute:
-            return
+    def close_cells(self, now: int) -> None:
+        """Write the cells of what has ended, and drop those that coarser ones stand for. A long time is caught up with
+        an hour at a time, over several ticks: whoever asks for a page meanwhile waits for one hour at most."""
+        until = now if self.filling is None else min(now, self._filled_until)  # beliefs are known up to there
+        began = time.monotonic()
+        while self._close_minutes(until) and time.monotonic() - began < _TURN:
+            pass
+        for width in (MINUTE, HOUR):
+            if self._close_coarser(width):
+                self._thin(width, now)
+
+    def _close_minutes(self, until: int) -> bool:
+        """Up to an hour of minutes; whether there were any."""
+        begin = self.closed[MINUTE]
+        end = min((until - _GRACE) // MINUTE * MINUTE, begin + HOUR)
+        if end <= begin:
+            return False
         slots = len(self.bandit.config.arms)
         counts: dict[int, list[list[Any]]] = {}
-        for place, slot, _, decided, outcomes, rewards in self.journal.tally(
-            self.bandit._number, self.next_minute, end, MINUTE
-        ):
+        for place, slot, _, decided, outcomes, rewards in self.journal.tally(self.bandit._number, begin, end, MINUTE):
             row = counts.setdefault(place, [[0] * slots, [0] * slots, [0.0] * slots])
             row[0][slot] += decided
             row[1][slot] += outcomes
             row[2][slot] += rewards
         for place in sorted(counts):
-            start = self.next_minute + place * MINUTE
+            start = begin + place * MINUTE
             made, came, total = counts[place]
             known = self._known(start + MINUTE)
             blank: list[float | None] = [None] * slots
             belief, alarms, n = (
                 (known.belief, known.alarms, known.n) if known else (Believed(blank, blank, blank), None, 0)
             )
-            self._keep(MINUTE, start, Cell(made, came, total, belief.mean, belief.spread, belief.weight, alarms, n))
-        self.next_minute = end
+            self._keep(
+                MINUTE, start, ChartCell(made, came, total, belief.mean, belief.spread, belief.weight, alarms, n)
+            )
+        self.closed[MINUTE] = end
+        if self.filling is None and self.filled and self.filled[-1].at < end:
+            self.filled = []
+        return True
 
     def _known(self, at: int) -> Sample | None:
         """What was believed at a time."""
         for found in reversed(self.ring):
             if found.at <= at:
                 return found
-        return self.filled.get(at)
+        place = bisect.bisect_right(self.filled, at, key=lambda found: found.at)
+        return self.filled[place - 1] if place else None
 
-    def _close_hours(self, now: int) -> None:
-        assert self.next_hour is not None
-        assert self.next_minute is not None
-        while self.next_hour + HOUR <= self.next_minute:
-            cells = [cell for _, cell in self.cells(MINUTE, self.next_hour, self.next_hour + HOUR)]
+    def _close_coarser(self, width: int) -> bool:
+        """Join cells of this width to coarser ones where all of them are there; whether any were."""
+        coarse = COARSER[width]
+        begin, end = self.closed[coarse], self.closed[width] // coarse * coarse
+        for start in range(begin, end, coarse):
+            cells = [cell for _, cell in self.cells(width, start, start + coarse)]
             if cells:
-                self._keep(HOUR, self.next_hour, joined(cells))
-            self.next_hour += HOUR
+                self._keep(coarse, start, joined(cells))
+        self.closed[coarse] = max(begin, end)
+        return begin < end
 
-    def _keep(self, width: int, start: int, cell: Cell) -> None:
+    def _thin(self, width: int, now: int) -> None:
+        before = min(kept_from(width, now), self.closed[COARSER[width]])
+        if self.write:
+            self.bandit._writer.submit([Thin(self.bandit._number, width, before)])
+        for key in [key for key in self.memory if key[0] == width and key[1] < before]:
+            del self.memory[key]
+
+    def pieces(self, begin: int, end: int, unit: int, now: int) -> list[tuple[int, int, int]]:
+        """Which cells tell about this time, oldest first: (width, from, to), where width 0 stands for the rows
+        themselves. They are `unit` wide, but coarser where those are gone, and finer where it is not over."""
+        if not self.closed:
+            return [(0, begin, end)]
+        day = self.closed[DAY] if unit == DAY else min(self.closed[DAY], kept_from(HOUR, now))
+        hour = self.closed[HOUR] if unit >= HOUR else min(self.closed[HOUR], kept_from(MINUTE, now))
+        ends = [min(end, place) for place in accumulate((begin, day, hour, self.closed[MINUTE], end), max)]
+        found = zip((DAY, HOUR, MINUTE, 0), pairwise(ends), strict=True)
+        return [(width, low, high) for width, (low, high) in found if low < high]
+
+    def _keep(self, width: int, start: int, cell: ChartCell) -> None:
         if self.write:
             self.bandit._writer.submit([Draw(self.bandit._number, width, start, cell.text())])
-        self.memory[width, start] = (
-            cell  # a write takes a moment to be seen; of a journal we only read it is all there is
-        )
+        self.memory[width, start] = cell  # a write takes a moment to be seen; of a journal we only read it is all
         if self.write and len(self.memory) > 600:
             for key in list(self.memory)[:300]:
                 del self.memory[key]
 
-    def cells(self, width: int, since: int, until: int) -> list[tuple[int, Cell]]:
+    def cells(self, width: int, since: int, until: int) -> list[tuple[int, ChartCell]]:
         """The cells that begin in this time."""
         found = {
-            start: Cell.read(body) for start, body in self.journal.charts(self.bandit._number, width, since, until)
+            start: ChartCell.read(body) for start, body in self.journal.charts(self.bandit._number, width, since, until)
         }
         found |= {
             start: cell for (w, start), cell in list(self.memory.items()) if w == width and since <= start < until
@@ -125,17 +174,18 @@ class Track:
     def fill(self, stop: threading.Event) -> None:
         """Fold an older journal once, for what was believed before the service began to watch."""
         self.filling, goal = 0.0, max(1, self.bandit._fold.n)
+        journal = reading(self.journal.target)  # of its own: a page need not wait for it
         try:
-            trace = Trace(self.journal, self.bandit._number, MINUTE)
+            trace = ChartTrace(journal, self.bandit._number, MINUTE, most=_FILLED)
 
             def enough(fold: Any) -> bool:
-                self.filling = min(1.0, fold.n / goal)
+                self.filling, self.filled, self._filled_until = min(1.0, fold.n / goal), trace.samples, fold.last_at
                 return bool(fold.n >= goal)
 
             trace.advance(enough, stop.is_set)
-            self.filled = {found.at: found for found in trace.samples}
         finally:
             self.filling = None
+            journal.close()
 
 
 class Recorder:

@@ -13,13 +13,16 @@ from driftbandit.live import settings
 from driftbandit.live.opening import reading
 from driftbandit.live.uplift import Uplift, compared
 from driftbandit.service.charts.beliefs import Believed, densities
-from driftbandit.service.charts.cells import HOUR, MINUTE
+from driftbandit.service.charts.cells import DAY, HOUR, MINUTE
 from driftbandit.service.charts.recorder import Recorder, Track
 from driftbandit.service.charts.tracing import Sample
+from driftbandit.service.problems import HttpProblem
 from driftbandit.service.types import BeliefSeries, ChartsInfo, Delays, Density, HistoryInfo, Mark
 
 _RAW = 30 * MINUTE  # counted from the rows themselves
+_RAW_OF_OLD = 6 * HOUR  # where only hours are left
 _DELAYS = 1000  # decisions looked at
+_QUEUE = 0.5  # seconds to wait for another question that reads everything
 _FRESH = 1.5  # seconds for which an answer that costs the store something is given again
 
 Truth = Callable[[str, list[int]], list[list[float]] | None]
@@ -39,10 +42,14 @@ class Charts:
         """An answer that may be a moment old."""
         found = self._kept.get(key)
         if found is None or time.monotonic() - found[0] > seconds:
-            if len(self._kept) > 2000:
-                self._kept.clear()
-            found = self._kept[key] = time.monotonic(), make()
+            found = time.monotonic(), make()
+            self._remember(key, found)
         return found[1]
+
+    def _remember(self, key: Any, found: tuple[float, Any]) -> None:
+        if len(self._kept) > 2000:
+            self._kept.clear()
+        self._kept[key] = found
 
     def draw(self, bandit: Any, since: int | None, until: int | None, points: int) -> ChartsInfo:
         """Everything about a stretch of time."""
@@ -69,25 +76,22 @@ class Charts:
         """Decisions, outcomes and rewards by stretch and arm."""
         slots = len(bandit.config.arms)
         width = max(1, -(-(end - begin) // points))
-        parts: list[tuple[int, int, int]] = []  # (unit, from, to); unit 0 for the rows themselves
-        if end - begin <= _RAW or track.next_minute is None or track.next_hour is None:
-            parts.append((0, begin, end))
-        else:
-            unit = HOUR if width >= HOUR else MINUTE
-            width = -(-width // unit) * unit
-            begin = begin // unit * unit
-            place = begin
-            if unit == HOUR:
-                parts.append((HOUR, place, min(end, track.next_hour)))
-                place = max(place, track.next_hour)
-            parts.append((MINUTE, place, min(end, track.next_minute)))
-            parts.append((0, max(place, track.next_minute), end))
+        now = bandit._replica.now()
+        parts = track.pieces(begin, end, _unit(width), now)
+        behind = track.filling is not None or now - track.closed.get(MINUTE, now) > 2 * _RAW
+        if behind and parts and parts[-1][0] == 0:  # an older journal is being read: it appears as it is read
+            parts[-1] = 0, max(parts[-1][1], end - _RAW), end
+        coarsest = parts[0][0] if parts else 0
+        if end - begin <= (_RAW if coarsest <= MINUTE else _RAW_OF_OLD):
+            parts = [(0, begin, end)]
+        elif coarsest:
+            width = -(-width // coarsest) * coarsest
+            begin = begin // coarsest * coarsest
+            parts[0] = coarsest, begin, parts[0][2]
         size = max(1, -(-(end - begin) // width))
         made, came = ([[0] * slots for _ in range(size)] for _ in range(2))
         total = [[0.0] * slots for _ in range(size)]
         for unit, low, high in parts:
-            if low >= high:
-                continue
             if unit:
                 for start, cell in track.cells(unit, low, high):
                     row = min(size - 1, (start - begin) // width)
@@ -96,9 +100,8 @@ class Charts:
                         came[row][slot] += cell.outcomes[slot]
                         total[row][slot] += cell.rewards[slot]
                 continue
-            first = begin + (low - begin) // width * width
             for place, slot, _, decided, outcomes, rewards in self.bandits.journal.tally(
-                bandit._number, first if low == begin else low, high, width
+                bandit._number, low, high, width
             ):
                 row = min(size - 1, (low - begin + place * width) // width)
                 made[row][slot] += decided
@@ -124,20 +127,21 @@ class Charts:
     # ---- beliefs -----------------------------------------------------------------------------------------------------
 
     def beliefs(self, track: Track, begin: int, end: int, points: int, slots: int) -> tuple[BeliefSeries, list[Sample]]:
-        """Beliefs over time: of the last hour by the second, before by the minute or the hour."""
+        """Beliefs over time: of the last hour by the second, before by the minute, the hour or the day."""
         ring = [found for found in list(track.ring) if begin <= found.at <= end]
         split = track.ring[0].at if track.ring else end
         old: list[Sample] = []
         if begin < split:
-            unit = HOUR if (end - begin) // points >= HOUR else MINUTE
-            for start, cell in track.cells(unit, begin - unit, min(split, end)):
-                if start + unit <= end and any(value is not None for value in cell.mean):
-                    old.append(
-                        Sample(
-                            min(start + unit, split), Believed(cell.mean, cell.spread, cell.weight), cell.alarms, cell.n
-                        )
-                    )
+            unit = _unit((end - begin) // points)
+            for width, low, high in track.pieces(begin - unit, min(split, end), unit, track.bandit._replica.now()):
+                for start, cell in track.cells(width, low, high) if width else ():
+                    if start + width <= end and any(value is not None for value in cell.mean):
+                        belief = Believed(cell.mean, cell.spread, cell.weight)
+                        old.append(Sample(min(start + width, split), belief, cell.alarms, cell.n))
         samples = thinned([*old, *ring], begin, end, points)
+        until = min(end, track.bandit._replica.now())
+        if samples and samples[-1].at < until:  # it stands until something comes
+            samples.append(samples[-1]._replace(at=until))
         return series(samples, slots), [*old, *ring]
 
     # ---- what happened -----------------------------------------------------------------------------------------------
@@ -165,13 +169,18 @@ class Charts:
         found = self._kept.get(key)
         if found is None or time.monotonic() > found[0]:
             start = 0 if since is None else bandit._replica.now() - duration(since, "since")
-            with self._slow_lock:
+            if not self._slow_lock.acquire(timeout=_QUEUE):
+                raise HttpProblem(503, "busy", "Another question that reads everything is being answered.", retry=True)
+            try:
                 began = time.monotonic()
                 if self._slow is None:
                     self._slow = reading(self.bandits.target)
                 answer = compared(self._slow.groups(bandit._number, start, 1 << 62), confidence)
+            finally:
+                self._slow_lock.release()
             took = time.monotonic() - began
-            found = self._kept[key] = time.monotonic() + min(600.0, max(1.0, 20.0 * took)), answer
+            found = time.monotonic() + min(600.0, max(1.0, 20.0 * took)), answer
+            self._remember(key, found)
         return found[1]
 
     def close(self) -> None:
@@ -205,6 +214,11 @@ class Charts:
         for value in times:
             counts[min(count - 1, max(0, int((math.log(value) - low) / max(high - low, 1e-9) * count)))] += 1
         return Delays(edges, counts, none, wait)
+
+
+def _unit(width: int) -> int:
+    """The widest cells that are fine enough for points so far apart."""
+    return DAY if width >= DAY else HOUR if width >= HOUR else MINUTE
 
 
 def thinned(samples: list[Sample], begin: int, end: int, points: int) -> list[Sample]:

@@ -34,7 +34,7 @@ def sample(fold: Any, at: int) -> Sample:
     return Sample(at, believed(fold.policy, state, fold.config), alarms_of(state), fold.n)
 
 
-class Trace:
+class ChartTrace:
     """A fold that moves along a journal and samples at the end of every stretch of `width` in which something came."""
 
     def __init__(self, journal: Any, number: int, width: int, instead: tuple[str, int | None] | None = None,

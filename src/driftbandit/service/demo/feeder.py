@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from driftbandit.live.errors import StoreError
-from driftbandit.service.demo.worlds import RATE, Shown
+from driftbandit.service.demo.worlds import RATE, ShownBandit
 
 _DECISIONS = 20  # per second and bandit
 _DELAY = 0.4  # seconds, on average
@@ -16,7 +16,7 @@ _NEVER = 0.1  # of rewards
 class Feeder:
     """Decisions and rewards for some bandits; knows the truth, which no real service does."""
 
-    def __init__(self, shown: list[Shown], seed: int) -> None:
+    def __init__(self, shown: list[ShownBandit], seed: int) -> None:
         self.shown = {one.name: one for one in shown}
         self._began = time.time()
         self._random = random.Random(seed)
@@ -41,7 +41,7 @@ class Feeder:
         self._began = time.time()
         return asyncio.gather(*(self._feed(service, one) for one in self.shown.values()))
 
-    async def _feed(self, service: Any, one: Shown) -> None:
+    async def _feed(self, service: Any, one: ShownBandit) -> None:
         bandit = service.bandits.get(one.name)
         while True:
             await asyncio.sleep(self._random.expovariate(_DECISIONS))

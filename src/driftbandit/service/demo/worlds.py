@@ -22,7 +22,7 @@ class DayNight(NamedTuple):
         return 0.45 + 0.35 * math.cos(2.0 * math.pi * (t / self.day - arm / self.n_arms))
 
 
-class Shown(NamedTuple):
+class ShownBandit(NamedTuple):
     """A bandit of the demonstration: its world, the names of the arms, and how it learns."""
 
     name: str
@@ -32,7 +32,7 @@ class Shown(NamedTuple):
     options: dict[str, Any]
 
 
-def shown(hours: float = 2.0) -> list[Shown]:
+def shown(hours: float = 2.0) -> list[ShownBandit]:
     """What is shown: the three worlds, and beside the abrupt one a policy that never forgets."""
     horizon = int(hours * 3600 * RATE)
     abrupt = Abrupt(n_arms=4, horizon=horizon, phases=horizon // (_PHASE * RATE), world="11").realise(0)
@@ -41,10 +41,12 @@ def shown(hours: float = 2.0) -> list[Shown]:
     rules: dict[str, Any] = {"wait": "4 s", "default": 0.0, "floor": 0.05}
     forgets = "ds-ts"
     return [
-        Shown(
+        ShownBandit(
             "abrupt", abrupt, colours, forgets, {**rules, "half_life": "5 s", "holdback": 0.1, "baseline": "uniform"}
         ),
-        Shown("abrupt-never-forgets", abrupt, colours, "ts", rules),
-        Shown("day-night", DayNight(), ["morning", "noon", "evening", "night"], forgets, {**rules, "half_life": "6 s"}),
-        Shown("smooth", smooth, [f"place {n}" for n in range(1, 6)], forgets, {**rules, "half_life": "8 s"}),
+        ShownBandit("abrupt-never-forgets", abrupt, colours, "ts", rules),
+        ShownBandit(
+            "day-night", DayNight(), ["morning", "noon", "evening", "night"], forgets, {**rules, "half_life": "6 s"}
+        ),
+        ShownBandit("smooth", smooth, [f"place {n}" for n in range(1, 6)], forgets, {**rules, "half_life": "8 s"}),
     ]

@@ -6,7 +6,7 @@ from driftbandit.agent.inputs import to_json_arm
 from driftbandit.service.call import Call, arms_in
 from driftbandit.service.operations import operation
 from driftbandit.service.problems import kind_of, sentence
-from driftbandit.service.types import Ask, AskMany, Made, MadeMany, Reward, Rewards, Verdict, Verdicts
+from driftbandit.service.types import Ask, AskMany, Made, MadeMany, Reward, Rewards, RewardVerdict, Verdicts
 
 _BATCH = 262_144  # bytes: 1,000 rewards with ids of 128 letters
 
@@ -19,7 +19,8 @@ def made(decision: Any) -> Made:
 
 @operation("POST", "/v1/bandits/{bandit}/decisions", "decide", Made, Ask)
 async def decide(call: Call) -> Made:
-    """Choose an arm. The decision is in the journal before you are told; the same id again is the same decision."""
+    """Choose an arm. The decision is in the journal before you get the answer; the same id again gives the same
+    decision."""
     bandit, ask = await call.bandit(), call.body
     decision = await bandit.adecide(ask.id, available=arms_in(ask.available), probability=ask.probability)
     call.service.metrics.decided(bandit.name, 1)
@@ -38,26 +39,27 @@ async def decide_many(call: Call) -> MadeMany:
     return MadeMany([made(decision) for decision in found])
 
 
-@operation("POST", "/v1/bandits/{bandit}/rewards", "reward", Verdict, Reward)
-async def reward(call: Call) -> Verdict:
-    """Say what came of a decision. Twice counts once; another reward for the same decision is a conflict (409)."""
+@operation("POST", "/v1/bandits/{bandit}/rewards", "reward", RewardVerdict, Reward)
+async def reward(call: Call) -> RewardVerdict:
+    """Report the outcome of a decision. Sending it twice counts once; a different reward for the same decision is a
+    conflict (409)."""
     bandit, body = await call.bandit(), call.body
     verdict = await bandit.areward(body.id, body.reward)
     call.service.metrics.rewarded(bandit.name, verdict)
-    return Verdict(body.id, verdict)
+    return RewardVerdict(body.id, verdict)
 
 
 @operation("POST", "/v1/bandits/{bandit}/rewards/batch", "reward", Verdicts, Rewards, limit=_BATCH)
 async def reward_many(call: Call) -> Verdicts:
-    """Up to 1,000 rewards in one commit, each with a verdict of its own: one that is wrong leaves the others alone."""
+    """Up to 1,000 rewards in one commit, each with a verdict of its own: a wrong one does not affect the others."""
     bandit, pairs = await call.bandit(), call.body.rewards
     answers = await bandit.areward_many([(pair.id, pair.reward) for pair in pairs])
     verdicts = []
     for pair, answer in zip(pairs, answers, strict=True):
         if isinstance(answer, Exception):
-            verdicts.append(Verdict(pair.id, error=sentence(answer), kind=kind_of(answer)[1]))
+            verdicts.append(RewardVerdict(pair.id, error=sentence(answer), kind=kind_of(answer)[1]))
             call.service.metrics.rewarded(bandit.name, "refused")
         else:
-            verdicts.append(Verdict(pair.id, answer))
+            verdicts.append(RewardVerdict(pair.id, answer))
             call.service.metrics.rewarded(bandit.name, answer)
     return Verdicts(verdicts)

@@ -22,7 +22,7 @@ async def charts(call: Call) -> ChartsInfo:
 
 @operation("GET", "/v1/bandits/{bandit}/decisions/{id}/why", "read", WhyInfo)
 async def why(call: Call) -> WhyInfo:
-    """Why this arm: the decision computed again from what its decider knew, with the numbers it compared."""
+    """Why this arm: the decision recomputed from what its decider knew, with the numbers it compared."""
     bandit, id = await call.bandit(), checked_id(call.path("id"))
     return await asyncio.to_thread(explained, call.service.bandits.journal, bandit._number, id)
 
@@ -35,7 +35,7 @@ async def audit_report(call: Call) -> AuditInfo:
 
 @operation("POST", "/v1/bandits/{bandit}/audit", "read", AuditInfo, Nothing)
 async def audit(call: Call) -> AuditInfo:
-    """Begin an audit: every decision and the state computed again from the journal. GET tells the verdict."""
+    """Begin an audit: every decision and the state are recomputed from the journal. GET returns the verdict."""
     return call.service.jobs.audit(await call.bandit(), begin=True)  # type: ignore[no-any-return]
 
 

@@ -3,14 +3,17 @@
 import asyncio
 from typing import Any
 
+import msgspec
+
 from driftbandit.agent.inputs import to_json_arm
 from driftbandit.live import settings
-from driftbandit.service.call import Call
+from driftbandit.service.call import Call, arms_in
 from driftbandit.service.charts.beliefs import believed
 from driftbandit.service.handlers.deciding import made
 from driftbandit.service.operations import Query, operation
 from driftbandit.service.types import (
     ArmInfo,
+    Arms,
     ArmsInfo,
     ChangeInfo,
     ChangesInfo,
@@ -32,14 +35,20 @@ def checked_span(since: int | None, until: int | None) -> None:
         raise ValueError(f"since lies before until; got {since} and {until}.")
 
 
-@operation("GET", "/v1/bandits/{bandit}/arms", "read", ArmsInfo)
+@operation(
+    "GET", "/v1/bandits/{bandit}/arms", "read", ArmsInfo, None,
+    (Query("available", str, 'only these can be chosen: a list as JSON, ["red", "green"]', longest=4_000),
+     Query("draws", int, "on which chances rest that cannot be computed", 2000, 1, 10_000)),
+)  # fmt: skip
 async def arms(call: Call) -> ArmsInfo:
-    """Each arm now: its chance of being chosen, all rules included, and what the policy believes of it."""
-    return await asyncio.to_thread(_arms, await call.bandit())
+    """Each arm now: its chance of being chosen, all rules included, and what the policy believes about it."""
+    text = call.query["available"]
+    available = None if text is None else arms_in(msgspec.json.decode(text, type=Arms))
+    return await asyncio.to_thread(_arms, await call.bandit(), available, call.query["draws"])
 
 
-def _arms(bandit: Any) -> ArmsInfo:
-    chances = bandit.probabilities()
+def _arms(bandit: Any, available: list[Any] | None, draws: int) -> ArmsInfo:
+    chances = bandit.probabilities(available=available, draws=draws)
     config = bandit.config
     belief = believed(bandit.policy, bandit.state, config)
     retired = set(config.retired)
@@ -56,7 +65,7 @@ def _arms(bandit: Any) -> ArmsInfo:
     (Query("limit", int, "how many", 20, 1, 1000),),
 )  # fmt: skip
 async def decisions(call: Call) -> Records:
-    """The last decisions, newest first, with what came of them."""
+    """The last decisions, newest first, with their outcomes."""
     found = await asyncio.to_thread((await call.bandit()).recent, call.query["limit"])
     return Records([_record(outcome) for outcome in found])
 
@@ -85,7 +94,7 @@ async def history(call: Call) -> HistoryInfo:
      Query("confidence", float, "of the interval", 0.95, 0.5, 0.9999)),
 )  # fmt: skip
 async def uplift(call: Call) -> UpliftInfo:
-    """What the policy brings over the baseline, with an interval."""
+    """What the policy gains over the baseline, with an interval."""
     found = await asyncio.to_thread(call.service.charts.uplift, await call.bandit(), **call.query)
     values: dict[str, Any] = {name: None if x != x else x for name, x in found._asdict().items()}  # NaN is not itself
     return UpliftInfo(**values, text=str(found))

@@ -12,8 +12,8 @@ from driftbandit.live import settings
 from driftbandit.service.call import Call, arm_in, arms_in
 from driftbandit.service.operations import operation
 from driftbandit.service.policytext import library_policy
-from driftbandit.service.problems import Refused
-from driftbandit.service.types import BanditInfo, Changes, Names, NewBandit, Nothing, OneArm, encode
+from driftbandit.service.problems import HttpProblem
+from driftbandit.service.types import MOST_ARMS, BanditInfo, Changes, Names, NewBandit, Nothing, OneArm, encode
 
 
 def described(bandit: Any) -> BanditInfo:
@@ -39,10 +39,10 @@ async def bandits(call: Call) -> Names:
 
 @operation("POST", "/v1/bandits", "admin", BanditInfo, NewBandit, status=201)
 async def create(call: Call) -> Response:
-    """Make a bandit. One that exists and is as you say is answered with 200; one that differs with 409."""
+    """Make a bandit. If it already exists as described, the answer is 200; if it differs, 409."""
     body = call.body
     if not call.key.may("admin", body.name):
-        raise Refused(403, "scope", f"This key does not allow 'admin' for bandit {body.name}.")
+        raise HttpProblem(403, "scope", f"This key does not allow 'admin' for bandit {body.name}.")
     names = ("half_life", "floor", "holdback", "learn_holdback", "wait", "default", "reward_range", "outside", "seed")
     options = {name: getattr(body, name) for name in names}
     if body.baseline is not None:
@@ -74,8 +74,12 @@ async def change(call: Call) -> BanditInfo:
 
 @operation("POST", "/v1/bandits/{bandit}/arms", "admin", BanditInfo, OneArm)
 async def add_arm(call: Call) -> BanditInfo:
-    """Add an arm, of which nothing is known yet."""
+    """Add an arm, about which nothing is known yet."""
     bandit = await call.bandit()
+    config = bandit.config
+    if len(config.arms) >= MOST_ARMS:
+        raise ValueError(f"A bandit has at most {MOST_ARMS} arms, retired ones included.")
+    library_policy(config.policy, len(config.arms) + 1)  # what it keeps must still fit
     await asyncio.to_thread(bandit.add_arm, arm_in(call.body.arm), who=call.who)
     return described(bandit)
 

@@ -1,7 +1,8 @@
-"""A stream of what happens to a bandit: the events of its journal, in the order everybody folds them (SSE)."""
+"""A stream of what happens to a bandit: the events of its journal, in the order in which they are folded (SSE)."""
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import islice
 from typing import Any
@@ -13,13 +14,14 @@ from driftbandit.live import settings
 from driftbandit.live.records import CHANGE, KINDS, Change
 from driftbandit.service.call import Call
 from driftbandit.service.operations import Query, operation
-from driftbandit.service.problems import Refused
+from driftbandit.service.problems import HttpProblem
 from driftbandit.service.types import encode
 
 _LOOK = 0.2  # seconds between looks whether the fold has moved
 _BEAT = 15.0  # seconds after which a silent stream says that it is alive
 _AT_ONCE = 500
 MOST = 200  # streams at a time
+MOST_OF_ONE = 100  # with one key
 
 
 @operation(
@@ -27,26 +29,36 @@ MOST = 200  # streams at a time
     (Query("every", float, "say only that something came, at most every so many seconds", None, 0.2, 60),),
 )  # fmt: skip
 async def events(call: Call) -> Response:
-    """Rewards, defaults and changes as they come, as server-sent events. The id of each is where to go on after a
+    """Rewards, defaults and changes as they come, as server-sent events. The id of each says where to continue after a
     break: send it as Last-Event-ID. A new stream begins with what comes next."""
-    bandit = await call.bandit()
-    if call.service.streams >= MOST:
-        raise Refused(503, "streams", f"{MOST} streams are open, which is the limit.", retry=True)
-    last = _cursor(call.request.headers.get("last-event-id"))
-    every = call.query["every"]
+    bandit, streams = await call.bandit(), call.service.streams
+    last, every = _cursor(call.request.headers.get("last-event-id")), call.query["every"]
+    if sum(streams.values()) >= MOST or streams[call.key.prefix] >= MOST_OF_ONE:
+        raise HttpProblem(503, "streams", f"{MOST} streams are open, or {MOST_OF_ONE} with this key.", retry=True)
     source = _ticks(call, bandit, every) if every is not None else _events(call, bandit, last)
-    return StreamingResponse(_counted(call.service, source), media_type="text/event-stream",
-                             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})  # fmt: skip
+    return _Stream(source, streams, call.key.prefix)
 
 
-async def _counted(service: Any, source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    service.streams += 1
-    try:
-        yield b": driftbandit\n\n"
-        async for part in source:
-            yield part
-    finally:
-        service.streams -= 1
+class _Stream(StreamingResponse):
+    """A stream that is counted from now until it ends, whoever ends it."""
+
+    def __init__(self, source: AsyncIterator[bytes], streams: Counter[str], prefix: str) -> None:
+        super().__init__(_begun(source), media_type="text/event-stream",
+                         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})  # fmt: skip
+        self._streams, self._prefix = streams, prefix
+        streams[prefix] += 1
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._streams[self._prefix] -= 1
+
+
+async def _begun(source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield b": driftbandit\n\n"
+    async for part in source:
+        yield part
 
 
 async def _ticks(call: Call, bandit: Any, every: float) -> AsyncIterator[bytes]:

@@ -4,9 +4,7 @@ from starlette.responses import Response
 
 from driftbandit.service.call import Call
 from driftbandit.service.operations import operation, text
-from driftbandit.service.problems import Refused
-
-_READY = 1.5  # seconds for the store to answer
+from driftbandit.service.problems import HttpProblem, log
 
 
 @operation("GET", "/livez", None, None)
@@ -20,11 +18,12 @@ async def readyz(call: Call) -> Response:
     """The store can be written, and what other processes write arrives here in time."""
     service = call.service
     try:
-        await service.bandits.writable(_READY)
+        await service.writable()
     except (OSError, TimeoutError) as error:
-        raise Refused(503, "store", f"The store cannot be written: {error or 'it does not answer'}.") from None
+        log.warning("not ready: %s", error or "the store does not answer")  # anyone may ask, so no path is named
+        raise HttpProblem(503, "store", "The store cannot be written; the log says why.") from None
     if service.bandits.lag > service.max_lag:
-        raise Refused(
+        raise HttpProblem(
             503, "lag", f"Events arrive {service.bandits.lag:.1f} s late; the limit is {service.max_lag:g} s."
         )
     return text("ready\n")

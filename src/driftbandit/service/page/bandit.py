@@ -10,7 +10,7 @@ _RANGES = (("5 min", 300), ("15 min", 900), ("1 h", 3600), ("6 h", 21600), ("24 
 _NUMBERS = ("Chance", "Believed mean", "± sd", "Reward")  # columns that are set flush right
 
 
-def bandit_page(bandit: Any, arms: list[Any], admin: bool) -> list[Markup | None]:
+def bandit_page(bandit: Any, arms: list[Any], admin: bool, held_back: bool) -> list[Markup | None]:
     """Everything below the bar."""
     config = bandit.config
     options = [
@@ -24,6 +24,7 @@ def bandit_page(bandit: Any, arms: list[Any], admin: bool) -> list[Markup | None
         "id": "bandit",
         "data-bandit": bandit.name,
         "data-admin": "yes" if admin else None,
+        "data-held-back": "yes" if held_back else None,  # else nobody need read the whole journal for the uplift
         "data-half-life": None if config.half_life is None else spelt(config.half_life),
     }
     return [
@@ -75,7 +76,7 @@ def bandit_page(bandit: Any, arms: list[Any], admin: bool) -> list[Markup | None
         _arms(),
         _what_if(config),
         _table("recent", "Recent decisions", ["Time", "Arm", "By", "Reward", "Decision", "Why"]),
-        _table("marks", "Changes", ["Time", "What", "Who"]),
+        _table("marks", "Changes, and alarms of the time shown", ["Time", "What", "Who"]),
         element(
             "section",
             None,

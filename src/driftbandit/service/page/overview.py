@@ -4,13 +4,13 @@ from typing import Any
 
 from driftbandit.service.page.frame import percent
 from driftbandit.service.page.html import Markup, element
-from driftbandit.service.page.summary import Summary
+from driftbandit.service.page.summary import BanditSummary
 
 SHOWN = 100
 _WIDE, _HIGH = 160, 32
 
 
-def overview(rows: list[Summary], total: int, wanted: str) -> Markup:
+def overview(rows: list[BanditSummary], total: int, wanted: str) -> Markup:
     """The table, which the script brings up to date."""
     if not rows:
         nothing = f"No bandit's name has {wanted!r} in it." if wanted else "There are no bandits yet."
@@ -39,7 +39,7 @@ _MAKE = """curl -X POST http://127.0.0.1:8000/v1/bandits \\
   -d '{"name": "button", "policy": "ds-ts", "arms": ["red", "green", "blue"], "half_life": "6 h"}'"""
 
 
-def _row(row: Summary) -> Markup:
+def _row(row: BanditSummary) -> Markup:
     cells = [
         ("Leader", "–" if row.leader is None else row.leader),
         ("Share", percent(row.share)),

@@ -89,13 +89,18 @@ def routes(service: Any) -> list[Route]:
     async def one(request: Request, key: Any) -> Response:
         name = request.path_params["bandit"]
         if not key.may("read", name):
-            raise problems.Refused(403, "scope", f"This key does not allow 'read' for bandit {name}.")
+            raise problems.HttpProblem(403, "scope", f"This key does not allow 'read' for bandit {name}.")
         bandit = await service.bandits.find(name)
         names = settings.names_of(bandit.config)
         arms = [names[slot] for slot in bandit.config.active]
         admin = key.may("admin", name) and not service.read_only
+        changes = await asyncio.to_thread(service.charts.changes, bandit)
+        held_back = any(row["config"]["holdback"] for row in changes)
         return page(
-            f"{name} · driftbandit", *bandit_page(bandit, arms, admin), scripts=_SCRIPTS, signed_in=_signed(service)
+            f"{name} · driftbandit",
+            *bandit_page(bandit, arms, admin, held_back),
+            scripts=_SCRIPTS,
+            signed_in=_signed(service),
         )
 
     async def api(request: Request, key: Any) -> Response:
@@ -118,6 +123,10 @@ def routes(service: Any) -> list[Route]:
         return response
 
     async def logout(request: Request) -> Response:
+        try:
+            service.access.check_origin(request)
+        except Exception as error:
+            return problems.answer(error)
         response = RedirectResponse("/", 303)
         response.delete_cookie(COOKIE, path="/")
         return response
@@ -125,7 +134,7 @@ def routes(service: Any) -> list[Route]:
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in _FILES:
-            return problems.answer(problems.Refused(404, "unknown", "There is no such file."))
+            return problems.answer(problems.HttpProblem(404, "unknown", "There is no such file."))
         kind = KINDS[name.rsplit(".", 1)[-1]]
         return Response(
             static(name), headers={"content-type": kind, "Cache-Control": "public, max-age=31536000, immutable"}

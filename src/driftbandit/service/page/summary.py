@@ -9,7 +9,7 @@ from driftbandit.service.charts.cells import HOUR, MINUTE
 _JOINED_AFTER = 5 * SECOND  # a reward needs a moment: younger decisions say nothing about those that never get one
 
 
-class Summary(NamedTuple):
+class BanditSummary(NamedTuple):
     """What stands in the line."""
 
     name: str
@@ -22,12 +22,12 @@ class Summary(NamedTuple):
     attention: list[str]
 
 
-def summary(service: Any, bandit: Any) -> Summary:
+def summary(service: Any, bandit: Any) -> BanditSummary:
     """The line, a moment old at most."""
     return service.charts._once(("summary", bandit.name), lambda: _summary(service, bandit), 2.0)  # type: ignore[no-any-return]
 
 
-def _summary(service: Any, bandit: Any) -> Summary:
+def _summary(service: Any, bandit: Any) -> BanditSummary:
     charts = service.charts
     now, config = bandit._replica.now(), bandit.config
     track = charts.recorder.track(bandit)
@@ -51,7 +51,7 @@ def _summary(service: Any, bandit: Any) -> Summary:
     for row in history.decisions:
         whole = sum(row)
         spark.append([value / whole for value in row] if whole else [])
-    return Summary(
+    return BanditSummary(
         bandit.name,
         config.policy,
         None if leader is None else names[leader],

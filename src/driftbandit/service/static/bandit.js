@@ -26,8 +26,15 @@
     return td;
   }
 
-  function fill(id, rows) {
-    document.querySelector(`#${id} tbody`).replaceChildren(...rows.map((cells) => {
+  function fill(id, rows, note) {
+    const table = document.getElementById(id);
+    if (note) {
+      const last = cell(note);
+      last.colSpan = table.querySelectorAll("th").length;
+      last.className = "note";
+      rows = [...rows, [last]];
+    }
+    table.querySelector("tbody").replaceChildren(...rows.map((cells) => {
       const tr = document.createElement("tr");
       tr.append(...cells);
       return tr;
@@ -70,12 +77,13 @@
     known = now;
     const box = document.getElementById("legend");
     const off = new Set([...box.querySelectorAll("input:not(:checked)")].map((input) => input.value));
+    const busiest = new Set(busiestArms());
     box.querySelectorAll("label").forEach((label) => label.remove());
     view.names.forEach((name, slot) => {
       const label = document.createElement("label"), input = document.createElement("input");
       input.type = "checkbox";
       input.value = String(slot);
-      input.checked = first ? slot < 12 : !off.has(String(slot));
+      input.checked = first ? busiest.has(slot) : !off.has(String(slot));
       input.addEventListener("change", () => { choose(); draw(); });
       const swatch = document.createElementNS("http://www.w3.org/2000/svg", "svg");
       swatch.setAttribute("class", "swatch");
@@ -90,6 +98,14 @@
       box.append(label);
     });
     choose();
+  }
+
+  // Of many arms those that are played most, at first.
+  function busiestArms() {
+    const all = view.names.map((_, slot) => slot);
+    if (all.length <= 12) return all;
+    const total = all.map((slot) => view.data.history.decisions.reduce((sum, row) => sum + row[slot], 0));
+    return all.sort((a, b) => total[b] - total[a]).slice(0, 8);
   }
 
   function choose() {
@@ -141,22 +157,26 @@
 
   function tables(arms, recent, changes) {
     const most = Math.max(1e-9, ...arms.arms.map((row) => row.weight || 0));
-    fill("arms", arms.arms.filter((row) => !row.retired).map((row) => {
+    const active = arms.arms.filter((row) => !row.retired);
+    if (active.length > 12) active.sort((a, b) => b.probability - a.probability);
+    fill("arms", active.slice(0, 50).map((row) => {
       const meter = document.createElement("meter");
       meter.max = most;
       meter.value = row.weight || 0;
       const weight = document.createElement("span");
       weight.append(meter, ` ${drift.short(row.weight)}`);
       return [cell(text(row.arm)), cell(`${(100 * row.probability).toFixed(1)} %`, true), cell(drift.short(row.mean), true), cell(drift.short(row.spread), true), cell(weight)];
-    }));
+    }), active.length > 50 ? `The 50 most likely of ${active.length} arms.` : "");
     const open = new Set([...document.querySelectorAll("#recent .why")].map((place) => place.dataset.id));
-    if (!open.size) fill("recent", recent.decisions.map(decided));
-    fill("marks", changes.changes.slice(-20).reverse().map((row) => [cell(new Date(row.at / 1e3).toLocaleString()), cell(row.what), cell(row.who)]));
+    if (!open.size) fill("recent", recent.decisions.map(decided), recent.decisions.length ? "" : "No decisions yet.");
+    const alarms = view.marks.filter((mark) => mark.kind === "alarm").map((mark) => ({ at: mark.at, what: `alarm: ${mark.text}`, who: "" }));
+    fill("marks", [...changes.changes, ...alarms].sort((a, b) => a.at - b.at).slice(-20).reverse().map((row) => [cell(new Date(row.at / 1e3).toLocaleString()), cell(row.what), cell(row.who)]));
   }
 
   function decided(row) {
     const { decision } = row, id = document.createElement("code"), why = document.createElement("button");
-    id.textContent = decision.id;
+    id.textContent = decision.id.length > 20 ? `${decision.id.slice(0, 6)}…${decision.id.slice(-8)}` : decision.id;
+    id.title = decision.id;
     why.type = "button";
     why.textContent = "Why?";
     why.addEventListener("click", () => explain(why, decision.id));
@@ -172,7 +192,7 @@
     try {
       const why = await get(`/decisions/${encodeURIComponent(id)}/why`);
       const scores = why.scores.slice(0, 12).map((s) => `${text(s.arm)}: ${s.score == null ? "" : `sampled ${drift.short(s.score)}, `}chance ${(100 * s.probability).toFixed(1)} %`);
-      place.textContent = `${why.text} ${why.proved ? "Proved again." : "It does not come out again!"} ${scores.join("; ")}.`;
+      place.textContent = `${id}: ${why.text} ${why.proved ? "Proved again." : "It does not come out again!"} ${scores.join("; ")}.`;
     } catch (error) {
       place.textContent = error.message;
     }
@@ -183,7 +203,7 @@
   async function uplift() {
     const box = document.getElementById("uplift"), note = document.createElement("p");
     try {
-      const found = await get("/uplift");
+      const found = root.dataset.heldBack ? await get("/uplift") : { n_baseline: 0, low: null };
       note.textContent = found.n_baseline ? found.text : "Nothing is held back: without a holdback nobody can say what the policy brings.";
       box.replaceChildren(note);
       if (found.low != null) box.append(interval(found));

@@ -24,16 +24,17 @@ const drift = (() => {
             const x = u.valToPos(mark.at / 1e6, "x", true);
             if (x < bbox.left || x > bbox.left + bbox.width) continue;
             const alarm = mark.kind === "alarm";
-            ctx.strokeStyle = ctx.fillStyle = alarm ? css("--warn") : css("--soft");
+            ctx.strokeStyle = ctx.fillStyle = alarm ? css("--warn") : css("--text");
             ctx.setLineDash(alarm ? [2, 3] : [6, 3]);
             ctx.beginPath();
             ctx.moveTo(x, bbox.top);
             ctx.lineTo(x, bbox.top + bbox.height);
             ctx.stroke();
+            const base = alarm ? bbox.top + bbox.height : bbox.top; // changes hang from the top, alarms stand below
             ctx.beginPath();
-            ctx.moveTo(x - 5, bbox.top);
-            ctx.lineTo(x + 5, bbox.top);
-            ctx.lineTo(x, bbox.top + 8);
+            ctx.moveTo(x - 5, base);
+            ctx.lineTo(x + 5, base);
+            ctx.lineTo(x, base + (alarm ? -8 : 8));
             ctx.fill();
           }
           ctx.restore();
@@ -42,9 +43,14 @@ const drift = (() => {
     };
   }
 
-  // What the pointer is over, in words below the drawing.
-  function told(tip, words) {
-    return { hooks: { setCursor: (u) => { tip.textContent = u.cursor.idx == null ? "" : words(u, u.cursor.idx); } } };
+  // What the pointer is over, in words below the drawing; a mark close by is told first.
+  function told(tip, words, marks, note) {
+    tip.textContent = note;
+    return { hooks: { setCursor: (u) => {
+      if (u.cursor.idx == null) { tip.textContent = note; return; }
+      const near = marks.filter((mark) => Math.abs(u.valToPos(mark.at / 1e6, "x") - u.cursor.left) < 6);
+      tip.textContent = [...near.map((mark) => `${clock(mark.at / 1e6)}: ${mark.text}.`), words(u, u.cursor.idx)].join(" ");
+    } } };
   }
 
   function place(id, options, data, words) {
@@ -55,7 +61,8 @@ const drift = (() => {
     const tip = document.createElement("p");
     tip.className = "tip";
     const width = Math.max(240, box.clientWidth);
-    const full = { width, height: 230, legend: { show: false }, ...options, plugins: [...(options.plugins || []), told(tip, words)] };
+    const { marks, note, ...rest } = options;
+    const full = { width, height: 230, legend: { show: false }, ...rest, plugins: [...(rest.plugins || []), told(tip, words, marks || [], note || "")] };
     const chart = new uPlot(full, data, box);
     box.append(tip);
     made.set(id, chart);
@@ -86,6 +93,7 @@ const drift = (() => {
         }],
       },
       plugins: [marked(view.marks)],
+      marks: view.marks,
     };
   }
 
@@ -117,16 +125,20 @@ const drift = (() => {
     x.push(x[x.length - 1] + width / 1e6); // the last stretch has an end too
     for (const top of tops) top.push(null);
     const order = slots.map((_, i) => slots.length - 1 - i); // the highest first, the others over it
-    const series = order.map((i) => ({
-      stroke: colour(slots[i]), fill: colour(slots[i]), width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }),
-    }));
+    const layer = (fill) => ({ stroke: fill, fill, width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) });
+    const series = order.map((i) => layer(colour(slots[i])));
+    const hidden = view.names.length - slots.length, whole = parts.map((row) => (row ? 1 : null));
+    whole.push(null);
+    const rest = (row) => Math.max(0, 1 - slots.reduce((sum, slot) => sum + row[slot], 0));
     return place("shares", {
-      ...timed(view, { y: { range: [0, 1] } }), series: [{}, ...series],
+      ...timed(view, { y: { range: [0, 1] } }), series: [{}, ...(hidden ? [layer(css("--line"))] : []), ...series],
+      note: hidden ? `Grey: ${hidden} other arms.` : "",
       axes: [times(), axis({ values: (_, ticks) => ticks.map((v) => `${Math.round(100 * v)} %`), size: 56 })],
-    }, [x, ...order.map((i) => tops[i])], (u, i) => {
+    }, [x, ...(hidden ? [whole] : []), ...order.map((i) => tops[i])], (u, i) => {
       const row = parts[Math.min(i, parts.length - 1)];
       if (!row) return `${clock(x[i])}: no decisions`;
-      return `${clock(x[i])}: ` + slots.map((slot) => `${view.names[slot]} ${(100 * row[slot]).toFixed(0)} %`).join(", ");
+      return `${clock(x[i])}: ` + [...slots.map((slot) => `${view.names[slot]} ${(100 * row[slot]).toFixed(0)} %`),
+        ...(hidden ? [`other arms ${(100 * rest(row)).toFixed(0)} %`] : [])].join(", ");
     });
   }
 
@@ -156,7 +168,7 @@ const drift = (() => {
 
   function weights(view) {
     const series = view.data.beliefs, x = series.times.map((at) => at / 1e6);
-    if (!series.weight.some((row) => row.some((v) => v != null))) return nothing("weights", "This policy keeps no count of each arm, or has learnt nothing yet.");
+    if (!series.weight.some((row) => row.some((v) => v))) return nothing("weights", "This policy keeps no count of each arm, or has learnt nothing yet.");
     const lines = view.shown.map((slot) => ({ stroke: colour(slot), width: 2, dash: dash(slot), points: { show: false } }));
     return place("weights", { ...timed(view, {}), series: [{}, ...lines], axes: [times(), axis({ size: 56 })] },
       [x, ...view.shown.map((slot) => series.weight.map((row) => row[slot]))],
