@@ -1,5 +1,5 @@
 """Nothing shown can rot: every command and every block of code in README, docs, examples and the commands' own help is
-run, with sizes reduced where needed.
+run, with sizes reduced where needed. The blocks of a page run in their order in one folder, as `make docs` runs them.
 
 Commands for a cluster, and those that take minutes whatever one says (`bench`), are read by the real parser only."""
 
@@ -18,6 +18,7 @@ import pytest
 
 from driftbandit import Bandit, DiscountedTS, cli, commands
 from driftbandit.lab.experiments import study_file
+from tools.site.pages import FENCE, SERVED, runs
 
 ROOT = Path(__file__).parents[1]
 pytest.importorskip("matplotlib")
@@ -26,9 +27,11 @@ pytestmark = [
     pytest.mark.skipif(not (ROOT / "docs").exists(), reason="the pages are not part of the source archive"),
     pytest.mark.filterwarnings("ignore:The formula gives"),
 ]
+MADE = ("docs/_made/", "docs/reference/api/", "docs/reference/policies/")  # by `make docs`, from the code itself
+MADE += ("docs/reference/command-line.md", "docs/reference/http-api.md")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+PAGES = [page for page in PAGES if not page.relative_to(ROOT).as_posix().startswith(MADE)]
 ELSEWHERE = ("dask", "ray", "postgresql", "serve", "demo", "watch", "drill")  # read, not run
-SERVED = "http://127.0.0.1:8000"  # where the pages say a service is
 PLACEHOLDER = re.compile(
     r"(?<![\w.])(?:WHO|ADDRESS|FOLDER|FILE|FILE_OR_URL|LOG|COPY|PREFIX|3f9a12bc|NAME|SCHEDULER|T|B|N)(?!\w)"
 )
@@ -40,7 +43,7 @@ def text_of(page):
 
 def commands_in(text):
     """Lines that begin with `driftbandit`, and commands between backquotes."""
-    text = re.sub(r"```(?:toml|python).*?```", "", text, flags=re.DOTALL)
+    text = re.sub(r"```(?:toml|python|sh run).*?```", "", text, flags=re.DOTALL)
     found = re.findall(r"^ {2,}(driftbandit [^\n]+)$", text, flags=re.MULTILINE)
     found += re.findall(r"`(driftbandit [^`]+)`", text.replace("\n", " "))
     return [line for line in found if not re.match(r"driftbandit: ", line)]
@@ -162,14 +165,50 @@ def serving(folder):
         service.terminate()
 
 
+def small(code):
+    """The same lines at a size of moments."""
+    code = re.sub(r"\b\d{2,3}_000\b", "2_000", code)
+    code = re.sub(r"\bruns=\d+", "runs=4", code)
+    code = re.sub(r"(for \w+ in )range\(\d{4}\):", r"\1range(200):", code)
+    code = re.sub(r"range\(28 \* 720\)", "range(28 * 180)", code)  # visitors of four weeks
+    return code.replace('"2013-04"', '"2013-01-20"').replace("decisions=2000", "decisions=50")
+
+
+def play_shell(code, folder, capsys):
+    """The lines of a shell block: files that are written are written, our own commands are run here."""
+    code = re.sub(
+        r"cat > (\S+) <<'END'\n(.*?)END\n", lambda found: written(folder / found[1], found[2]), code, flags=re.DOTALL
+    )
+    for line in code.splitlines():
+        words = shlex.split(line.partition("||")[0])
+        if words and words[0] == "driftbandit":
+            code = cli.main(reduced(words[1:]))
+            assert code == (1 if "||" in line else 0), capsys.readouterr().err
+        else:
+            assert words[:1] in ([], ["cat"]), f"a page shows {line!r}, which nothing here can run"
+
+
+def written(path, text):
+    path.write_text(text, encoding="utf-8")
+    return ""
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_block_of_python_on_a_page_runs(page, folder, capsys):
-    blocks = re.findall(r"```python\n(.*?)```", text_of(page), re.DOTALL)
+def test_every_block_on_a_page_runs(page, folder, capsys, monkeypatch):
+    Path("shop.db").unlink()  # a page makes its own
     scope: dict[str, object] = {"__name__": "page"}
-    for block in blocks:
-        block = re.sub(r"\b\d{2,3}_000\b", "2_000", block).replace("runs=100", "runs=4")
-        with serving(folder) if SERVED in block else contextlib.nullcontext(SERVED) as address:
-            exec(compile(block.replace(SERVED, address), page.name, "exec"), scope)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "my_policy", raising=False)
+    with contextlib.ExitStack() as stack:
+        for language, words, code in FENCE.findall(text_of(page)):
+            if SERVED in code and language == "python":
+                code = code.replace(SERVED, stack.enter_context(serving(folder)))
+            if "peer=" in words:
+                compile(code, page.name, "exec")  # `make docs` runs it where that library can be installed
+            elif language == "python":
+                exec(compile(small(code), page.name, "exec"), scope)
+            elif runs(language, words):
+                play_shell(code, folder, capsys)
     capsys.readouterr()
 
 

@@ -1,4 +1,4 @@
-"""Keep one full run in the docs: copy its tables and figures here and rewrite the verdicts in docs/reproduce.md.
+"""Keep one full run in the docs: copy its tables and figures here and rewrite the verdicts in docs/how-to/reproduce.md.
 
 driftbandit reproduce --out build/paper
 python docs/paper/update.py build/paper
@@ -14,7 +14,7 @@ from driftbandit.lab.paper.report.report import KINDS, verdict_counts
 
 HERE = Path(__file__).parent
 README_ON_A_PHONE = "fig3a-narrow.svg"
-PAGE = HERE.parent / "reproduce.md"
+PAGE = HERE.parent / "how-to" / "reproduce.md"
 BEGIN, END = "<!-- verdicts: written by docs/paper/update.py -->", "<!-- end of verdicts -->"
 
 

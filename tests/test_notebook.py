@@ -1,0 +1,58 @@
+"""What a notebook shows: every answer as a table, whole in itself, with text from outside as text."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from driftbandit import Agent, Bandit, DiscountedTS
+from driftbandit.environments import phased
+
+pytest.importorskip("numba")
+SWAPS = phased([[0.25, 0.65, 0.4], [0.65, 0.25, 0.4]] * 4, range(0, 4000, 500), 4000)
+
+
+def page_of(shown):
+    """The HTML, read as a browser would: well formed, without script or anything fetched."""
+    html = shown._repr_html_()
+    assert not re.search(r"<script|https?://(?!www\.w3\.org)", html)
+    return ElementTree.fromstring(f"<div>{html.replace('<br>', '<br/>').replace('&nbsp;', ' ')}</div>"), html
+
+
+def test_an_agent_shows_a_bar_for_each_arm():
+    tree, html = page_of(Agent(DiscountedTS(), arms=["<b>", "plain"], seed=1))
+    assert len(tree.findall(".//tbody/tr")) == 2
+    assert "&lt;b&gt;" in html
+
+
+def test_a_bandit_shows_its_policy_its_events_and_a_bar_for_each_arm(tmp_path):
+    with Bandit.open(tmp_path / "shop.db", "button", arms=["red", "<i>", "blue"]) as bandit:
+        bandit.reward(bandit.decide().id, 1.0)
+        tree, html = page_of(bandit)
+    assert len(tree.findall(".//tbody/tr")) == 3
+    assert "DriftTS()" in html
+    assert "bandit button, 2 events, floor 0.01" in html
+    assert "&lt;i&gt;" in html
+
+
+def test_answers_about_a_log_show_their_table_and_their_sentence():
+    from driftbandit.logs import drift, replay
+    from driftbandit.logs.simulated import uniform_log
+
+    log = uniform_log(SWAPS, seed=1)
+    found = drift(log)
+    tree, _ = page_of(found)
+    assert len(tree.findall(".//tbody/tr")) == len(found.scales)
+    assert found.sentence in [part.text for part in tree.iter("p")]
+    tree, _ = page_of(replay(log, ["ts"], own=False))
+    assert tree.find(".//tbody/tr/td").text == "ts"
+
+
+@pytest.mark.slow
+def test_a_tuned_half_life_shows_the_line_to_paste():
+    from driftbandit.logs import tune
+    from driftbandit.logs.simulated import uniform_log
+
+    found = tune(uniform_log(SWAPS, seed=1), half_lives=[50.0, 100.0])
+    tree, _ = page_of(found)
+    assert tree.find(".//pre").text == found.paste
