@@ -16,7 +16,7 @@ READY := .venv/.ready
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help test reproduce quick bench coverage demo format lock clean rebuild
+.PHONY: help test reproduce quick bench coverage demo docs format lock clean rebuild
 .DELETE_ON_ERROR:
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo '  make reproduce   the experiments of the paper, with figures, into build/paper'
 	@echo '  make quick       the same in short: fewer runs, to see that everything works'
 	@echo '  make bench       speed on this machine, beside plain NumPy, C and other libraries'
+	@echo '  make docs        the site, with all its code run anew where something changed, into build/site/index.html'
 	@echo '  make demo        a service fed by worlds that drift, with a page to watch it'
 	@echo '  make coverage    which lines of interpreted code the tests reach, into build/coverage/index.html'
 	@echo '  make format      put the code into the house format, mend what lint can, list the policies'
@@ -58,6 +59,11 @@ coverage: $(READY)
 	$(RUN) -m coverage run --source src/driftbandit -m pytest -q -p no:xdist -m 'not slow' $(ARGS)
 	$(RUN) -m coverage html -d build/coverage
 	$(RUN) -m coverage report --skip-covered | tail -40
+
+# -W: a warning is an error, a broken link among them.
+docs: $(READY)
+	$(RUN) -m sphinx -q -W --keep-going -b html -d build/docs/doctrees docs build/site $(ARGS)
+	@echo 'The site is build/site/index.html'
 
 demo: $(READY)
 	$(RUN) -m driftbandit demo $(ARGS)

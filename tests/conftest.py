@@ -1,9 +1,9 @@
-"""Settings for all tests: properties are checked on the same examples every time, and compiled loops are kept for the
-session only, where several workers find them."""
+"""Settings for all tests: properties are checked on the same examples every time, and compiled loops are kept in
+`build/test-kernels`, where several workers find them and the next call of `make test` too: their place is named by a
+digest of every source they are made from, so an edit never finds old code."""
 
 import os
-import shutil
-import tempfile
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -11,18 +11,7 @@ from hypothesis import settings
 settings.register_profile("driftbandit", derandomize=True, deadline=None, max_examples=50, database=None)
 settings.load_profile("driftbandit")
 
-_made: list[str] = []
-
 
 def pytest_configure(config):
-    # Workers started later inherit the variable, so that each compiled loop is made once a session.
-    if not os.environ.get("DRIFTBANDIT_CACHE"):
-        _made.append(tempfile.mkdtemp(prefix="driftbandit-tests-"))
-        os.environ["DRIFTBANDIT_CACHE"] = _made[0]
-
-
-def pytest_unconfigure(config):
-    for directory in _made:
-        shutil.rmtree(directory, ignore_errors=True)
-        os.environ.pop("DRIFTBANDIT_CACHE", None)
-    _made.clear()
+    # Workers started later inherit the variable, so that each compiled loop is made once.
+    os.environ.setdefault("DRIFTBANDIT_CACHE", str(Path(__file__).parents[1] / "build" / "test-kernels"))

@@ -1,4 +1,4 @@
-"""The rooms of the package and the arrows between them: imports go one way only (docs/architecture.md draws them)."""
+"""The rooms of the package and the arrows between them: imports go one way (docs/explanation/architecture.md)."""
 
 import ast
 from pathlib import Path
@@ -95,3 +95,13 @@ def test_within_a_room_nothing_goes_round_in_a_circle():
     for name in graph:
         if name:
             visit(name, ())
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    """`Bandit` is one on purpose: a program moves from a file to a service by changing one import."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(path.relative_to(SOURCE).as_posix())
+    assert {name: where for name, where in found.items() if len(where) > 1 and name != "Bandit"} == {}

@@ -68,7 +68,7 @@ def test_chances_under_large_and_small_priors_are_a_distribution(cls, prior):
         return  # most samples are 0 or 1 to the last bit, and chances know no ties
     n = 4000
     arms = agent.choose(n)
-    for arm, chance in chances.items():  # false alarm: one in a million an arm
+    for arm, chance in chances.items():  # false alarm: one in a million per arm
         slack = 4.9 * math.sqrt(max(chance * (1 - chance), 1 / n) / n) + chances.error
         assert abs(arms.count(arm) / n - chance) < slack
 
@@ -101,7 +101,7 @@ def test_chances_are_a_distribution_in_every_state_of_every_policy(name):
     """At the start, in play, without the leader, without all arms but two, with a new arm; all rules on or off."""
     for options in ({}, {"first": False, "floor": 0.0}):
         agent = Agent(make(name), list("abcde"), seed=3, **options)
-        luck = np.random.default_rng(1)
+        reward_rng = np.random.default_rng(1)
 
         def looks_right(agent=agent):
             chances = agent.probabilities(draws=30)
@@ -114,7 +114,7 @@ def test_chances_are_a_distribution_in_every_state_of_every_policy(name):
         looks_right()
         for t in range(300):
             arm = agent.choose()
-            agent.learn(arm, float(luck.random() < (0.9 if arm == "a" else 0.1)))
+            agent.learn(arm, float(reward_rng.random() < (0.9 if arm == "a" else 0.1)))
             if t % 60 == 0:
                 looks_right()
         for arm in ("a", "c", "d"):  # the leader first
@@ -135,5 +135,5 @@ def test_metas_chances_count_the_replays_that_may_begin():
         chances, n = agent.probabilities(), 8000
         assert chances.error == 0.0
         arms = agent.choose(n)
-        for arm, chance in chances.items():  # false alarm: one in a million an arm
+        for arm, chance in chances.items():  # false alarm: one in a million per arm
             assert abs(arms.count(arm) / n - chance) < 4.9 * math.sqrt(max(chance * (1 - chance), 1 / n) / n)

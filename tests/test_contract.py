@@ -15,7 +15,7 @@ from driftbandit.draws import POLICY, REWARD, Stream, stream_key
 from driftbandit.environments import Abrupt, PhaseTable
 from driftbandit.lab.engine.code_cache import compiled_advance
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.parameters import parameters
+from driftbandit.parameters import FAMILIES, parameters
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.primitives import teach
 from driftbandit.state import to_lists
@@ -31,7 +31,7 @@ WRAPPERS: dict[str, dict[str, Any]] = {
     "OracleRestart": {"base": DiscountedTS(gamma=0.97)},
     "PeriodicRestart": {"base": DiscountedTS(gamma=0.97), "period": 90},
 }
-NEVER_FORGETS = {"BetaTS", "GaussianTS", "UCB1", "KLUCB", "OSUB", "LBSDA", "LBSDALM", "FixedArm", "Uniform"}
+NEVER_FORGETS = {name for name, cls in policies().items() if cls.family in ("never forgets", "baseline")}
 LOOKS_INTO_THE_WORLD = {"Oracle", "OracleRestart"}
 LEARNS = [name for name in NAMES if name not in ("Uniform", "FixedArm", "Oracle")]
 WORLD = Abrupt(n_arms=4, horizon=600, phases=3, world="1")
@@ -61,11 +61,18 @@ def test_the_same_seed_gives_the_same_run_compiled_or_interpreted(name: str) -> 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in LOOKS_INTO_THE_WORLD])
 def test_an_agent_fed_the_simulators_rewards_chooses_the_simulators_arms(name: str) -> None:
     agent = Agent(make(name), 4, seed=3, first=False, floor=0.0)
-    world, luck = WORLD.realise(0), Stream(stream_key(3, 0, REWARD))
+    world, reward_rng = WORLD.realise(0), Stream(stream_key(3, 0, REWARD))
     for t in range(WORLD.horizon):
         arm = agent.choose()
         assert arm == played(name).arms[0, t], t
-        agent.learn(arm, float(world.pull(t, arm, luck.at(t))))
+        agent.learn(arm, float(world.pull(t, arm, reward_rng.at(t))))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_policy_says_what_it_is(name: str) -> None:
+    cls: Any = policies()[name]
+    assert cls.family in FAMILIES
+    assert all(getattr(cls, fact) for fact in ("short", "forgets", "knows", "cost", "reference"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,7 +88,7 @@ def test_arms_are_within_range_and_all_are_tried(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_choosing_twice_gives_the_same_arm_and_changes_nothing(name: str) -> None:
     policy = make(name)
-    bound = policy.bound(WORLD.realise(0)) if hasattr(policy, "bound") else policy
+    bound = policy.with_world(WORLD.realise(0)) if hasattr(policy, "with_world") else policy
     once, twice = to_lists(bound.init(4)), to_lists(bound.init(4))
     stream = Stream(stream_key(5, 0, POLICY))
     for t in range(200):
@@ -99,15 +106,15 @@ def test_an_arm_left_alone_is_tried_again_however_bad_it_was(name: str, leader: 
     whatever the policy. In 6000 decisions the floor alone brings it 15 times; none at all has a chance of 3e-7."""
     policy = make(name)
     agent = Agent(policy._replace(arm=0) if name == "FixedArm" else policy, 2, seed=6)
-    luck = Stream(stream_key(7, 0, REWARD))
+    reward_rng = Stream(stream_key(7, 0, REWARD))
     for t in range(1500):
         arm = 1 if 100 <= t < 150 else 0
-        agent.learn(arm, 0.0 if arm == 1 else float(luck.at(t).uniform(0) < leader))
+        agent.learn(arm, 0.0 if arm == 1 else float(reward_rng.at(t).uniform(0) < leader))
     came_back = 0
     for t in range(1500, 7500):
         arm = agent.choose()
         came_back += arm
-        agent.learn(arm, 0.0 if arm == 1 else float(luck.at(t).uniform(0) < leader))
+        agent.learn(arm, 0.0 if arm == 1 else float(reward_rng.at(t).uniform(0) < leader))
     assert came_back > 0
 
 
@@ -176,7 +183,7 @@ def test_other_parameter_values_need_no_second_compilation(name: str) -> None:
     policy = make(name)
     played(name)
     world = WORLD.realise(0)
-    bound = policy.bound(world) if hasattr(policy, "bound") else policy
+    bound = policy.with_world(world) if hasattr(policy, "with_world") else policy
     compiled = compiled_advance(bound, bound.init(4), world)
     before = len(compiled.signatures)
     changed = {
@@ -264,7 +271,7 @@ def test_adding_or_reordering_policies_changes_no_other_policys_curve(tmp_path) 
 
 @pytest.mark.parametrize("name", sorted(environments()))
 def test_a_pull_takes_the_same_numbers_whichever_arm_is_pulled(name: str, tmp_path: Path) -> None:
-    """Rewards of all arms in a round come from the same slots, so that policies are compared on the same luck."""
+    """Rewards of all arms in a round come from the same slots, so that policies are compared on the same reward_rng."""
     given: dict[str, Any] = {"horizon": 50}
     if name == "PhaseTable":
         given = {"means": ((0.5, 0.5),), "starts": (0,), "horizon": 50}
@@ -283,9 +290,9 @@ def test_a_pull_takes_the_same_numbers_whichever_arm_is_pulled(name: str, tmp_pa
             asked[-1].append(slot)
             return super().uniform(slot)
 
-    luck = Watched(99)
+    reward_rng = Watched(99)
     for arm in range(2):
         asked.append([])
         for t in range(50):
-            world.pull(t, arm, luck.at(t))
+            world.pull(t, arm, reward_rng.at(t))
     assert asked[0] == asked[1]

@@ -336,8 +336,8 @@ def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
     import numba
 
     from driftbandit.lab.engine.compiled_draws import KeyStream, ahead_stream, lane_stream
+    from driftbandit.lab.engine.lane_arrays import LaneArray
     from driftbandit.lab.engine.numba_methods import OPTIONS
-    from driftbandit.lab.engine.simd import LaneArray
 
     lanes, n_arms, count = 8, 5, 100
     keys = [stream_key(21, run, POLICY) for run in range(lanes)]

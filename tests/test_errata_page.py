@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "errata.md"
+PAGE = ROOT / "docs" / "reference" / "errata.md"
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="pages are in the repository, not in the source archive")
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="pages are in the repo
 def names_in(path: str) -> frozenset[str]:
     """The names of all functions of a file, without running it."""
     file = ROOT / path
-    assert file.is_file(), f"docs/errata.md names {path}, which does not exist"
+    assert file.is_file(), f"docs/reference/errata.md names {path}, which does not exist"
     return frozenset(node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef))
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from driftbandit.cli import main
 from driftbandit.environments import Abrupt, PhaseTable, Smooth
 from driftbandit.lab.field import frontier_plot, grids, kept, ratio_plot, report, tuning
-from driftbandit.lab.field.frontier import Point, undominated
+from driftbandit.lab.field.frontier import FrontierPoint, undominated
 from driftbandit.lab.field.job import Field
-from driftbandit.lab.field.kept import Line
+from driftbandit.lab.field.kept import KeptLine
 from driftbandit.lab.field.standings import Contest, best_tuned, settings, standings, summaries
-from driftbandit.lab.field.suite import APART, CHECK, DESIGN, SUITE, World, chosen, quick, told
+from driftbandit.lab.field.suite import APART, CHECK, DESIGN, SUITE, SuiteWorld, chosen, quick, told
 from driftbandit.text.parse import parse_environment
 
 ROOT = Path(__file__).parent.parent
@@ -91,7 +91,7 @@ def test_the_costs_behind_the_estimate_are_those_measured():
 
 
 def test_the_whole_grid_is_estimated_at_an_hour_of_two_cores_or_less():
-    assert tuning.estimate(SUITE, tuning.Plan(Path("unused"))) / 2 <= 3600
+    assert tuning.estimate(SUITE, tuning.TuningPlan(Path("unused"))) / 2 <= 3600
 
 
 # ---- tuning
@@ -103,11 +103,11 @@ def few_settings(monkeypatch):
     monkeypatch.setattr(tuning, "labels", lambda horizon, coarse=False: wanted)
 
 
-LITTLE = World("little", "stationary", DESIGN, Abrupt(3, 2000, 1))
+LITTLE = SuiteWorld("little", "stationary", DESIGN, Abrupt(3, 2000, 1))
 
 
 def test_dear_settings_far_behind_play_the_first_runs_only(few_settings, tmp_path):
-    lines = {one.label: one for one in tuning.tune([LITTLE], tuning.Plan(tmp_path, runs=12, workers=1))}
+    lines = {one.label: one for one in tuning.tune([LITTLE], tuning.TuningPlan(tmp_path, runs=12, workers=1))}
     assert lines["d-klucb(gamma=0.5)"].runs == tuning.HEATS  # a memory of two rounds
     assert lines["kl-ucb.tuned"].runs == 12
     assert lines["uniform.tuned"].runs == 12  # cheap
@@ -122,11 +122,11 @@ def test_the_race_is_left_when_the_first_runs_are_clearly_behind_what_patience_a
 
 def test_in_the_worlds_of_the_frontier_everybody_plays_all_runs(few_settings, tmp_path):
     world = LITTLE._replace(name=tuning.FRONTIER[0])
-    assert {one.runs for one in tuning.tune([world], tuning.Plan(tmp_path, runs=12, workers=1))} == {12}
+    assert {one.runs for one in tuning.tune([world], tuning.TuningPlan(tmp_path, runs=12, workers=1))} == {12}
 
 
 def test_tuning_goes_on_where_it_stopped(few_settings, tmp_path):
-    plan = tuning.Plan(tmp_path, runs=8, workers=1)
+    plan = tuning.TuningPlan(tmp_path, runs=8, workers=1)
     first = tuning.tune([LITTLE], plan)
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.chunk")}
     seen = []
@@ -164,7 +164,7 @@ def test_lines_are_read_back_as_they_were_written(tmp_path):
 )
 def test_a_file_that_holds_something_else_is_refused(tmp_path, text, why):
     path = tmp_path / "kept.csv"
-    path.write_text(text.replace("GOOD", ",".join(Line._fields)), encoding="utf-8")
+    path.write_text(text.replace("GOOD", ",".join(KeptLine._fields)), encoding="utf-8")
     with pytest.raises(ValueError, match=why):
         kept.read(path)
 
@@ -188,21 +188,21 @@ def test_what_the_package_keeps_is_what_the_code_computes():
 
 # ---- ratios
 
-STAND = World("stand", "stationary", DESIGN, Abrupt(3, 400, 1))
-MOVE = World("move", "abrupt", DESIGN, Abrupt(3, 400, 4))
-DRIFT = World("drift", "smooth", CHECK, Smooth(3, 400))
+STAND = SuiteWorld("stand", "stationary", DESIGN, Abrupt(3, 400, 1))
+MOVE = SuiteWorld("move", "abrupt", DESIGN, Abrupt(3, 400, 4))
+DRIFT = SuiteWorld("drift", "smooth", CHECK, Smooth(3, 400))
 LINES = [
-    Line("stand", "ts.tuned", 32, 10.0, 1.0, 9.0),
-    Line("stand", "sw-ts(window=100)", 32, 40.0, 2.0, 40.0),
-    Line("stand", "sw-ts(window=300)", 32, 20.0, 2.0, 20.0),
-    Line("move", "ts.tuned", 32, 90.0, 1.0, 90.0),
-    Line("move", "sw-ts(window=100)", 32, 20.0, 1.0, 18.0),
-    Line("move", "sw-ts(window=300)", 32, 21.0, 1.0, 22.0),
-    Line("move", "global-cts(hazard=0.01)", 4, 1.0, 1.0, 1.0),
-    Line("move", "uniform.tuned", 32, 5.0, 1.0, 5.0),
-    Line("drift", "ts.tuned", 32, 45.0, 1.0, 45.0),
-    Line("drift", "sw-ts(window=100)", 32, 5.0, 1.0, 5.0),
-    Line("drift", "sw-ts(window=300)", 32, 10.0, 1.0, 10.0),
+    KeptLine("stand", "ts.tuned", 32, 10.0, 1.0, 9.0),
+    KeptLine("stand", "sw-ts(window=100)", 32, 40.0, 2.0, 40.0),
+    KeptLine("stand", "sw-ts(window=300)", 32, 20.0, 2.0, 20.0),
+    KeptLine("move", "ts.tuned", 32, 90.0, 1.0, 90.0),
+    KeptLine("move", "sw-ts(window=100)", 32, 20.0, 1.0, 18.0),
+    KeptLine("move", "sw-ts(window=300)", 32, 21.0, 1.0, 22.0),
+    KeptLine("move", "global-cts(hazard=0.01)", 4, 1.0, 1.0, 1.0),
+    KeptLine("move", "uniform.tuned", 32, 5.0, 1.0, 5.0),
+    KeptLine("drift", "ts.tuned", 32, 45.0, 1.0, 45.0),
+    KeptLine("drift", "sw-ts(window=100)", 32, 5.0, 1.0, 5.0),
+    KeptLine("drift", "sw-ts(window=300)", 32, 10.0, 1.0, 10.0),
 ]
 THREE = [STAND, MOVE, DRIFT]
 
@@ -221,8 +221,8 @@ def test_the_best_tuned_policy_is_the_least_regret_among_those_that_played_all_r
 
 def test_ratios_errors_and_means_are_as_worked_out_by_hand():
     best = best_tuned(THREE, LINES)
-    mine = {"stand": Line("stand", "mine", 8, 20.0, 4.0, 0.0), "move": Line("move", "mine", 8, 40.0, 4.0, 0.0)}
-    mine["drift"] = Line("drift", "mine", 8, 20.0, 1.0, 0.0)
+    mine = {"stand": KeptLine("stand", "mine", 8, 20.0, 4.0, 0.0), "move": KeptLine("move", "mine", 8, 40.0, 4.0, 0.0)}
+    mine["drift"] = KeptLine("drift", "mine", 8, 20.0, 1.0, 0.0)
     found = standings(THREE, best, {"mine": mine})
     assert [one.ratio for one in found] == [2.0, 2.0, 4.0]
     assert found[1].error == pytest.approx(2.0 * math.sqrt(0.1**2 + 0.05**2))
@@ -251,7 +251,7 @@ def test_a_family_stands_with_its_theory_with_one_setting_and_tuned_for_each_wor
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=30))
 def test_the_frontier_is_what_nobody_beats_in_both_worlds(pairs):
-    found = [Point("f", str(i), float(still), float(trap)) for i, (still, trap) in enumerate(pairs)]
+    found = [FrontierPoint("f", str(i), float(still), float(trap)) for i, (still, trap) in enumerate(pairs)]
     edge = undominated(found)
     for point in found:
         beaten = any(
@@ -283,8 +283,8 @@ def test_the_table_says_who_is_best_with_which_parameters_and_everybody_is_in_th
 
 def test_drift_ts_is_held_to_its_specification_in_standard_errors(tmp_path):
     world = chosen(["stat-K5"])[0]
-    best = best_tuned([world], [Line("stat-K5", "ts.tuned", 32, 50.0, 5.0, 50.0)])
-    found = standings([world], best, {"drift-ts": {"stat-K5": Line("stat-K5", "drift-ts", 32, 129.0, 6.0, 0.0)}})
+    best = best_tuned([world], [KeptLine("stat-K5", "ts.tuned", 32, 50.0, 5.0, 50.0)])
+    found = standings([world], best, {"drift-ts": {"stat-K5": KeptLine("stat-K5", "drift-ts", 32, 129.0, 6.0, 0.0)}})
     report.save_markdown([world], best, found, summaries(found), ["drift-ts"], tmp_path / "t.md", "How.")
     assert "| stat-K5 | 99 ± 8.0 | 129 ± 6.0 | +3.0 | within 3 standard errors |" in (tmp_path / "t.md").read_text(
         "utf-8"
@@ -310,7 +310,11 @@ def test_the_figure_is_drawn_the_same_twice_and_holds_a_dot_per_world(tmp_path, 
 
 
 def test_the_frontier_is_drawn(tmp_path):
-    marks = [Point("ts", "ts.tuned", 10.0, 90.0), Point("sw-ts", "a", 40.0, 20.0), Point("mine", "mine", 12.0, 30.0)]
+    marks = [
+        FrontierPoint("ts", "ts.tuned", 10.0, 90.0),
+        FrontierPoint("sw-ts", "a", 40.0, 20.0),
+        FrontierPoint("mine", "mine", 12.0, 30.0),
+    ]
     assert frontier_plot.save(marks, ("mine",), tmp_path / "f.svg").stat().st_size > 1000
 
 

@@ -20,13 +20,13 @@ def result(labels, runs=5, name="hand"):
 
 @pytest.mark.parametrize("ending", regret.ENDINGS)
 def test_the_same_result_gives_the_same_bytes(tmp_path, ending):
-    first = regret.save(result("ab"), tmp_path / f"first{ending}").read_bytes()
-    assert regret.save(result("ab"), tmp_path / f"second{ending}").read_bytes() == first
+    first = regret.plot(result("ab"), tmp_path / f"first{ending}").read_bytes()
+    assert regret.plot(result("ab"), tmp_path / f"second{ending}").read_bytes() == first
     assert len(first) > 2000
 
 
 def test_an_svg_is_well_formed_and_carries_no_date(tmp_path):
-    path = regret.save(result("ab"), tmp_path / "x.svg")
+    path = regret.plot(result("ab"), tmp_path / "x.svg")
     assert ElementTree.parse(path).getroot().tag.endswith("svg")
     assert "dc:date" not in path.read_text()
 
@@ -98,6 +98,6 @@ def test_thousands_are_set_apart_by_thin_spaces():
 
 def test_an_ending_we_cannot_draw_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"must end in \.svg or \.png or \.pdf"):
-        regret.save(result("a"), tmp_path / "x.jpg")
+        regret.plot(result("a"), tmp_path / "x.jpg")
     with pytest.raises(ValueError, match="at least one result"):
         regret.draw([])

@@ -13,10 +13,10 @@ from driftbandit import Agent
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.lab.engine import code_cache, numba_methods
 from driftbandit.lab.engine.apart import OwnArray
+from driftbandit.lab.engine.arguments import in_lanes
 from driftbandit.lab.engine.compiled_draws import lane_stream
+from driftbandit.lab.engine.lane_arrays import LaneArray
 from driftbandit.lab.engine.loop import let_learn
-from driftbandit.lab.engine.simd import LaneArray
-from driftbandit.lab.engine.simulate import _in_lanes
 from driftbandit.parameters import parameters
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
 from driftbandit.policies.cts import GlobalCTS
@@ -56,18 +56,18 @@ def script(kind: str, seed: int = 1) -> list[tuple[int, int]]:
 
     "batches" asks several times before any reward, "out of order" shuffles each batch's rewards, "never" leaves a third
     of the choices unanswered."""
-    luck = np.random.default_rng([seed, ["batches", "out of order", "never"].index(kind)])
+    reward_rng = np.random.default_rng([seed, ["batches", "out of order", "never"].index(kind)])
     steps: list[tuple[int, int]] = []
     asked = told = 0
     while told < REWARDS:
-        size = int(luck.integers(1, 8))
+        size = int(reward_rng.integers(1, 8))
         batch = list(range(asked, asked + size))
         steps += [(choice, -1) for choice in batch]
         asked += size
         if kind == "never":
-            batch = [choice for choice in batch if luck.random() < 2 / 3]
+            batch = [choice for choice in batch if reward_rng.random() < 2 / 3]
         elif kind == "out of order":
-            luck.shuffle(batch)
+            reward_rng.shuffle(batch)
         for choice in batch:
             steps.append((choice, told))
             told += 1
@@ -151,7 +151,7 @@ def test_lanes_play_what_the_interpreter_plays_whenever_rewards_come(name: str) 
         state = policy.init(N_ARMS)
         for part in (policy, state):
             numba_methods.prepare(part)
-        lanes = _in_lanes(state, LANES)
+        lanes = in_lanes(state, LANES)
         arms = LaneArray(np.zeros((asked, LANES), np.int64))
         keys = [stream_key(lane, 0, POLICY) for lane in range(LANES)]
         rewards = LaneArray(np.repeat(np.array(table)[:, None], LANES, axis=1))

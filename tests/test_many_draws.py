@@ -21,7 +21,7 @@ class Sums(NamedTuple):
 
 
 class Greedy(NamedTuple):
-    """Adds up `each` draws an arm and plays the largest sum."""
+    """Adds up `each` draws per arm and plays the largest sum."""
 
     each: int = 20
     shape: float = 0.5

@@ -22,7 +22,7 @@ WORLD = PhaseTable(means=((0.8, 0.2), (0.2, 0.6)), starts=(0, 400), horizon=800)
 
 
 def rows_of(arms, alarms=None, world=WORLD):
-    rows = phases.World(world.realise(0)).rows(0, np.array(arms), alarms)
+    rows = phases.WorldTable(world.realise(0)).rows(0, np.array(arms), alarms)
     return {name: np.array([row[name] for row in rows]) for name in phases.COLUMNS}
 
 
@@ -72,7 +72,7 @@ def test_an_arm_as_good_as_the_best_counts_as_the_best():
 
 def test_phases_of_a_drift_begin_when_another_arm_leads():
     world = Smooth(n_arms=3, horizon=2000, sigma=0.01)
-    found = phases.World(world).starts.tolist()
+    found = phases.WorldTable(world).starts.tolist()
     assert found[0] == 0
     assert all(world.best_arm(t) != world.best_arm(t - 1) for t in found[1:])
     assert len(found) == 1 + sum(world.change(t) for t in range(world.horizon))
@@ -114,7 +114,7 @@ def test_a_paired_difference_has_a_bootstrap_interval():
     common = rng.normal(0, 100, 50)
     found = difference(common + 3.0 + rng.normal(0, 1, 50), common)
     assert found.low < 3.0 < found.high
-    assert found.high - found.low < 1.0  # the common luck, a hundred times larger, is gone
+    assert found.high - found.low < 1.0  # the common reward_rng, a hundred times larger, is gone
 
 
 def test_the_best_cell_is_judged_by_runs_that_did_not_choose_it(tmp_path):
@@ -164,9 +164,22 @@ def test_a_sweep_over_a_policy_and_a_world_is_drawn(tmp_path):
 
 
 def test_cells_of_one_sweep_meet_the_same_luck(tmp_path):
-    """The same policy under two names, and in two worlds that differ in a parameter without effect on the luck."""
+    """The same policy under two names, and in two worlds that differ in a parameter without effect on the rewards."""
     world = "abrupt(n_arms=3, horizon=200, phases=2)"
     twice = Study([Variants("ds-ts", "a", gamma=[0.9, 0.99]), Variants("ds-ts", "b", gamma=[0.99])], [world], runs=4)
     done = compare(twice, tmp_path, progress=False)
     assert np.array_equal(done.final[1], done.final[2])
     assert Cell(parse.parse("ds-ts"), parse.parse(world)).chunks()[0].seed == 0
+
+
+def test_the_bootstrap_interval_is_scipys():
+    from scipy import stats
+
+    from driftbandit.lab.stats.intervals import RESAMPLES, difference
+
+    values, reference = np.random.default_rng(3).normal(size=(2, 40))
+    ours = difference(values, reference, seed=7)
+    theirs = stats.bootstrap(
+        (values - reference,), np.mean, n_resamples=RESAMPLES, method="percentile", rng=np.random.default_rng(7)
+    )
+    assert (ours.low, ours.high) == pytest.approx(tuple(theirs.confidence_interval), abs=1e-12)

@@ -181,9 +181,9 @@ def test_the_command_line_says_which_line_of_the_users_file_is_wrong(here, capsy
 
 def test_only_what_a_policy_needs_travels_with_it(here):
     mine, tide = load.load_policy("mine.py:Greedy"), load.load_environment("tide.py:Tide")
-    assert [os.path.basename(path) for path, _ in user_code.luggage((mine, tide)).files] == ["mine.py", "tide.py"]
-    assert [os.path.basename(path) for path, _ in user_code.luggage(mine).files] == ["mine.py"]
-    assert user_code.luggage(parse.parse("ds-ts")) == ((), (), ())
+    assert [os.path.basename(path) for path, _ in user_code.worker_code((mine, tide)).files] == ["mine.py", "tide.py"]
+    assert [os.path.basename(path) for path, _ in user_code.worker_code(mine).files] == ["mine.py"]
+    assert user_code.worker_code(parse.parse("ds-ts")) == ((), (), ())
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_on_a_terminal_the_word_is_seen_even_before_any_work_is_done(monkeypatch
                 break
             shown.wait(0.05)
         assert bar._bar is not None
-        bar._bar[0].refresh()
+        bar._bar.rich.refresh()
         assert "compiling" in screen.getvalue()
     assert Progress.under_way == []
 
@@ -107,6 +107,39 @@ def test_only_the_outermost_bar_is_shown(monkeypatch):
         outer.add(1.0)
         assert inner._bar is None
         assert outer._bar is not None
+
+
+def test_in_a_notebook_the_bar_stands_below_the_cell_and_goes_when_the_work_is_done(monkeypatch, clock):
+    pytest.importorskip("IPython")
+    import IPython.display
+
+    sent = []
+
+    class Place:
+        def update(self, shown):
+            sent.append(shown.data)
+
+    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": object()})())
+    monkeypatch.setattr(IPython.display, "display", lambda shown, display_id: Place())
+    with Progress(10.0, True, label="<work>") as bar:
+        clock.now += 5.0
+        bar.add(4.0)
+        bar.add(1.0)  # at once: not sent again
+        clock.now += 1.0
+        bar.add(1.0)
+    assert len(sent) == 3
+    assert '&lt;work&gt; <progress value="0.4000">' in sent[0]
+    assert "60% · 1 s · 4 s left" in sent[1]
+    assert sent[2] == ""
+
+
+def test_plain_ipython_in_a_terminal_is_not_a_notebook(monkeypatch):
+    pytest.importorskip("IPython")
+    import IPython
+
+    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {})())
+    monkeypatch.setattr("sys.stderr", Screen())
+    assert progress._screen() is progress._TerminalBar
 
 
 def test_a_function_hears_the_share_and_nothing_is_drawn():
@@ -127,16 +160,16 @@ def test_simulating_tells_the_bar_when_it_compiles(monkeypatch):
     pytest.importorskip("numba")
     from driftbandit import DiscountedTS
     from driftbandit.environments import Smooth
-    from driftbandit.lab.engine import simulate
+    from driftbandit.lab.engine import runs, simulate
 
     seen = []
-    plain = simulate._Job.compile
+    plain = runs.compiled_loop
 
-    def watched(job, kinds):
+    def watched(shared, tasks):
         seen.append(progress._compiling.threads)
-        plain(job, kinds)
+        return plain(shared, tasks)
 
-    monkeypatch.setattr(simulate._Job, "compile", watched)
+    monkeypatch.setattr(runs, "compiled_loop", watched)
     simulate.simulate(DiscountedTS(), Smooth(n_arms=2, horizon=50), 1, progress=False)
     assert seen == [1]
     assert progress._compiling.threads == 0

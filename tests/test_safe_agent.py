@@ -28,9 +28,9 @@ def test_the_measured_policy_chooses_the_agents_arms(base, options):
     world = Abrupt(n_arms=4, horizon=600, phases=3, world="1")
     policy = measured().Explored(base, **{"first": True, "floor": DEFAULT_FLOOR, **options})
     done = simulate(policy, world, runs=1, seed=3, trajectories=True, compiled=False)
-    agent, real, luck = Agent(base, 4, seed=3, **options), world.realise(0), Stream(stream_key(3, 0, REWARD))
+    agent, real, reward_rng = Agent(base, 4, seed=3, **options), world.realise(0), Stream(stream_key(3, 0, REWARD))
     arms = []
     for t in range(world.horizon):
         arms.append(agent.choose())
-        agent.learn(arms[-1], float(real.pull(t, arms[-1], luck.at(t))))
+        agent.learn(arms[-1], float(real.pull(t, arms[-1], reward_rng.at(t))))
     assert np.array_equal(arms, done.arms[0])

@@ -104,8 +104,8 @@ def test_regret_pulls_and_trajectories_tell_the_same_story():
         gaps = means.max(axis=1) - means[np.arange(1500), arms]
         assert np.allclose(result.regret[run], gaps.cumsum()[[0, 9, 776, 1499]], atol=1e-9)
         assert np.bincount(arms, minlength=4).tolist() == result.pulls[run].tolist()
-        luck = Stream(stream_key(9, run, REWARD))
-        expected = [float(luck.at(t).uniform(0) < means[t, arms[t]]) for t in range(1500)]
+        reward_rng = Stream(stream_key(9, run, REWARD))
+        expected = [float(reward_rng.at(t).uniform(0) < means[t, arms[t]]) for t in range(1500)]
         assert rewards.tolist() == expected
     assert (result.pulls.sum(axis=1) == 1500).all()
     without = simulate(POLICY_, world, runs=3, seed=9, checkpoints=[1500])
@@ -115,11 +115,11 @@ def test_regret_pulls_and_trajectories_tell_the_same_story():
 
 def test_the_simulator_is_the_plain_loop():
     world = FRESH.realise(stream_key(3, 2, WORLD))
-    state, draws, luck = POLICY_.init(4), Stream(stream_key(3, 2, POLICY)), Stream(stream_key(3, 2, REWARD))
+    state, draws, reward_rng = POLICY_.init(4), Stream(stream_key(3, 2, POLICY)), Stream(stream_key(3, 2, REWARD))
     regret = 0.0
     for t in range(1500):
         arm = POLICY_.choose(state, t, draws.at(t))
-        POLICY_.learn(state, t, arm, world.pull(t, arm, luck.at(t)))
+        POLICY_.learn(state, t, arm, world.pull(t, arm, reward_rng.at(t)))
         regret += world.best(t) - world.mean(t, arm)
     assert simulate(POLICY_, FRESH, 1, seed=3, first_run=2, checkpoints=1).regret[0, 0] == regret
 
@@ -208,11 +208,11 @@ class NoLearn(NamedTuple):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: simulate(DiscountedTS, FRESH), "is no policy"),
-        (lambda: simulate("ds-ts", FRESH), "is no policy: it lacks init, choose, learn"),
+        (lambda: simulate(DiscountedTS, FRESH), "is not a policy"),
+        (lambda: simulate("ds-ts", FRESH), "is not a policy: it lacks init, choose, learn"),
         (lambda: simulate(NoLearn(), FRESH), "NoLearn has no method learn; a policy needs"),
-        (lambda: simulate(POLICY_, POLICY_), "is no environment: it lacks n_arms, horizon, realise"),
-        (lambda: simulate(POLICY_, None), "is no environment"),
+        (lambda: simulate(POLICY_, POLICY_), "is not an environment: it lacks n_arms, horizon, realise"),
+        (lambda: simulate(POLICY_, None), "is not an environment"),
         (lambda: simulate(POLICY_, FRESH, runs=0), "runs needs a whole number"),
         (lambda: simulate(POLICY_, FRESH, runs=2.5), "runs needs a whole number"),
         (lambda: simulate(POLICY_, FRESH, runs="many"), "runs needs a whole number"),

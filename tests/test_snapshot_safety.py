@@ -103,9 +103,9 @@ def test_the_parser_itself_loads_nothing_and_the_loader_calls_policies_and_world
 
 def settled(name: str, n_arms: int = 3, rounds: int = 160) -> Agent:
     agent = Agent(make(name), n_arms, seed=5)
-    luck = np.random.default_rng(3)
+    reward_rng = np.random.default_rng(3)
     for _ in range(rounds):
-        agent.learn(agent.choose(), float(luck.random() < 0.5))
+        agent.learn(agent.choose(), float(reward_rng.random() < 0.5))
     return agent
 
 
@@ -152,11 +152,11 @@ def places(state: dict[str, Any]) -> Any:
 
 
 def plays(agent: Agent, rounds: int) -> None:
-    luck = np.random.default_rng(4)
+    reward_rng = np.random.default_rng(4)
     for t in range(rounds):
         arm = agent.choose()
         assert arm in agent.arms
-        agent.learn(arm if t % 3 else agent.arms[t % len(agent.arms)], float(luck.random() < 0.5))
+        agent.learn(arm if t % 3 else agent.arms[t % len(agent.arms)], float(reward_rng.random() < 0.5))
 
 
 @pytest.mark.parametrize("name", LIVE)

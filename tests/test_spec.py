@@ -161,10 +161,10 @@ def test_a_users_own_class_is_read_when_given_also_around_ours():
         ("ds-ts(gamma=-'a')", "for numbers"),
         ("ds-ts(", "Cannot read"),
         ("", "given by its text"),
-        ("3.5", "no policy or environment"),
-        ("((1, 2), 3)", "no policy or environment"),
+        ("3.5", "neither a policy nor an environment"),
+        ("((1, 2), 3)", "neither a policy nor an environment"),
         ("(" * 5000, "Cannot read"),
-        ("[" * 90 + "]" * 90, "no policy or environment"),
+        ("[" * 90 + "]" * 90, "neither a policy nor an environment"),
         ("\0", "Cannot read"),
     ],
 )

@@ -108,7 +108,7 @@ def test_no_policy_takes_twice_the_time_it_took_beside_a_fixed_loop(name):
             return
     pytest.fail(
         f"{name} takes {min(attempts):.2f} times the fixed loop's time; {expected:.2f} is expected and "
-        f"{LIMIT * expected:.2f} allowed. A rule of docs/speed.md may have been broken."
+        f"{LIMIT * expected:.2f} allowed. A rule of docs/explanation/speed.md may have been broken."
     )
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from driftbandit.environments import Abrupt
 from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.field import ratio_plot
-from driftbandit.lab.investigations.bound_and_regret import Point
+from driftbandit.lab.investigations.bound_and_regret import HorizonPoint
 from driftbandit.lab.paper import picture
 from driftbandit.lab.plots import bound_plot, rates_plot, regret, style, sweep_plot
 from driftbandit.policies.beta_ts import DiscountedBetaTS
@@ -76,7 +76,7 @@ def test_d_ucb_looks_alike_in_every_figure():
     from driftbandit.lab.investigations import rates
 
     sweep = rates.Sweep("horizon T", "horizon", (100.0, 200.0, 400.0), rates.sweeps()[0].base)
-    lines = [rates.Measured(name, sweep, np.ones((3, 4)), 0.0) for name in ("sw-ts", "d-ucb")]
+    lines = [rates.MeasuredSweep(name, sweep, np.ones((3, 4)), 0.0) for name in ("sw-ts", "d-ucb")]
     figure = Figure()
     rates_plot.draw(figure, lines, [rates.fit(line) for line in lines])
     assert {c.lines[0].get_color() for c in figure.axes[0].containers if str(c.get_label()).startswith("d-ucb")} == {
@@ -127,7 +127,7 @@ def test_the_bound_figure_hides_no_line_under_another():
     from driftbandit.lab.stats.intervals import Interval
 
     points = [
-        Point(t, 20.0 + k, 20.3 + k, 0.4 * k, 0.08 * t, Interval(0.07 * t, 0.069 * t, 0.071 * t))
+        HorizonPoint(t, 20.0 + k, 20.3 + k, 0.4 * k, 0.08 * t, Interval(0.07 * t, 0.069 * t, 0.071 * t))
         for k, t in ((3, 1000), (4, 10_000), (5, 100_000))
     ]
     for size in ((11, 4), (4.4, 10)):

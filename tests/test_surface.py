@@ -1,7 +1,9 @@
 """What people import: the names are there, they are what they say, and an editor knows them."""
 
 import ast
+import importlib
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ LAB = [
     "Advice",
     "Cell",
     "Comparison",
+    "Rates",
     "Result",
     "Simulation",
     "Study",
@@ -24,7 +27,9 @@ LAB = [
     "advise",
     "compare",
     "load",
+    "plot",
     "price_of_forgetting",
+    "rates",
     "run",
     "simulate",
 ]
@@ -59,6 +64,38 @@ def test_every_public_name_exists_and_says_what_it_is():
         for name in package.__all__:
             if not name.startswith("__"):
                 assert inspect.getdoc(getattr(package, name)), f"{package.__name__}.{name}"
+
+
+# Where the function is that a command calls, named as the command. `list` and `init` show and write text, `keys` and
+# `live` are several verbs each (those of `Bandit`), `watch` and `demo` are `serve` with a journal of their own.
+FUNCTIONS = {
+    "advise": "driftbandit.lab",
+    "audit": "driftbandit.live.audit",
+    "compare": "driftbandit.lab",
+    "drift": "driftbandit.logs",
+    "drill": "driftbandit.live.drill.all",
+    "export": "driftbandit.live.export",
+    "field": "driftbandit.lab.field.job",
+    "plot": "driftbandit.lab",
+    "rates": "driftbandit.lab",
+    "replay": "driftbandit.logs",
+    "reproduce": "driftbandit.lab.paper.reproduce",
+    "run": "driftbandit.lab",
+    "serve": "driftbandit.service.server",
+    "theory": "driftbandit.lab.investigations.guarantee",
+    "tune": "driftbandit.logs",
+}
+OTHERS = {"list", "init", "keys", "live", "watch", "demo"}
+
+
+def test_every_command_calls_a_documented_function_of_its_name():
+    names = {module.__name__.rpartition(".")[2]: module for module in commands.modules()}
+    assert names.keys() == FUNCTIONS.keys() | OTHERS
+    for name, home in FUNCTIONS.items():
+        function = getattr(importlib.import_module(home), name)
+        assert inspect.isfunction(function), name
+        assert inspect.getdoc(function), name
+        assert re.search(rf"\b{name}\(", inspect.getsource(names[name].run)), name
 
 
 def test_every_command_describes_itself_and_does_one_thing():

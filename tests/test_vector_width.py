@@ -22,7 +22,9 @@ from llvmlite import binding  # noqa: E402
 
 from benchmarks.speed import workload  # noqa: E402
 from driftbandit.draws import WORLD, stream_key  # noqa: E402
-from driftbandit.lab.engine.simulate import LANES, _Job, _tasks, simulate  # noqa: E402
+from driftbandit.lab.engine import runs as engine_runs  # noqa: E402
+from driftbandit.lab.engine.arguments import Shared, arguments  # noqa: E402
+from driftbandit.lab.engine.simulate import simulate  # noqa: E402
 
 HOST = {name: bool(has) for name, has in binding.get_host_cpu_features().items()}
 X86 = platform.machine() in ("x86_64", "AMD64")
@@ -30,7 +32,6 @@ X86 = platform.machine() in ("x86_64", "AMD64")
 ARMS, ROUNDS = 7, 1500
 CASES = {
     "ds-ts, lockstep": ("ds-ts", 8),
-    "ds-ts": ("ds-ts", 2),
     "sw-ts, lockstep": ("sw-ts", 8),
     "dts": ("dts", 2),
     "d-ucb, lockstep": ("d-ucb", 8),
@@ -56,12 +57,11 @@ def digests():
         result = simulate(policy, spec, runs=runs, workers=1, checkpoints=50, pulls=True, progress=False)
         out[case] = hashlib.sha256(result.regret.tobytes() + result.pulls.tobytes()).hexdigest()
         worlds = [spec.realise(stream_key(0, run, WORLD)) for run in range(runs)]
-        job = _Job(policy, worlds, 0, 0, result.rounds, pulls=True, trajectories=False, compiled=True)
-        task = _tasks(runs, LANES if case.endswith("lockstep") else 1)[0]
-        job.compile([task])
-        arguments = job._arguments(task)
-        job.advance(*arguments._replace(start=0, stop=ROUNDS))
-        out[f"{case}, state"] = hashlib.sha256(bits(arguments.state)).hexdigest()
+        shared = Shared(policy, worlds, 0, 0, result.rounds, pulls=True, trajectories=False, compiled=True)
+        task = engine_runs.tasks(shared, lockstep=case.endswith("lockstep"))[0]
+        advance, given = engine_runs.compiled_loop(shared, [task]), arguments(shared, task)
+        advance(*given._replace(start=0, stop=ROUNDS))
+        out[f"{case}, state"] = hashlib.sha256(bits(given.state)).hexdigest()
     return out
 
 

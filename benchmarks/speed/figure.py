@@ -15,8 +15,8 @@ def save(data: dict[str, Any], path: str | Path) -> Path:
 
 
 def draw(figure: Any, data: dict[str, Any]) -> None:
-    """Left, time a round at ten arms of everything measured, a line a policy; right, time against arms of the policies
-    most asked about, each beside the same in plain NumPy."""
+    """Left, time per round at ten arms of everything measured, one line per policy; right, time against arms of the
+    policies most asked about, each beside the same in plain NumPy."""
     left, right = figure.subplots(1, 2, width_ratios=[1.0, 1.05])
     _dots(left, data, _arms(data))
     _growth(right, data)

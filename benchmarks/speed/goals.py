@@ -13,7 +13,7 @@ Data = dict[str, Any]
 Found = list[float | None]  # a figure for each limit; None: not measured in this run
 
 ARMS = (5, 10, 30)
-C_THERE = (31.0, 42.0, 102.0)  # ns a round of DS-TS in C, one run, with 5, 10 and 30 arms, where the goals were set
+C_THERE = (31.0, 42.0, 102.0)  # ns per round of DS-TS in C, one run, with 5, 10 and 30 arms, where the goals were set
 FLAT = 0.1  # the largest exponent called flat: twice the horizon then costs at most 7 % more a round
 
 
@@ -39,6 +39,17 @@ def _ns(name: str, lockstep: bool = False) -> Callable[[Data], Found]:
     def found(data: Data) -> Found:
         rows = {(row["policy"], row["lockstep"], row["n_arms"]): row["ns"] for row in data["policies"]}
         return [rows.get((name, lockstep, n_arms)) for n_arms in ARMS]
+
+    return found
+
+
+def _over_whole(name: str, lockstep: bool) -> Callable[[Data], Found]:
+    """With rewards between 0 and 1, over the same policy with rewards of 0 and 1."""
+
+    def found(data: Data) -> Found:
+        rows = {(row["policy"], row["lockstep"], row["n_arms"]): row["ns"] for row in data["fractional"]}
+        fractional = [rows.get((f"{name}, fractions", lockstep, n_arms)) for n_arms in ARMS]
+        return _divided(fractional, _ns(name, lockstep)(data))
 
     return found
 
@@ -157,6 +168,10 @@ GOALS = (
         (150.0,),
         "ns",
         lambda data: _ns("drift-ts", True)(data)[:1],
+    ),
+    *(
+        Goal(f"drift-ts, fractions over 0 and 1, {how}", (2.0, 2.0, 2.0), "times", _over_whole("drift-ts", way), ARMS)
+        for how, way in (("one run", False), ("64 runs in lockstep", True))
     ),
     *(
         Goal(f"{name}, exponent in T", (FLAT,), "", _exponent("horizon", name))

@@ -92,6 +92,11 @@ def _job(folder: Path, arms: list[int], scale: Scale) -> Path:
     return path
 
 
+def environment(group: str, packages: tuple[str, ...]) -> tuple[Path, str]:
+    """A Python of one of our environments with these packages, for others who need one; the reason if there is none."""
+    return _ready(default_place() / group, packages)
+
+
 def _ready(folder: Path, packages: tuple[str, ...]) -> tuple[Path, str]:
     """A Python with the packages installed, and the reason if it cannot be had."""
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -103,14 +108,14 @@ def _ready(folder: Path, packages: tuple[str, ...]) -> tuple[Path, str]:
         # One retry: without a network every library would otherwise wait a quarter of a minute for its five.
         options = ("--quiet", "--disable-pip-version-check", "--no-compile", "--retries", "1")
         words = [str(python), "-m", "pip", "install", *options, *packages]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=_bare())
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=bare())
     except (OSError, subprocess.SubprocessError) as error:
         return python, f"{type(error).__name__}: {error!s:.160}"
     lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["pip gave no reason"]
     return python, "" if done.returncode == 0 else f"pip: {lines[-1].removeprefix('ERROR: '):.160}"
 
 
-def _bare() -> dict[str, str]:
+def bare() -> dict[str, str]:
     """Our own search path must not reach into another environment."""
     return {
         name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
@@ -120,7 +125,7 @@ def _bare() -> dict[str, str]:
 def _played(python: Path, script: Path, library: str, job: Path) -> list[dict[str, Any]]:
     try:
         done = subprocess.run(
-            [str(python), str(script), library, str(job)], capture_output=True, text=True, timeout=600, env=_bare()
+            [str(python), str(script), library, str(job)], capture_output=True, text=True, timeout=600, env=bare()
         )
     except subprocess.TimeoutExpired:
         return [_failed(library, "it did not finish in ten minutes")]
@@ -137,7 +142,7 @@ def _failed(library: str, reason: str) -> dict[str, Any]:
 def _versions(python: Path, names: tuple[str, ...]) -> str:
     """The versions that this Python has, or nothing if it lacks one of them."""
     code = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
-    done = subprocess.run([str(python), "-c", code, *names], capture_output=True, text=True, env=_bare())
+    done = subprocess.run([str(python), "-c", code, *names], capture_output=True, text=True, env=bare())
     return done.stdout.strip() if done.returncode == 0 else ""
 
 

@@ -52,7 +52,7 @@ _STARTS = (("ds-ts", 64, "64 runs in lockstep"), ("ds-ts", 1, "one run"), ("sw-t
 _IMPORTS = ("pass", "import numpy", "import driftbandit", "import numba", "import driftbandit.lab.engine.code_cache")
 MEMORY_ARMS = 10
 _MEMORY_SECONDS = 0.5  # for the longer of the two runs
-# One number a round kept would show as 3 MB over the least of these rounds, and 1 MB counts as growth.
+# One number per round kept would show as 3 MB over the least of these rounds, and 1 MB counts as growth.
 _LEAST_FAR = 400_000
 GROWN_MB = 1.0
 
@@ -114,7 +114,7 @@ def flat(scale: Scale) -> list[str]:
 def memory(scale: Scale, ns: dict[str, float] | None = None) -> list[dict[str, Any]]:
     """The most memory a process used for one run of a short and of a hundred times longer horizon, tuned for each as a
     user would: a window then grows like the root of the horizon, which is kilobytes here, while a policy that is told
-    the horizon and makes room for it shows. Policies of microseconds a round (`ns`) get a shorter pair."""
+    the horizon and makes room for it shows. Policies of microseconds per round (`ns`) get a shorter pair."""
     jobs = []
     for name in flat(scale):
         affordable = int(1e9 * _MEMORY_SECONDS / (ns or {}).get(name, 1.0))

@@ -32,6 +32,8 @@ def measure(scale: Scale, place: Path | None, say: Callable[[str], None]) -> dic
                 row["numpy_ns"] = plain or 1e9 * reference.numpy_seconds(name, row["n_arms"], scale)
                 row["ratio"] = row["numpy_ns"] / row["ns"]
             out["policies"].append(row)
+    parts.begin("fractional rewards")
+    out["fractional"] = ours.fractional_rows(scale)
     parts.begin("the same in C")
     out["c"] = reference.c_rows(scale)
     parts.begin("growth")
@@ -160,8 +162,9 @@ def _slashed(values: list[Any]) -> str:
 
 def _policies(data: dict[str, Any]) -> Table:
     arms, rows = data["scale"]["arms"], []
-    found = {(row["policy"], row["lockstep"], row["n_arms"]): row for row in data["policies"]}
-    for name, lockstep in dict.fromkeys((row["policy"], row["lockstep"]) for row in data["policies"]):
+    every = [*data["policies"], *data["fractional"]]
+    found = {(row["policy"], row["lockstep"], row["n_arms"]): row for row in every}
+    for name, lockstep in dict.fromkeys((row["policy"], row["lockstep"]) for row in every):
         cells = [found[name, lockstep, n_arms] for n_arms in arms]
         rows.append(
             [
@@ -176,7 +179,8 @@ def _policies(data: dict[str, Any]) -> Table:
         f"Nanoseconds of CPU time a round (choose, pull, learn, regret) on one core, {data['scale']['horizon']:,} "
         "rounds, ten phases, tuned by theory; whole runs a second; how many times longer plain NumPy takes. One run at "
         f"a time, or {ours.LOCKSTEP_RUNS} runs in lockstep where it says so. NumPy plays as many of the first rounds "
-        "as fit into a fifth of a second, which flatters it where a round costs more the longer the record is."
+        "as fit into a fifth of a second, which flatters it where a round costs more the longer the record is. "
+        "Rewards are 0 or 1, fractions where it says so."
     )
     return Table("Every policy", about, ["policy", *heads], rows)
 
@@ -273,7 +277,7 @@ def _scaling(data: dict[str, Any]) -> Table:
         for row in data["scaling"]
     ]
     about = "Nanoseconds a round of one run, and the exponent on doubly logarithmic axes: 0 is flat, 1 is proportional."
-    return Table("Growth", about, ["against", "policy", "sizes", "ns a round", "exponent"], rows)
+    return Table("Growth", about, ["against", "policy", "sizes", "ns per round", "exponent"], rows)
 
 
 def _workers(data: dict[str, Any]) -> Table:

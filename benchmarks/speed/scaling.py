@@ -12,7 +12,8 @@ from typing import Any
 from benchmarks.speed import ours, workload
 from benchmarks.speed.clock import measure, slope
 from benchmarks.speed.workload import Scale
-from driftbandit.lab.engine.simulate import LANES, simulate
+from driftbandit.lab.engine.runs import LANES
+from driftbandit.lab.engine.simulate import simulate
 
 _HORIZON = ("ds-ts", "sw-ts", "d-ucb", "m-ucb", "sw-lb-sda", "glr-klucb", "pa-cts", "global-cts", "adswitch", "meta")
 _ARMS = ("ds-ts", "ds-ts-many", "sw-ts", "d-ucb", "cusum-ucb", "exp3s", "sw-lb-sda")
@@ -22,7 +23,7 @@ _LONGEST = 25.0  # seconds after which no further turn begins, where there are m
 
 
 def rows(scale: Scale) -> list[dict[str, Any]]:
-    """One row a sweep: sizes, nanoseconds a round, and the exponent of a power law through them.
+    """One row per sweep: sizes, nanoseconds per round, and the exponent of a power law through them.
 
     Flat in the horizon means exponent 0; parameters are tuned for each horizon, as a user would."""
     known, out, top = workload.names(scale), [], scale.horizon

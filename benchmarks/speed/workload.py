@@ -10,6 +10,7 @@ import numpy as np
 
 from driftbandit.draws import WORLD, stream_key
 from driftbandit.environments import Abrupt
+from driftbandit.environments.rewards import Bernoulli, Constant
 from driftbandit.text.registry import policies
 
 PHASES = 10
@@ -36,9 +37,9 @@ QUICK = Scale(20_000, 4_000, (5, 10, 30), 2, 0.02, SHOWN, 1.0, 1_000_000, (10, 1
 TINY = Scale(400, 200, (3,), 1, 0.0, ("ds-ts", "d-ucb"), 0.1, 2_000, (3, 6), 0.0)
 
 
-def environment(n_arms: int, horizon: int) -> Abrupt:
-    """The world of W with so many arms and rounds."""
-    return Abrupt(n_arms=n_arms, horizon=horizon, phases=PHASES)
+def environment(n_arms: int, horizon: int, fractional: bool = False) -> Abrupt:
+    """The world of W with so many arms and rounds; or one that pays the mean itself, a fraction, instead of 0 or 1."""
+    return Abrupt(n_arms=n_arms, horizon=horizon, phases=PHASES, law=Constant() if fractional else Bernoulli())
 
 
 def tables(n_arms: int, horizon: int, runs: int) -> np.ndarray:

@@ -1,11 +1,11 @@
 """Bandits for rewards that change over time.
 
-`Agent` plays a policy in memory, `Bandit` with a journal that survives crashes; `driftbandit.policies` and
-`driftbandit.environments` hold what to play and where; `driftbandit.lab` simulates, compares and reproduces (needs `pip
-install 'driftbandit[lab]'`).
+`Agent` plays a policy in memory, `Bandit` plays one with a journal that survives crashes; `driftbandit.policies` and
+`driftbandit.environments` hold what to play and where; `driftbandit.lab` simulates, compares and reproduces (needs
+`pip install 'driftbandit[lab]'`).
 
-What is named here is imported when it is first used: the command line answers at once, and hears Ctrl-C from its first
-moment."""
+The names here are imported when they are first used, so the command line answers at once and responds to Ctrl-C from
+the first moment."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

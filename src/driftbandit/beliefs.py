@@ -14,7 +14,7 @@ _NUMBERS, _FEWEST = 400_000, 400  # arms × places, and places: so that a thousa
 
 
 class NormalBelief(NamedTuple):
-    """Independent normal samples, one an arm."""
+    """Independent normal samples, one per arm."""
 
     mean: np.ndarray
     sd: np.ndarray
@@ -30,7 +30,7 @@ class NormalBelief(NamedTuple):
 
 
 class BetaBelief(NamedTuple):
-    """Independent Beta samples, one an arm."""
+    """Independent Beta samples, one per arm."""
 
     a: np.ndarray
     b: np.ndarray
@@ -168,7 +168,8 @@ def _log_density(a: float, b: float) -> Any:
 
 
 def chance_of_largest(belief: Any, per_arm: int = 240) -> tuple[np.ndarray, float]:
-    """The probability that each arm's sample is the largest, and a bound on its error.
+    """The probability that each arm's sample is the largest, and an estimate of its error: how far half as many points
+    of integration are from it.
 
     >>> p, error = chance_of_largest(NormalBelief(np.array([0.0, 0.0]), np.array([1.0, 0.01])))
     >>> [round(float(v), 4) for v in p], error < 1e-3

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def is_whole(value: Any, least: int | None = None) -> bool:
-    """Is it a whole number (of at least `least`)? True and False are not, 3.0 is not: whoever counts writes 3."""
+    """Is it a whole number (of at least `least`)? True and False are not, and neither is 3.0: a count is written 3."""
     return (
         isinstance(value, int | np.integer) and not isinstance(value, bool) and (least is None or int(value) >= least)
     )

@@ -29,7 +29,7 @@ class UsageError(ValueError):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, in place of a page of usage."""
+    """Says what is wrong in one sentence, instead of a page of usage."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def interrupted() -> int:
-    """What Ctrl-C ends with, wherever it was heard."""
+    """What Ctrl-C ends with, wherever it was caught."""
     say("driftbandit: interrupted.")
     return 130
 

@@ -1,6 +1,6 @@
 """Random numbers that depend on nothing but (stream, round, slot).
 
-A usual generator has a position: whoever draws first shifts everybody else. Here every number is a hash of where it
+An ordinary generator has a position: the first to draw shifts all the others. Here every number is a hash of where it
 belongs. That is what lets one policy run interpreted, compiled, alone, or 32 runs side by side, on any number of
 workers, with the same bits:
 
@@ -13,10 +13,10 @@ The hash is the output function of SplitMix64 (Steele, Lea and Flood 2014) appli
 key, round's key and slot give 64 bits. Normals come from those by the Box-Muller transform, Beta draws by Marsaglia and
 Tsang's gamma method (2000).
 
-Everything from `mix` to `beta_passes` is written element by element, so the same lines run on NumPy arrays (one entry a
-round, interpreted), on numbers (compiled) and on rows of SIMD lanes (compiled, one lane a run). Only +, -, *, /, sqrt
-and integer operations occur, all of them exact to the last bit by IEEE 754, and no multiply-add is fused: that is why
-the results agree everywhere."""
+Everything from `mix` to `beta_passes` is written element by element, so the same lines run on NumPy arrays (one entry
+per round, interpreted), on numbers (compiled) and on rows of SIMD lanes (compiled, one lane per run). Only +, -, *, /,
+sqrt and integer operations occur, all of them exact to the last bit by IEEE 754, and no multiply-add is fused: that is
+why the results agree everywhere."""
 
 import math
 from functools import lru_cache
@@ -156,7 +156,7 @@ def gamma_candidate(d: Any, z: Any) -> Any:
     0.5 y^6 + ... It is at least 1 - d y^4 (0.75 - 0.6 y + 0.82 y^2): for y > 0 by the series, for y < 0 at d = 2/3 by a
     look at the function (0.815 would do), and for larger d because exp(d q) - 1 + c d is convex in d and 0 at d = 0.
     Their own bound, 1 - 0.0331 z^4, loses half as much again at d = 2/3 and far more beyond. Where y <= -1, and the
-    candidate is no number of the right sign, the bound is below 0."""
+    candidate is not a number of the right sign, the bound is below 0."""
     y = z / math.sqrt(9.0 * d)
     v = 1.0 + y
     zy = z * y

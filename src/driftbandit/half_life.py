@@ -120,7 +120,4 @@ def checked_half_life(half_life: Any, policy: Any) -> int:
     if not (hasattr(policy, "fade") and hasattr(policy, "take")):
         raise ValueError(f"half_life needs a policy that can forget by the clock, and {name} cannot; these can: "
                          f"{fading_policies()}.")  # fmt: skip
-    if getattr(policy, "binarize", False):
-        raise ValueError(f"half_life works on rewards as they are; {name} with binarize=True turns them into 0 or 1 by "
-                         "a coin per round. Leave binarize out.")  # fmt: skip
     return microseconds

@@ -25,14 +25,27 @@ from driftbandit.checks import whole_from_float
 
 T = TypeVar("T")
 
+# How a policy copes with change, in a word: what tables group by.
+FAMILIES = {
+    "never forgets": "for worlds that stand still",
+    "discounts": "old rewards count less, smoothly",
+    "window": "only the latest rewards count",
+    "detects": "begins anew when a test gives an alarm",
+    "infers": "reckons with changes by Bayes' rule",
+    "restarts": "begins anew by the calendar",
+    "shares weight": "keeps a little weight on every arm",
+    "wrapper": "changes what another policy is told",
+    "baseline": "learns nothing: to compare with",
+}
 SMALLEST, LARGEST = 1e-100, 1e100  # the size of a float parameter that is neither 0 nor infinite
 
 
 def described(**facts: Any) -> Callable[[type[T]], type[T]]:
-    """Class decorator: what a table says of a policy or world (`short`, `forgets`, `knows`, `cost`, `reference`), which
-    rewards it can bear or pays (`rewards`, `pays`: `driftbandit.rewards`), and whether its methods also work on rows of
-    lanes (`lockstep`). Facts about the class, not parameters: a `NamedTuple`
-    has no other place for them."""
+    """Class decorator: what a table says of a policy or world (`short`, `family`, `forgets`, `knows`, `cost`,
+    `reference`), its rule in mathematics (`formula`: LaTeX, one equation on each line, in which i is an arm, a the one
+    played, x its reward and an arrow what learning does), which rewards it can bear or pays (`rewards`, `pays`:
+    `driftbandit.rewards`), and whether its methods also work on rows of lanes (`lockstep`). Facts about the class, not
+    parameters: a `NamedTuple` has no other place for them. `family` is one of FAMILIES."""
 
     def attach(cls: type[T]) -> type[T]:
         for name, fact in facts.items():

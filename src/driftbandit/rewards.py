@@ -1,7 +1,7 @@
-"""Which rewards a policy can bear and what a world pays, compared before anything is played.
+"""Which rewards a policy can handle and what a world pays, compared before anything is played.
 
-A Beta posterior of a reward of -3 is no posterior, yet the arithmetic goes on for a while and prints a regret. So every
-policy says in its description which rewards it can compute with: `rewards="[0, 1]"`, or `"any"`. (That is about
+A Beta posterior of a reward of -3 is not a posterior, yet the arithmetic goes on for a while and prints a regret. So
+every policy says in its description which rewards it can compute with: `rewards="[0, 1]"`, or `"any"`. (That is about
 arithmetic: for which rewards a policy's promises hold, its documentation says.) Reward laws say what they pay."""
 
 from typing import Any
@@ -44,7 +44,7 @@ def refused_rewards(policy: Any, why: str, cure: str) -> str:
 
 
 def check_rewards(policy: Any, world: Any) -> None:
-    """Refuse to play a policy in a world that pays what it cannot bear."""
+    """Refuse to play a policy in a world that pays what it cannot handle."""
     if bears(policy) == UNIT and pays(world) == ANY:
         law = getattr(world, "law", None) or world
         raise ValueError(

@@ -42,7 +42,7 @@ class NaiveAdSwitch:
     A new episode begins in round t + 1 with l + 1. mean = sum / count. All comparisons ">" are strict.
 
     For a fast version: all ends of intervals lie at multiples of `every` in the episode, so block sums suffice; and an
-    arm owes exactly until its plays in the episode reach the largest (plays at `since`) + pulls, so one number an arm
+    arm owes exactly until its plays in the episode reach the largest (plays at `since`) + pulls, so one number per arm
     holds all its debts.
 
     Draws: uniform(1000 + 64 a + i)."""

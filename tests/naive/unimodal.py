@@ -23,7 +23,7 @@ class NaiveOSUB:
     def __init__(self, n_arms: int, c: float = 0.0) -> None:
         self.n_arms, self.c = n_arms, c
         self.history: list[tuple[int, float]] = []
-        self.leaders: list[int] = []  # one entry a round; -1 where there was none
+        self.leaders: list[int] = []  # one entry per round; -1 where there was none
         self.leader = -1
 
     def held(self) -> list[list[float]]:

@@ -8,7 +8,7 @@ from driftbandit.lab.paper import choose
 from driftbandit.lab.paper.claims.claim import verdicts
 from driftbandit.lab.paper.items.item import SIX
 from driftbandit.lab.paper.job import PaperRun
-from driftbandit.lab.paper.options import PARAMETERS, Options
+from driftbandit.lab.paper.options import PARAMETERS, PaperOptions
 
 pytest.importorskip("matplotlib")
 # Short horizons push the code's gamma below the theory's domain, which it says each time.
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
 def computed(folder, *additions):
     """Figure 6(a) at a tenth of its horizon, two runs."""
     items = [item.scaled(1000) for item in choose(["fig6a"]).values()]
-    run = PaperRun(Options(folder, runs=2, additions=additions), items=items)
+    run = PaperRun(PaperOptions(folder, runs=2, additions=additions), items=items)
     run.compute(progress=False, say=lambda line: None)
     assert run.failures == {}
     return run

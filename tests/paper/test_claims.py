@@ -17,8 +17,8 @@ from driftbandit.lab.paper.claims.evidence import (
     NOT_RUN,
     UNDECIDED,
     AtLeast,
-    Fact,
-    Measured,
+    ComputedStatement,
+    MeasuredStatement,
     Reader,
     decide,
     every,
@@ -29,17 +29,21 @@ from driftbandit.lab.paper.claims.evidence import (
     some,
 )
 from driftbandit.lab.paper.job import PaperRun
-from driftbandit.lab.paper.options import Options
+from driftbandit.lab.paper.options import PaperOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
-YES, NO, OPEN = Fact("", "", True), Fact("", "", False), Measured("", "", np.array([1.0, -1.0]))
+YES, NO, OPEN = (
+    ComputedStatement("", "", True),
+    ComputedStatement("", "", False),
+    MeasuredStatement("", "", np.array([1.0, -1.0])),
+)
 
 
 class MadeUp:
     """A run whose regrets are given: `level` is the final regret of a policy in an item; curves are straight lines."""
 
     def __init__(self, level, names=(), parameters=("text", "code"), noise=0.01):
-        self.options = Options("nowhere", runs=5, parameters=parameters)
+        self.options = PaperOptions("nowhere", runs=5, parameters=parameters)
         self.items = choose(names)
         self.failures = {}
         self.level, self.noise = level, noise
@@ -86,21 +90,21 @@ def test_settling_an_open_statement_never_turns_a_verdict_round(parts, needed):
 
 def test_the_interval_decides_a_measured_statement():
     # mean 2, standard error 1/sqrt(3), t-quantile 4.303: from -0.484 to 4.484, which covers 0
-    part = decide(Measured("fig3a", "", np.array([1.0, 2.0, 3.0]))).parts[0]
+    part = decide(MeasuredStatement("fig3a", "", np.array([1.0, 2.0, 3.0]))).parts[0]
     assert (part.low, part.high) == (pytest.approx(-0.4841, abs=1e-4), pytest.approx(4.4841, abs=1e-4))
     assert part.verdict == UNDECIDED
-    assert decide(Measured("", "", np.array([11.0, 12.0, 13.0]))).verdict == HOLDS
-    assert decide(Measured("", "", np.array([-11.0, -12.0, -13.0]))).verdict == FAILS
+    assert decide(MeasuredStatement("", "", np.array([11.0, 12.0, 13.0]))).verdict == HOLDS
+    assert decide(MeasuredStatement("", "", np.array([-11.0, -12.0, -13.0]))).verdict == FAILS
 
 
 def test_no_difference_at_all_is_not_smaller_and_one_run_decides_nothing():
-    assert decide(Measured("", "", np.zeros(4))).verdict == FAILS
-    assert decide(Measured("", "", np.array([5.0]))).verdict == UNDECIDED
+    assert decide(MeasuredStatement("", "", np.zeros(4))).verdict == FAILS
+    assert decide(MeasuredStatement("", "", np.array([5.0]))).verdict == UNDECIDED
 
 
 def test_several_statements_share_the_risk():
     values = np.array([1.0, 1.2, 1.4, 0.4])
-    alone, shared = decide(Measured("", "", values)), decide(every([Measured("", "", values)] * 10))
+    alone, shared = decide(MeasuredStatement("", "", values)), decide(every([MeasuredStatement("", "", values)] * 10))
     assert shared.parts[0].low < alone.parts[0].low
     assert alone.verdict == HOLDS
     assert shared.verdict == UNDECIDED
@@ -111,7 +115,8 @@ def test_wrong_verdicts_are_rarer_than_one_in_twenty():
     # More than 50 failures among 600 (mean at most 30, sd 5.3) has a chance below 1 in 1000.
     rng = np.random.default_rng(3)
     fails = sum(
-        decide(every([Measured("", "", rng.normal(size=20)) for _ in range(4)])).verdict == FAILS for _ in range(600)
+        decide(every([MeasuredStatement("", "", rng.normal(size=20)) for _ in range(4)])).verdict == FAILS
+        for _ in range(600)
     )
     assert fails <= 50
 
@@ -218,10 +223,10 @@ def test_what_was_not_run_or_failed_is_said():
 
 
 def test_the_guaranteed_exploration_of_m_ucb_is_that_of_the_specification():
-    cells = claim_cells(Options("nowhere"), choose(["fig3a"]))
+    cells = claim_cells(PaperOptions("nowhere"), choose(["fig3a"]))
     (cell,) = cells.values()
     assert cell.policy.explore == pytest.approx(0.2537, abs=1e-4)
-    assert claim_cells(Options("nowhere"), choose(["fig6a"])) == {}
+    assert claim_cells(PaperOptions("nowhere"), choose(["fig6a"])) == {}
 
 
 @pytest.mark.slow
@@ -229,7 +234,7 @@ def test_every_claim_is_decided_from_a_real_run(tmp_path):
     needed = {name for claim in claims() for name in claim.needs}
     small = {name: item.scaled(1000) for name, item in items().items() if name in needed}
     small = {name: replace(item, gaps=item.gaps[::7]) if item.gaps else item for name, item in small.items()}
-    options = Options(tmp_path, runs=2, parameters=("code",))
+    options = PaperOptions(tmp_path, runs=2, parameters=("code",))
     run = PaperRun(options, claim_cells(options, small), small.values())
     run.batch.run()
     for verdict in verdicts(run):

@@ -9,11 +9,11 @@ from driftbandit.environments.lagged import Lagged
 from driftbandit.lab.engine.simulate import Simulation, simulate
 from driftbandit.lab.paper import choose, items
 from driftbandit.lab.paper.disagreements import EFFECTS, effect_cells, measured
-from driftbandit.lab.paper.options import Options
+from driftbandit.lab.paper.options import PaperOptions
 from driftbandit.policies.baseline import FixedArm
 from driftbandit.policies.discounted_ts import DiscountedTS
 
-OPTIONS = Options("nowhere", runs=4)
+OPTIONS = PaperOptions("nowhere", runs=4)
 
 
 class MadeUp:
@@ -31,8 +31,8 @@ class MadeUp:
 def test_a_lagged_reward_is_that_of_the_round_before():
     base = PhaseTable(means=((0.2, 0.8), (0.9, 0.1)), starts=(0, 5), horizon=10, law=Constant())
     world, late = base.realise(0), Lagged(base).realise(0)
-    luck = Stream(1)
-    assert [late.pull(t, 0, luck.at(t)) for t in (0, 4, 5, 6)] == [0.2, 0.2, 0.2, 0.9]
+    reward_rng = Stream(1)
+    assert [late.pull(t, 0, reward_rng.at(t)) for t in (0, 4, 5, 6)] == [0.2, 0.2, 0.2, 0.9]
     assert [late.mean(t, 0) for t in (4, 5)] == [world.mean(t, 0) for t in (4, 5)]
     assert late.best(5) == 0.9
     assert late.best_arm(5) == 0

@@ -12,7 +12,7 @@ from driftbandit.lab.jobs import store
 from driftbandit.lab.paper import choose, items
 from driftbandit.lab.paper.items.item import EIGHT, policy_for
 from driftbandit.lab.paper.job import PaperRun
-from driftbandit.lab.paper.options import PARAMETERS, Options
+from driftbandit.lab.paper.options import PARAMETERS, PaperOptions
 from driftbandit.lab.paper.summary import COLUMNS
 from driftbandit.lab.support.tables import note_in
 
@@ -38,7 +38,7 @@ def quiet(run):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Every item at a hundredth of its horizon, three runs, one parameter set."""
-    run = PaperRun(Options(tmp_path_factory.mktemp("paper"), runs=3, parameters=("code",)), items=small())
+    run = PaperRun(PaperOptions(tmp_path_factory.mktemp("paper"), runs=3, parameters=("code",)), items=small())
     quiet(run)
     return run
 
@@ -142,7 +142,7 @@ def test_an_unknown_item_is_answered_with_the_nearest():
 
 
 def test_an_interrupted_job_goes_on_where_it_stopped_and_ends_with_the_same_numbers(tmp_path, monkeypatch):
-    options = Options(tmp_path / "a", runs=2)
+    options = PaperOptions(tmp_path / "a", runs=2)
     stopped = PaperRun(options, items=small("fig6a"))
     put, left = store.Store.put, [3]
 
@@ -171,7 +171,7 @@ def test_an_interrupted_job_goes_on_where_it_stopped_and_ends_with_the_same_numb
 
 
 def test_the_same_call_again_reuses_everything_and_a_changed_parameter_or_source_nothing(tmp_path, monkeypatch):
-    options = Options(tmp_path, runs=2, parameters=("text",))
+    options = PaperOptions(tmp_path, runs=2, parameters=("text",))
     cells = len(items()["fig6a"].labels)
     first = PaperRun(options, items=small("fig6a"))
     quiet(first)
@@ -189,7 +189,7 @@ def test_the_same_call_again_reuses_everything_and_a_changed_parameter_or_source
 
 
 def test_where_text_and_code_agree_the_simulation_is_done_once(tmp_path):
-    run = PaperRun(Options(tmp_path), items=[items()["fig3a"]])
+    run = PaperRun(PaperOptions(tmp_path), items=[items()["fig3a"]])
     # ds-ts, d-ucb and exp3s differ between text and code, the other five do not; a chunk holds the 100 runs of a cell.
     assert len(run.batch.plan) == 5 + 2 * 3
     assert run.cell("fig3a", "ts", "text") == run.cell("fig3a", "ts", "code")
@@ -202,7 +202,7 @@ class _Broken(Smooth):
 
 def test_an_item_that_fails_is_reported_in_a_line_and_the_others_are_written(tmp_path):
     good, bad = small("fig5a", "fig6a")[0], replace(small("fig6b")[0], world=_Broken(horizon=1000))
-    run = PaperRun(Options(tmp_path, runs=2, parameters=("text",)), items=[bad, good])
+    run = PaperRun(PaperOptions(tmp_path, runs=2, parameters=("text",)), items=[bad, good])
     said = quiet(run)
     assert run.failures == {"fig6b": "RuntimeError: the world fell apart"}
     assert "fig6b failed, the others go on. RuntimeError: the world fell apart" in said
@@ -212,7 +212,7 @@ def test_an_item_that_fails_is_reported_in_a_line_and_the_others_are_written(tmp
 
 
 def test_a_full_disk_ends_the_job_with_a_sentence_and_keeps_what_was_done(tmp_path, monkeypatch):
-    options = Options(tmp_path, runs=2, parameters=("text",))
+    options = PaperOptions(tmp_path, runs=2, parameters=("text",))
     run = PaperRun(options, items=small("fig6a", "fig6b"))
     replace_file, left = store.os.replace, [7]  # a figure and its data are replaced in the same way
 
@@ -234,13 +234,13 @@ def test_a_full_disk_ends_the_job_with_a_sentence_and_keeps_what_was_done(tmp_pa
 def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OSError, match="Cannot write in the folder"):
-        PaperRun(Options(tmp_path / "file"), items=small("fig6a"))
+        PaperRun(PaperOptions(tmp_path / "file"), items=small("fig6a"))
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 
 def test_progress_covers_the_whole_job_and_ends_at_one(tmp_path):
     shares = []
-    run = PaperRun(Options(tmp_path, runs=2, parameters=("text",)), items=small("fig6a", "fig6b"))
+    run = PaperRun(PaperOptions(tmp_path, runs=2, parameters=("text",)), items=small("fig6a", "fig6b"))
     run.compute(progress=shares.append, say=lambda line: None)
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)
@@ -249,7 +249,7 @@ def test_progress_covers_the_whole_job_and_ends_at_one(tmp_path):
 
 def test_extra_simulations_are_computed_with_the_figures(tmp_path):
     item = small("fig6a")[0]
-    options = Options(tmp_path, runs=2, parameters=("text",))
+    options = PaperOptions(tmp_path, runs=2, parameters=("text",))
     cell = PaperRun(options, items=[item]).cell("fig6a", "ts", "text")
     run = PaperRun(options, {"effect/other seed": cell._replace(seed=5)}, items=[item])
     quiet(run)

@@ -15,7 +15,7 @@ import pytest
 from driftbandit.lab.paper import choose
 from driftbandit.lab.paper.claims.claim import claims
 from driftbandit.lab.paper.job import PaperRun
-from driftbandit.lab.paper.options import Options
+from driftbandit.lab.paper.options import PaperOptions
 from driftbandit.lab.paper.report import citation, report
 from driftbandit.lab.paper.report.page import render, typeset
 from driftbandit.lab.paper.report.pictures import picture, smaller, steps
@@ -54,7 +54,7 @@ def run(tmp_path_factory):
     chosen = {name: item.scaled(500) for name, item in choose(["fig4a", "fig5a", "fig6b"]).items()}
     chosen["fig4a"] = replace(chosen["fig4a"], labels=("d-ucb", "ds-ts"), gaps=(0.05, 0.25))
     chosen["fig6b"] = replace(chosen["fig6b"], labels=("d-ucb", "ds-ts"))
-    options = Options(tmp_path_factory.mktemp("report"), runs=3, quick=True)
+    options = PaperOptions(tmp_path_factory.mktemp("report"), runs=3, quick=True)
     made = PaperRun(options, report.extra_cells(options, {"fig6b": chosen["fig6b"]}), chosen.values())
     made.compute(progress=False, say=lambda _: None)
     return made
@@ -138,7 +138,7 @@ def test_the_page_and_the_docs_count_the_verdicts_alike(text, run):
     if (ROOT / "docs").exists():
         with open(ROOT / "docs/paper/claims.csv", encoding="utf-8") as file:
             kept = report.verdict_counts(list(csv.DictReader(file)))
-        page = (ROOT / "docs/reproduce.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs/how-to/reproduce.md").read_text(encoding="utf-8")
         for name, numbers in kept.items():
             assert f"| {name} | {' | '.join(map(str, numbers))} |" in page
 

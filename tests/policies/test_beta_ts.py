@@ -140,8 +140,8 @@ def test_a_window_of_one_round_leaves_all_other_arms_at_the_prior(steps):
 def test_window_sums_do_not_drift_in_a_hundred_thousand_real_rewards():
     policy = SlidingTS(window=300)
     state, stream = to_lists(policy.init(3)), Stream(1)
-    luck = np.random.default_rng(1)
-    steps = list(zip(luck.integers(0, 3, 100_000).tolist(), luck.random(100_000).tolist(), strict=True))
+    reward_rng = np.random.default_rng(1)
+    steps = list(zip(reward_rng.integers(0, 3, 100_000).tolist(), reward_rng.random(100_000).tolist(), strict=True))
     for t, (arm, reward) in enumerate(steps):
         teach(policy, state, t, arm, reward, stream.at(t))
     for arm in range(3):

@@ -20,13 +20,13 @@ WORLD = Abrupt(n_arms=4, horizon=700, phases=4, world="1")
 
 def twin_arms(base, arrives, horizon=700):
     """The obvious way: a list of (round of arrival, arm, reward), looked through in every round."""
-    world, luck = to_lists(WORLD.realise(stream_key(3, 0, 0))), Stream(stream_key(3, 0, REWARD))
+    world, reward_rng = to_lists(WORLD.realise(stream_key(3, 0, 0))), Stream(stream_key(3, 0, REWARD))
     stream, state = Stream(stream_key(3, 0, POLICY)), to_lists(base.init(4))
     under_way, heard, arms = [], 0, []
     for t in range(horizon):
         arm = base.choose(state, heard, stream.at(t))
         arms.append(arm)
-        under_way.append((arrives(t), arm, world.pull(t, arm, luck.at(t))))
+        under_way.append((arrives(t), arm, world.pull(t, arm, reward_rng.at(t))))
         for item in [item for item in under_way if item[0] == t]:
             teach(base, state, heard, item[1], item[2], stream.at(t))
             heard += 1

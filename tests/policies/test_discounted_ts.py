@@ -199,7 +199,7 @@ def test_permuting_arms_and_noise_permutes_the_choice(gamma, history, order, noi
 @given(GAMMAS, st.integers(-8, 8), st.integers(0, 1000))
 def test_adding_a_constant_to_every_reward_changes_no_choice_once_every_arm_was_played(gamma, eighths, seed):
     shift, policy = eighths / 8, DiscountedTS(gamma=gamma)
-    luck = np.random.default_rng(seed).integers(0, 9, 60) / 8
+    reward_rng = np.random.default_rng(seed).integers(0, 9, 60) / 8
     plain, shifted = to_lists(policy.init(3)), to_lists(policy.init(3))
     stream = Stream(stream_key(seed, 0, POLICY))
     for t in range(60):
@@ -207,8 +207,8 @@ def test_adding_a_constant_to_every_reward_changes_no_choice_once_every_arm_was_
         if t >= 3:
             gap = sorted(plain.scores)
             assert policy.choose(shifted, t, stream.at(t)) == arm or gap[-1] - gap[-2] < 1e-9
-        policy.learn(plain, t, arm, float(luck[t]))
-        policy.learn(shifted, t, arm, float(luck[t]) + shift)
+        policy.learn(plain, t, arm, float(reward_rng[t]))
+        policy.learn(shifted, t, arm, float(reward_rng[t]) + shift)
 
 
 @given(GAMMAS, HISTORY)

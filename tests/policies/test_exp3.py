@@ -84,10 +84,10 @@ def test_scaling_all_weights_changes_no_probability(history, factor):
 @pytest.mark.parametrize("share", [0.0, 1e-5, 0.5])
 def test_rounding_does_not_pile_up_in_the_weights(share):
     # One round leaves an error of some 1e-16; carried on, 20 000 of them would make about 1e-14.
-    policy, luck = EXP3S(explore=0.2, share=share), np.random.default_rng(1)
+    policy, reward_rng = EXP3S(explore=0.2, share=share), np.random.default_rng(1)
     state = to_lists(policy.init(5))
     for t in range(20_000):
-        policy.learn(state, t, int(luck.integers(5)), float(luck.random()))
+        policy.learn(state, t, int(reward_rng.integers(5)), float(reward_rng.random()))
         if t % 100 == 0:
             assert math.fsum(state.weights) == pytest.approx(1.0, abs=2e-15)
             assert state.whole[0] == pytest.approx(math.fsum(state.weights), abs=1e-15)

@@ -177,8 +177,10 @@ def test_ds_ts_without_discount_is_not_gaussian_ts():
 def test_window_sums_do_not_drift_in_a_hundred_thousand_real_rewards():
     policy = SlidingPrecisionTS(window=300)
     state = to_lists(policy.init(3))
-    luck = np.random.default_rng(1)
-    steps = list(zip(luck.integers(0, 3, 100_000).tolist(), (luck.random(100_000) * 1e3).tolist(), strict=True))
+    reward_rng = np.random.default_rng(1)
+    steps = list(
+        zip(reward_rng.integers(0, 3, 100_000).tolist(), (reward_rng.random(100_000) * 1e3).tolist(), strict=True)
+    )
     for t, (arm, reward) in enumerate(steps):
         policy.learn(state, t, arm, reward)
     for arm in range(3):

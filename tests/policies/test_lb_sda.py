@@ -76,11 +76,11 @@ def test_compiled_and_interpreted_play_the_same_arms(policy):
 def test_the_window_holds_the_last_plays_and_the_leader_its_date_of_election(n_arms, window, seed):
     policy = SlidingLBSDA(window)
     state, stream = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY))
-    luck = np.random.default_rng(seed)
+    reward_rng = np.random.default_rng(seed)
     arms, leader, since = [], -1, 0
     for t in range(150):
         arms.append(policy.choose(state, t, stream.at(t)))
-        teach(policy, state, t, arms[-1], float(luck.random()), stream.at(t))
+        teach(policy, state, t, arms[-1], float(reward_rng.random()), stream.at(t))
         assert state.blocks.count == [arms[-window:].count(k) for k in range(n_arms)]
         assert sum(state.blocks.count) == min(t + 1, window)
         assert state.rounds[0] <= t + 1
@@ -94,11 +94,11 @@ def test_the_window_holds_the_last_plays_and_the_leader_its_date_of_election(n_a
 @pytest.mark.parametrize(("scale", "shift"), [(8.0, 0.0), (0.25, 64.0), (2.0, -1024.0)])
 def test_scaling_and_shifting_rewards_changes_no_decision(policy, scale, shift):
     # Rewards in eighths and powers of two: the changed rewards are exact, so that ties stay ties.
-    luck = np.random.default_rng(2).integers(0, 9, (1000, 5)) / 8
+    reward_rng = np.random.default_rng(2).integers(0, 9, (1000, 5)) / 8
     means = abrupt_means(5, 1000, 2)
-    plain = play(policy, 5, 1000, lambda t, arm: float(luck[t, arm] + round(8 * means[t, arm]) / 8), 1)
+    plain = play(policy, 5, 1000, lambda t, arm: float(reward_rng[t, arm] + round(8 * means[t, arm]) / 8), 1)
     moved = play(
-        policy, 5, 1000, lambda t, arm: float(scale * (luck[t, arm] + round(8 * means[t, arm]) / 8) + shift), 1
+        policy, 5, 1000, lambda t, arm: float(scale * (reward_rng[t, arm] + round(8 * means[t, arm]) / 8) + shift), 1
     )
     assert plain == moved
 

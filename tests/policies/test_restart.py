@@ -41,7 +41,7 @@ def test_an_oracle_restart_chooses_the_arms_of_its_twin(base, n_arms, starts):
     reward = rewards(abrupt_means(n_arms, 1000, 1), "binary", 1)
     world = phased(np.random.default_rng(0).random((len(starts), n_arms)), starts, 1000)
     twin = TWINS["OracleRestart"](n_arms, twin_factory(base), starts)
-    bound = OracleRestart(base).bound(world)
+    bound = OracleRestart(base).with_world(world)
     assert play(bound, n_arms, 1000, reward, 2) == play_twin(twin, 1000, reward, 2)
 
 
@@ -81,7 +81,7 @@ class Watched(NamedTuple):
 
 
 def test_a_world_is_not_asked_beyond_its_horizon_and_a_change_in_its_last_round_counts():
-    policy = OracleRestart(DiscountedTS(gamma=0.9)).bound(Watched(horizon=3))
+    policy = OracleRestart(DiscountedTS(gamma=0.9)).with_world(Watched(horizon=3))
     state = to_lists(policy.init(2))
     teach(policy, state, 0, 0, 1.0, Stream(1).at(0))
     assert state.base.pulls == [1.0, 0.0]
@@ -137,7 +137,7 @@ def test_mistakes_are_explained_in_one_sentence():
     with pytest.raises(ValueError, match=r"OracleRestart must be told when the world changes: .*\."):
         OracleRestart(DiscountedTS()).init(2)
     with pytest.raises(ValueError, match="OracleRestart needs a world with a method change"):
-        OracleRestart(DiscountedTS()).bound(3)
+        OracleRestart(DiscountedTS()).with_world(3)
     with pytest.raises(ValueError, match=r"PeriodicRestart needs base to be a policy such as .*; got 'ds-ts'"):
         PeriodicRestart("ds-ts", 10)
     with pytest.raises(ValueError, match="OracleRestart needs base to be a policy"):

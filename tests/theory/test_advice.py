@@ -1,5 +1,6 @@
 """Advice at a small scale: which rows there are, that choosing and estimating are apart, and what is refused."""
 
+import html
 import itertools
 import math
 
@@ -11,7 +12,7 @@ from driftbandit.environments.scaled import scaled
 from driftbandit.lab.investigations import search
 from driftbandit.lab.investigations.advice import advise, off_by, times
 from driftbandit.lab.stats import selection
-from driftbandit.lab.stats.selection import Candidate
+from driftbandit.lab.stats.selection import Rival
 from driftbandit.policies.discounted_ts import DiscountedTS
 
 
@@ -23,6 +24,12 @@ def abrupt():
 @pytest.fixture(scope="module")
 def smooth():
     return advise(4_000, drift=0.001, n_arms=3, runs=40, a_decade=2)
+
+
+def test_a_notebook_shows_the_rows_and_the_line_to_take(abrupt):
+    page = abrupt._repr_html_()
+    assert page.count("<tr>") == 1 + len(abrupt.rows)
+    assert f"<pre>{html.escape(abrupt.line())}</pre>" in page
 
 
 def test_sudden_changes_get_corollary_1_the_code_and_two_simulated_bests(abrupt):
@@ -104,8 +111,8 @@ def test_the_same_seed_gives_the_same_advice(abrupt):
 
 
 def test_choosing_looks_at_the_first_half_of_the_runs_only():
-    lucky = Candidate("lucky", np.array([0.0, 0.0, 9.0, 9.0]))
-    steady = Candidate("steady", np.array([1.0, 1.0, 1.0, 1.0]))
+    lucky = Rival("lucky", np.array([0.0, 0.0, 9.0, 9.0]))
+    steady = Rival("steady", np.array([1.0, 1.0, 1.0, 1.0]))
     assert selection.best([steady, lucky]) is lucky
     assert lucky.estimate().mean == 9.0
     assert lucky.excess(steady).mean == 8.0
@@ -117,7 +124,7 @@ def test_the_best_of_equal_policies_is_not_made_better_by_being_picked():
     rng = np.random.default_rng(1)
     reported = []
     for _ in range(2000):
-        cells = [Candidate(k, values) for k, values in enumerate(rng.normal(10.0, 1.0, (20, 10)))]
+        cells = [Rival(k, values) for k, values in enumerate(rng.normal(10.0, 1.0, (20, 10)))]
         reported.append(selection.best(cells).held_out.mean())
     assert abs(np.mean(reported) - 10.0) < 0.05
 

@@ -7,7 +7,7 @@ import pytest
 
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.investigations import rates
-from driftbandit.lab.investigations.rates import Measured, Sweep
+from driftbandit.lab.investigations.rates import MeasuredSweep, Sweep
 
 BASE = AbruptGap(n_arms=3, horizon=10_000, phases=4, gap=0.4)
 HORIZON = Sweep("horizon T", "horizon", (1_000.0, 4_000.0, 16_000.0, 64_000.0), BASE)
@@ -16,7 +16,7 @@ HORIZON = Sweep("horizon T", "horizon", (1_000.0, 4_000.0, 16_000.0, 64_000.0), 
 def line(exponent, noise=0.0, runs=40, policy="ds-ts", sweep=HORIZON, seed=0):
     rng = np.random.default_rng(seed)
     mean = 2.0 * sweep.x() ** exponent
-    return Measured(policy, sweep, mean[:, None] * np.exp(noise * rng.standard_normal((len(mean), runs))), 0.0)
+    return MeasuredSweep(policy, sweep, mean[:, None] * np.exp(noise * rng.standard_normal((len(mean), runs))), 0.0)
 
 
 def test_a_power_law_without_noise_gives_its_exponent_exactly():

@@ -6,7 +6,7 @@ import pytest
 
 from driftbandit.cli import main
 from driftbandit.environments import AbruptGap, Smooth
-from driftbandit.lab.investigations.guarantee import discount, promise, settled, upper_bounds
+from driftbandit.lab.investigations.guarantee import discount, settled, theory, upper_bounds
 from driftbandit.lab.theory import breakpoints, diagnose, pseudo_stationary
 from driftbandit.lab.theory import paper_functions as f
 from driftbandit.policies.beta_ts import SlidingTS
@@ -77,7 +77,7 @@ def test_bad_input_is_answered_with_the_condition_that_fails(capsys, words, part
         (["theory", "--measure", "2"], "from 4 to"),
         (["advise", "--horizon", "100"], "either phases"),
         (["advise", "--horizon", "100", "--phases", "200"], "phases <= horizon"),
-        (["rates", "--scale", "0"], "--scale"),
+        (["rates", "--scale", "0"], "scale needs a number in (0, 100]"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(capsys, words, part):
@@ -143,10 +143,10 @@ def test_the_settled_rounds_are_counted_as_the_pseudo_stationary_set():
 
 
 def test_the_gap_to_a_bound_is_in_orders_of_magnitude():
-    report = promise(AbruptGap(n_arms=3, horizon=1000, phases=2, gap=0.3, world="1"), DiscountedTS(0.95), runs=4)
+    report = theory(AbruptGap(n_arms=3, horizon=1000, phases=2, gap=0.3, world="1"), DiscountedTS(0.95), runs=4)
     bound = report.bounds[0]
     assert report.gap_to(bound) == pytest.approx(bound.log10 - math.log10(report.measured.mean))
-    assert promise(Smooth(horizon=100), DiscountedTS(0.9)).gap_to(bound) is None
+    assert theory(Smooth(horizon=100), DiscountedTS(0.9)).gap_to(bound) is None
 
 
 def test_the_smallest_admissible_beta_counts_crossings_as_well_as_drift():

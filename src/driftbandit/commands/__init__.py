@@ -2,7 +2,7 @@
 
 A command's module has `add_parser(subparsers)`, which describes it to argparse, and `run(args)`, which does it in a few
 lines over the library and returns an exit code or None. It imports what is heavy inside `run`: all modules are loaded
-to print the help. Modules whose name begins with an underscore are no commands."""
+to print the help. Modules whose name begins with an underscore are not commands."""
 
 import importlib
 import pkgutil

@@ -22,7 +22,7 @@ def add_json(parser: Any) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document, as every reader of JSON understands it: what is no number there (NaN, infinity) is null."""
+    """One JSON document, as every reader of JSON understands it: what is not a number there (NaN, infinity) is null."""
     print(json.dumps(_plain(value), indent=1, allow_nan=False))
 
 
@@ -44,7 +44,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Rows under a head. In a file or pipe one line a row, complete and easy to search. On a terminal too narrow for
+    """Rows under a head. In a file or pipe one line per row, complete and easy to search. On a terminal too narrow for
     that, columns of text are wrapped and, if need be, the last columns follow below; no number is ever cut."""
     width = terminal_width()
     lines = laid_out(head, rows, width)

@@ -12,7 +12,7 @@ _EXAMPLES = """\
       sudden changes: Corollary 1, the paper, the best by simulation
 
   driftbandit advise --horizon 10000 --drift 0.001 --arms 10 --mu-max 0.1
-      slow changes by less than 0.001 a round, ten arms, rewards that are rare
+      slow changes by less than 0.001 per round, ten arms, rare rewards
 """
 
 
@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
     parser = add_example(subparsers, "advise", "compare ways to tune DS-TS on worlds like yours", _EXAMPLES)
     parser.add_argument("--horizon", type=whole(2), required=True, metavar="T", help="how many rounds will be played")
     parser.add_argument("--phases", type=whole(1), metavar="B", help="sudden changes: number of phases, changes + 1")
-    parser.add_argument("--drift", type=float, metavar="SIGMA", help="slow changes: the most a mean moves in a round")
+    parser.add_argument("--drift", type=float, metavar="SIGMA", help="slow changes: the most a mean moves per round")
     parser.add_argument("--arms", type=whole(2), default=5, metavar="K", help="number of arms (default: 5)")
     parser.add_argument("--mu-max", type=float, default=1.0, metavar="M", help="largest mean reward (default: 1)")
     parser.add_argument(

@@ -20,7 +20,7 @@ from driftbandit.commands._shared import (
 
 _EXAMPLES = """\
   driftbandit compare study.toml
-      play what the file says; what is finished is kept in study-results, so that the same command goes on after a stop
+      play what the file says; finished work is kept in study-results, so the same command continues after a stop
 
   driftbandit compare ds-ts.tuned sw-ts.tuned --env "abrupt(n_arms=10, phases=10)" --runs 50
       straight from the command line
@@ -55,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_seed(parser, None, " (default: 0)")
     parser.add_argument("--horizon", type=whole(1), metavar="T", help="rounds, for every world")
-    parser.add_argument("--drift", action="store_true", help="measure recovery, detection and the rest beside regret")
+    parser.add_argument("--drift", action="store_true", help="measure recovery, detection and the rest as well")
     parser.add_argument("--out", metavar="FOLDER", help="where results are kept (default: FILE-results, or nowhere)")
     parser.add_argument(
         "--executor",
@@ -204,9 +204,7 @@ def _print_drift(done: Any) -> None:
     head = ["policy", "environment", "recovery", "recovered", "worst phase", "best arm", "above best fixed arm"]
     head += ["price of forgetting", "detection delay", "missed", "false alarms when still"]
     print()
-    print_table(
-        head, rows, "drift: rounds to recover from a change, regret of the worst phase, ... (docs/drift-metrics.md)"
-    )
+    print_table(head, rows, "drift: rounds to recover from a change, ... (docs/reference/drift-metrics.md)")
 
 
 def _ends(interval: Any) -> str:
@@ -226,7 +224,7 @@ def _save(done: Any, out: str) -> list[Path]:
         here = [cell for cell in done.cells if cell.world == world]
         if 1 < len(here) <= 16 and len(done.worlds) <= 20:
             result = done.result(world)
-            paths.append(regret.save(result, Path(out) / f"regret-{result.provenance['id']}.svg"))
+            paths.append(regret.plot(result, Path(out) / f"regret-{result.provenance['id']}.svg"))
     return [*paths, *sweep.save_figures(done, out)]
 
 

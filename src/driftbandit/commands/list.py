@@ -17,6 +17,7 @@ _EXAMPLES = """\
 """
 
 _FACTS = {
+    "family": "family",
     "forgets": "how it forgets",
     "knows": "what it must know",
     "cost": "cost per round",
@@ -35,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
         help="policies, environments, experiments, or the name of one of them",
     )
     completes(asked, "policies")
-    parser.add_argument("--long", action="store_true", help="all about each policy, on lines as long as it takes")
+    parser.add_argument("--long", action="store_true", help="everything about each policy, on lines as long as needed")
     add_json(parser)
 
 
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _policies() -> None:
-    """One line a policy, within the terminal or 80 letters: its names and how it forgets, in brief."""
+    """One line per policy, within the terminal or 80 letters: its names and how it forgets, in brief."""
     room = max(80, terminal_width() or 0)
     listed = [(_names(cls), str(getattr(cls, "forgets", ""))) for cls in parse.policies().values()]
     left = room - 2 - max(len(names) for names, _ in listed)

@@ -37,14 +37,14 @@ def add_parser(subparsers: Any) -> None:
         return made
 
     create = verb("create", "make a bandit")
-    create.add_argument("--policy", required=True, metavar="TEXT", help='a policy\'s text, "ds-ts(gamma=0.99)"')
+    create.add_argument("--policy", metavar="TEXT", help='a policy\'s text, "ds-ts(gamma=0.99)" (default: drift-ts)')
     create.add_argument("--arms", required=True, nargs="+", metavar="ARM", help="the arms' names")
     create.add_argument("--seed", type=whole(0), metavar="S", help="decisions with given ids are then repeatable")
     create.add_argument("--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="(default: 0 1)")
     create.add_argument("--outside", choices=["refuse", "clip", "allow"], help="rewards outside the range")
-    change = verb("change", "change a bandit; another policy or half-life learns the journal anew")
+    change = verb("change", "change a bandit; a new policy or half-life learns the whole journal again")
     change.add_argument("--policy", metavar="TEXT", help="a policy's text")
-    change.add_argument("--from-now", action="store_true", help="do not learn the journal anew")
+    change.add_argument("--from-now", action="store_true", help="do not learn the journal again")
     change.add_argument("--add-arm", metavar="ARM", help="one more arm")
     change.add_argument("--retire-arm", metavar="ARM", help="never choose this arm again")
     for made in (create, change):
@@ -57,7 +57,7 @@ def add_parser(subparsers: Any) -> None:
     decide = verb("decide", "choose an arm, and write the decision down")
     decide.add_argument("--id", help="the decision's id; the same id is the same decision")
     decide.add_argument("--available", nargs="+", metavar="ARM", help="choose among these")
-    reward = verb("reward", "say what came of a decision")
+    reward = verb("reward", "report the outcome of a decision")
     reward.add_argument("id", metavar="ID")
     reward.add_argument("value", type=float, metavar="REWARD")
     verb("show", "show all bandits, or one with its arms and last decisions", bandit=False)
@@ -80,22 +80,31 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 
 def _create(args: argparse.Namespace) -> None:
     from driftbandit.live import Bandit
-    from driftbandit.live.opening import reading, writing
     from driftbandit.text.parse import parse_policy
 
-    policy = parse_policy(args.policy)
-    opened = writing(args.journal)
-    try:
-        if args.bandit in opened.journal.bandits():
-            raise ValueError(f"There is a bandit {args.bandit!r} in this journal already; `live change` changes it.")
-        options = {**_options(args), "reward_range": args.reward_range and tuple(args.reward_range)}
-        options |= {"outside": args.outside, "seed": args.seed, "who": "command line"}
-        with Bandit.open(args.journal, args.bandit, policy, args.arms, **options) as bandit:
-            text = repr(bandit)
-    finally:
-        opened.release()
-    reading(args.journal).close()
+    policy = None if args.policy is None else parse_policy(args.policy)
+    if args.bandit in _names(args.journal):
+        raise ValueError(f"There is a bandit {args.bandit!r} in this journal already; `live change` changes it.")
+    options = {**_options(args), "reward_range": args.reward_range and tuple(args.reward_range)}
+    options |= {"outside": args.outside, "seed": args.seed, "who": "command line"}
+    with Bandit.open(args.journal, args.bandit, policy, args.arms, **options) as bandit:
+        text = repr(bandit)
     print(json.dumps({"bandit": args.bandit, "journal": args.journal}) if args.json else f"made {text}")
+
+
+def _names(journal: str) -> list[str]:
+    """The bandits in a journal; none where there is no journal yet."""
+    from driftbandit.live.errors import Unknown
+    from driftbandit.live.opening import reading
+
+    try:
+        found = reading(journal)
+    except Unknown:
+        return []
+    try:
+        return list(found.bandits())
+    finally:
+        found.close()
 
 
 def _opened(args: argparse.Namespace) -> Any:

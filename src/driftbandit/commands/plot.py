@@ -20,7 +20,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--width", type=float, default=7.6, metavar="INCHES", help="a narrow figure has its legend below (default: 7.6)"
     )
-    parser.add_argument("--title", metavar="TEXT", help="a title in place of the experiment's own")
+    parser.add_argument("--title", metavar="TEXT", help="a title instead of the experiment's own")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -32,4 +32,4 @@ def run(args: argparse.Namespace) -> None:
 
     writable(args.out, regret.ENDINGS)
     results = [Result.load(path) for path in args.results]
-    print(f"drew {regret.save(results, args.out, args.title, args.width)}")
+    print(f"drew {regret.plot(results, args.out, args.title, args.width)}")

@@ -1,4 +1,4 @@
-"""`driftbandit rates`: measure how regret grows and lay it beside the theorems' orders."""
+"""`driftbandit rates`: measure how regret grows and compare it with the theorems' orders."""
 
 import argparse
 import time
@@ -34,26 +34,21 @@ def run(args: argparse.Namespace) -> None:
     need_lab("numba", "scipy", *(["matplotlib"] if args.out else []))
     from pathlib import Path
 
-    from driftbandit.lab.investigations import rates
+    from driftbandit.lab.investigations.rates import rates
     from driftbandit.lab.support.files import writable
 
-    if not 0.0 < args.scale <= 100.0:
-        raise ValueError(f"--scale needs a number in (0, 100]; got {args.scale:g}.")
     if args.out:
         writable(Path(args.out) / "rates.csv")
     started = time.perf_counter()
-    measured = rates.measure(
-        rates.sweeps(args.scale), runs=args.runs, seed=args.seed, workers=args.workers, progress=True
-    )
-    fits = [rates.fit(line) for line in measured]
-    paths = rates.save(measured, fits, args.out) if args.out else []
+    found = rates(args.runs, args.seed, args.scale, args.workers)
+    paths = found.save(args.out) if args.out else []
     if args.json:
-        print_json({"runs": args.runs, "seed": args.seed, "fits": fits, "wrote": paths})
+        print_json({"runs": args.runs, "seed": args.seed, "fits": found.fits, "wrote": paths})
         return
-    base = measured[0].sweep.base
+    base = found.measured[0].sweep.base
     print(f"{base!r}, one quantity varied at a time")
     print(f"{args.runs} runs per point, seed {args.seed}; every policy tuned by its theory at every point")
-    print_table(*rates.table(fits))
+    print_table(*found.table())
     print(f"{time.perf_counter() - started:.0f} seconds")
     for path in paths:
         print(f"wrote {path}")

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import csv
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
@@ -56,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
         help="draw this policy, which is not the paper's, in the figures of regret curves; in no claim or summary",
     )
     add_workers(parser)
-    parser.add_argument("--quick", action="store_true", help="10 runs in place of 100, to see that everything works")
+    parser.add_argument("--quick", action="store_true", help="10 runs instead of 100, to see that everything works")
     add_seed(parser)
     add_json(parser)
 
@@ -64,12 +63,12 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, write, and say what was reused; 2 if an item failed."""
     need_lab("numba", "scipy", "matplotlib", "pyarrow")
-    from driftbandit.lab.paper.job import PaperRun
-    from driftbandit.lab.paper.options import PARAMETERS, Options
+    from driftbandit.lab.paper.options import PARAMETERS, PaperOptions
+    from driftbandit.lab.paper.reproduce import reproduce
 
     parameters = PARAMETERS if args.parameters == "both" else (args.parameters,)
     runs = args.runs or (10 if args.quick else 100)
-    options = Options(
+    options = PaperOptions(
         args.out,
         tuple(args.items),
         runs,
@@ -80,13 +79,7 @@ def run(args: argparse.Namespace) -> int:
         args.quick,
         tuple(dict.fromkeys(args.additions or ())),
     )
-    report = _report()
-    job = PaperRun(options, report.extra_cells(options) if hasattr(report, "extra_cells") else None)
-    try:
-        job.compute(say=_say)
-    except OSError as error:
-        raise OSError(f"{error} The same call goes on from here once the folder can be written again.") from None
-    page = report.write(job, args.out) if report is not None else None
+    job, page = reproduce(options, say=_say)
     if args.json:
         with open(args.out / "summary.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -96,23 +89,13 @@ def run(args: argparse.Namespace) -> int:
         return 2 if job.failures else 0
     reused, chunks = job.tally.reused, sum(job.tally)
     print(f"reused {reused} of {chunks} chunks; {job.seconds:.0f} seconds; wrote {args.out / 'summary.csv'}")
-    if page is not None:
-        print(f"open {page}")
+    print(f"open {page}")
     for name, why in job.failures.items():
         print(f"failed: {name}: {why}")
     return 2 if job.failures else 0
 
 
 def _say(line: str) -> None:
-    """How far the work is: for whoever watches, never in the way of it."""
+    """How far the work has come: for anyone watching, never in the way of the work."""
     with contextlib.suppress(OSError, ValueError):
         print(line, file=sys.stderr, flush=True)
-
-
-def _report() -> Any:
-    """The module that writes the page."""
-    if importlib.util.find_spec("driftbandit.lab.paper.report.report") is None:
-        return None
-    from importlib import import_module
-
-    return import_module("driftbandit.lab.paper.report.report")

@@ -54,7 +54,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_seed(parser, None, " (default: 0, or the experiment's)")
     add_interpreted(parser)
-    parser.add_argument("--out", metavar="FILE.parquet", help="save all curves with where they come from")
+    parser.add_argument("--out", metavar="FILE.parquet", help="save all curves with a record of where they come from")
     parser.add_argument("--plot", metavar="FILE.svg", help="draw the regret curves: .svg, .png or .pdf")
     add_workers(parser)
     add_json(parser)
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
         writable(args.plot, regret.ENDINGS)
     result = compare(study, workers=args.workers, compiled=not args.interpreted).result()
     written = {"saved": result.save(args.out) if args.out else None}
-    written["drew"] = regret.save(result, args.plot) if args.plot else None
+    written["drew"] = regret.plot(result, args.plot) if args.plot else None
     if args.json:
         print_json({**result.provenance, "regret": result.summary(), **written})
         return

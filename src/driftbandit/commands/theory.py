@@ -46,7 +46,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Diagnose, bound, measure, and say it in words."""
     need_lab("numba", "scipy", *(["matplotlib"] if args.figure else []))
-    from driftbandit.lab.investigations.guarantee import promise
+    from driftbandit.lab.investigations.guarantee import theory
     from driftbandit.lab.jobs.sizes import refuse_impossible
 
     if args.figure:
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
     world = load.load_environment(args.env)
     policy = load.load_policy(args.policy, world=world)
     refuse_impossible(policy, world, args.measure or 1)
-    found = promise(world, policy, args.measure or 0, args.seed, args.workers)
+    found = theory(world, policy, args.measure or 0, args.seed, args.workers)
     written = _figure(args, world, found) if args.figure else []
     if args.json:
         print_json(_as_json(world, policy, found, written))

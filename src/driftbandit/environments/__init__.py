@@ -1,5 +1,5 @@
-"""What the world does: abrupt, smooth and given means, worlds that change in other ways, and the laws rewards are drawn
-from."""
+"""What the world does: abrupt, smooth and given means, worlds that change in other ways, and the laws that rewards are
+drawn from."""
 
 from driftbandit.environments.abrupt import Abrupt, AbruptGap, AbruptLimited, PhaseTable
 from driftbandit.environments.bursts import Bursts

@@ -42,7 +42,7 @@ def _starts(horizon: int, phases: int) -> list[int]:
 )
 @checked
 class Abrupt(NamedTuple):
-    """All means drawn anew, uniformly on [0, 1], at the start of each of `phases` equal phases (Figures 2 and 3)."""
+    """All means are redrawn, uniformly on [0, 1], at the start of each of `phases` equal phases (Figures 2 and 3)."""
 
     n_arms: Annotated[int, within(">= 1")] = 5
     horizon: Annotated[int, within(">= 1")] = 100_000
@@ -124,7 +124,7 @@ class AbruptGap(NamedTuple):
     """Every wrong arm is wrong by the same `gap`: in each phase the best mean is uniform on [0.5, 1] and all others lie
     `gap` below it (Figure 4).
 
-    With a fixed `world` the best arms and levels are the same for every gap, so that only the gap differs between
+    With a fixed `world` the best arms and levels are the same for every gap, so only the gap differs between
     experiments."""
 
     n_arms: Annotated[int, within(">= 1")] = 2
@@ -164,7 +164,8 @@ def _gap(spec: AbruptGap, seed: int | None) -> Phased:
 )
 @checked
 class PhaseTable(NamedTuple):
-    """An abrupt world written out: a row of means for each phase and the first round of each (the first being 0).
+    """An abrupt world written out: a row of means for each phase, and the first round of each phase (that of the first
+    is 0).
 
     >>> world = PhaseTable(means=((0.2, 0.8), (0.9, 0.1)), starts=(0, 500), horizon=1000).realise(0)
     >>> float(world.mean(500, 0))

@@ -16,10 +16,10 @@ from driftbandit.parameters import checked, described, within
 )
 @checked
 class Bursts(NamedTuple):
-    """Calm, but for `bursts` storms: in each, all means are drawn anew `changes` times, `every` rounds apart.
+    """Calm, except for `bursts` storms: in each, all means are redrawn `changes` times, `every` rounds apart.
 
-    Storms begin in the middle of `bursts` equal parts of the horizon. No one rate of forgetting suits both the calm and
-    the storm.
+    Storms begin in the middle of `bursts` equal parts of the horizon. No single rate of forgetting suits both the calm
+    and the storm.
 
     >>> world = Bursts(n_arms=2, horizon=1000, bursts=2, changes=3, every=10).realise(0)
     >>> world.breakpoints.tolist()

@@ -56,7 +56,7 @@ class FinitePhased(NamedTuple):
         return self.base.breakpoints
 
     def means(self, start: int, stop: int) -> np.ndarray:
-        """Rows start..stop-1 of the mean table, one column an arm."""
+        """Rows start..stop-1 of the mean table, one column per arm."""
         return self.base.means(start, stop)
 
     def realise(self, key: int) -> "FinitePhased":
@@ -70,10 +70,10 @@ class FinitePhased(NamedTuple):
 )
 @checked
 class AbruptFinite(NamedTuple):
-    """Each arm pays one of `points` amounts drawn from [0, 1], with probabilities drawn anew in each phase.
+    """Each arm pays one of `points` amounts drawn from [0, 1], with probabilities redrawn in each phase.
 
-    Amounts and probabilities are drawn anew in each phase. The authors' code has one probability vector a phase for all
-    arms (`shared_probabilities=True`); it also draws one an arm and throws it away, which `shared_probabilities=False`
+    The amounts are redrawn in each phase too. The authors' code has one probability vector per phase for all arms
+    (`shared_probabilities=True`); it also draws one per arm and throws it away, which `shared_probabilities=False`
     uses. They never report a result with these rewards. `world="authors"` is their seed-0 world."""
 
     n_arms: Annotated[int, within(">= 1")] = 5
@@ -108,8 +108,8 @@ def _finite(spec: AbruptFinite, seed: int | None) -> FinitePhased:
 
 
 def _authors(phases: int, n_arms: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The draws of the authors' generator, phase by phase: amounts and unused weights an arm, then the weights all
-    arms share."""
+    """The draws of the authors' generator, phase by phase: amounts and unused weights per arm, then the weights that
+    all arms share."""
     legacy = np.random.RandomState(0)
     drawn = [(legacy.uniform(0, 1, (n_arms, 2, points)), legacy.uniform(1, 10, points)) for _ in range(phases)]
     own = np.array([pair[0] for pair in drawn])

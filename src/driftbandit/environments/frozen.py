@@ -39,7 +39,7 @@ class StillWorld(NamedTuple):
         return np.zeros(1, np.int64)
 
     def means(self, start: int, stop: int) -> np.ndarray:
-        """Rows start..stop-1 of the mean table, one column an arm, all the same."""
+        """Rows start..stop-1 of the mean table, one column per arm, all the same."""
         row = np.array([float(self.base.mean(self.at, arm)) for arm in range(self.n_arms)])
         return np.broadcast_to(row, (stop - start, self.n_arms))
 

@@ -38,7 +38,7 @@ class LaggedWorld(NamedTuple):
         return self.base.change(t)  # type: ignore[no-any-return]
 
     def means(self, start: int, stop: int) -> np.ndarray:
-        """Rows start..stop-1 of the mean table, one column an arm."""
+        """Rows start..stop-1 of the mean table, one column per arm."""
         return np.asarray(self.base.means(start, stop))
 
     def realise(self, key: int) -> "LaggedWorld":
@@ -51,15 +51,15 @@ class Lagged(NamedTuple):
     """Another world, with rewards that come one round late: round t pays by the means of round t - 1, while regret
     counts the means of round t.
 
-    So the authors' simulator works: it moves to the new means only after a round was played under the old ones. Use it
-    to compare with numbers from their code; a fair experiment takes `base` itself. Their last round is also scored by
-    the means of the one before, which this leaves out: it is one round in all. It has no short name, so that
-    nobody meets it by accident in a command."""
+    This is how the authors' simulator works: it moves to the new means only after a round was played under the old
+    ones. Use it to compare with numbers from their code; a fair experiment uses `base` itself. Their last round is also
+    scored by the means of the one before, which this leaves out: it is a single round. It has no short name, so that
+    nobody uses it in a command by accident."""
 
     base: Any  # the world, e.g. Abrupt()
 
     def validate(self) -> None:
-        """Refuse what is no world."""
+        """Refuse what is not a world."""
         if isinstance(self.base, type) or not isinstance(self.base, Environment):
             raise ValueError(f"Lagged needs a world such as Abrupt(); got {self.base!r:.60}.")
 

@@ -16,8 +16,8 @@ from driftbandit.parameters import checked, described, within
 )
 @checked
 class Local(NamedTuple):
-    """Means uniform on [0, 1]; at each of `changes` evenly spaced times one arm, any of them, is drawn anew and the
-    others stay.
+    """Means uniform on [0, 1]; at each of `changes` evenly spaced times one arm, any of them, is redrawn and the others
+    stay.
 
     Forgetting everything at a change throws away what is still true of all other arms.
 

@@ -64,7 +64,7 @@ class Phased(NamedTuple):
         return np.asarray(self.starts)[:-1]
 
     def means(self, start: int, stop: int) -> np.ndarray:
-        """Rows start..stop-1 of the mean table, one column an arm."""
+        """Rows start..stop-1 of the mean table, one column per arm."""
         starts = np.asarray(self.starts)
         phases = np.searchsorted(starts, np.arange(start, stop), side="right") - 1
         return np.asarray(self.table).reshape(-1, self.n_arms)[phases]
@@ -89,15 +89,17 @@ def phased(means: Any, starts: Any, horizon: int, law: Any = None) -> Phased:
         first = np.array(starts, np.int64)
     except (TypeError, ValueError):
         raise ValueError(
-            "A table of means needs numbers: one row a phase, one column an arm, all rows of the same length."
+            "A table of means needs numbers: one row per phase, one column per arm, all rows of the same length."
         ) from None
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 1:
-        raise ValueError(f"A table of means needs one row a phase and one column an arm; got the shape {table.shape}.")
+        raise ValueError(
+            f"A table of means needs one row per phase and one column per arm; got the shape {table.shape}."
+        )
     if not np.isfinite(table).all():
         raise ValueError("A table of means needs finite numbers; it has a NaN or an infinite entry.")
     if first.shape != (len(table),) or first[0] != 0 or (np.diff(first) <= 0).any() or first[-1] >= horizon:
         raise ValueError(
-            f"Breakpoints need one first round a phase ({len(table)} here), beginning with 0, increasing, "
+            f"Breakpoints need one first round per phase ({len(table)} here), beginning with 0, increasing, "
             f"below the horizon {horizon}; got {starts!r:.80}."
         )
     law = checked_law(law, float(table.min()), float(table.max()))
@@ -114,7 +116,7 @@ def _coarse(starts: tuple[int, ...], horizon: int) -> np.ndarray:
 
 
 def from_means(array: Any, law: Any = None) -> Phased:
-    """A world from any array of means, one row a round and one column an arm.
+    """A world from any array of means, one row per round and one column per arm.
 
     >>> from_means([[0.1, 0.9], [0.9, 0.1]]).best_arm(1)
     0
@@ -122,9 +124,11 @@ def from_means(array: Any, law: Any = None) -> Phased:
     try:
         rows = np.array(array, np.float64)
     except (TypeError, ValueError):
-        raise ValueError("An array of means needs numbers: one row a round, one column an arm.") from None
+        raise ValueError("An array of means needs numbers: one row per round, one column per arm.") from None
     if rows.ndim != 2 or 0 in rows.shape:
-        raise ValueError(f"An array of means needs one row a round and one column an arm; got the shape {rows.shape}.")
+        raise ValueError(
+            f"An array of means needs one row per round and one column per arm; got the shape {rows.shape}."
+        )
     changed = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
     starts = np.flatnonzero(changed)
     return phased(rows[starts], starts, len(rows), law)

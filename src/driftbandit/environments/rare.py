@@ -17,7 +17,7 @@ from driftbandit.parameters import checked, described, within
 )
 @checked
 class Rare(NamedTuple):
-    """All means drawn anew at the start of each of `phases` equal phases, uniformly on [0, `highest`].
+    """All means are redrawn at the start of each of `phases` equal phases, uniformly on [0, `highest`].
 
     The abrupt world with its means scaled down: the same question with far less evidence per round.
 

@@ -39,7 +39,7 @@ class Constant(NamedTuple):
 )
 @checked
 class Gaussian(NamedTuple):
-    """Normal around the mean. Rewards leave [0, 1]: only policies that allow it should play here."""
+    """Normal around the mean. Rewards can lie outside [0, 1]: only policies that allow this should play here."""
 
     sd: Annotated[float, within("> 0")] = 0.1  # standard deviation
 
@@ -74,7 +74,7 @@ class BetaLaw(NamedTuple):
 class TruncatedGaussian(NamedTuple):
     """Normal around the mean, kept inside the widest interval around the mean that fits into [0, 1].
 
-    Cutting on both sides alike is what keeps the mean exactly where it was; cutting at 0 and 1 would move it."""
+    Cutting equally on both sides keeps the mean exactly where it was; cutting at 0 and 1 would move it."""
 
     sd: Annotated[float, within("> 0")] = 0.1  # standard deviation before cutting
 

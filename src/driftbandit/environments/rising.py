@@ -1,4 +1,4 @@
-"""A world in which one arm improves for as long as one looks."""
+"""A world in which one arm keeps improving to the end."""
 
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
@@ -19,8 +19,8 @@ class Rising(NamedTuple):
     """The last arm rises in a straight line from `first` to `last` while the others stay, evenly spaced from `lowest`
     to `highest`: a newcomer that learns, or a model being trained.
 
-    It is the worst arm at first, so whoever has made up its mind does not see it pass the others. Means move in `steps`
-    equal steps.
+    It is the worst arm at first, so a policy that has made up its mind does not see it pass the others. Means move in
+    `steps` equal steps.
 
     >>> world = Rising(n_arms=3, horizon=900, steps=900).realise(0)
     >>> world.best_arm(0), world.best_arm(899)

@@ -32,7 +32,7 @@ class Scaled(NamedTuple):
         return self.law.draw(self.mean(t, arm), rng)
 
     def means(self, start: int, stop: int) -> np.ndarray:
-        """Rows start..stop-1 of the mean table, one column an arm."""
+        """Rows start..stop-1 of the mean table, one column per arm."""
         return np.asarray(self.factor * self.base.means(start, stop))
 
     def realise(self, key: int) -> Any:

@@ -19,8 +19,8 @@ class Seasonal(NamedTuple):
     """Means that follow sines of one period, each arm shifted by its share of it: `level` + `swing` sin(2π(t / period +
     i / K)). Each arm in turn is the best for 1 / K of the period.
 
-    Means move in `steps` equal steps, each at the value of its middle: with 2,000 steps of 50 rounds and the defaults
-    by less than 0.007 at once.
+    Means move in `steps` equal steps, each at the value of its middle: with 2,000 steps of 50 rounds and the defaults,
+    by less than 0.007 per step.
 
     >>> world = Seasonal(n_arms=4, horizon=1000, period=1000, steps=1000).realise(0)
     >>> [world.best_arm(t) for t in (0, 250, 500, 750)]

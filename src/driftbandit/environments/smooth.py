@@ -19,9 +19,9 @@ class Smooth(NamedTuple):
     """Means that fall off linearly from a point moving as a sine of speed `sigma` along the arms.
 
     mean of arm i in 1..K = (K-1)/K - |w(t) - i|/K with w(t) = 1 + (K-1)(1 + sin(sigma t))/2: between 0 and (K-1)/K,
-    changing by less than sigma a round. `start` is the paper's convention for the first round (1 in its text, 0 in its
-    code); `rescaled` multiplies by K/(2(K-1)), so that the best mean reaches 0.5 (Figure 7b). Means are computed, never
-    stored: ten million rounds need no table."""
+    changing by less than sigma per round. `start` is the paper's convention for the first round (1 in its text, 0 in
+    its code); `rescaled` multiplies by K/(2(K-1)), so that the best mean reaches 0.5 (Figure 7b). Means are computed,
+    never stored: ten million rounds need no table."""
 
     n_arms: Annotated[int, within(">= 2")] = 5
     horizon: Annotated[int, within(">= 1")] = 10_000
@@ -31,7 +31,7 @@ class Smooth(NamedTuple):
     law: Any = Bernoulli()
 
     def validate(self) -> None:
-        """Refuse what is no reward law."""
+        """Refuse anything that is not a reward law."""
         checked_law(self.law, 0.0, 1.0)
 
     def centre(self, t: int) -> float:
@@ -67,7 +67,7 @@ class Smooth(NamedTuple):
         return t > 0 and self.best_arm(t) != self.best_arm(t - 1)
 
     def means(self, start: int, stop: int) -> np.ndarray:
-        """Rows start..stop-1 of the mean table, one column an arm."""
+        """Rows start..stop-1 of the mean table, one column per arm."""
         place = np.array([self.centre(t) for t in range(start, stop)])[:, None] - 1.0
         k = self.n_arms
         return np.asarray(self.scale() * ((k - 1.0) / k - np.abs(place - np.arange(k)) / k))

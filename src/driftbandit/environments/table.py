@@ -1,4 +1,4 @@
-"""A world from a file: means over time, one column an arm, as `driftbandit drift --world` writes them from a log."""
+"""A world from a file: means over time, one column per arm, as `driftbandit drift --world` writes them from a log."""
 
 import csv
 import math
@@ -20,12 +20,12 @@ ROUNDS = "rounds"  # the column that says for how many rounds a row holds
 )
 @checked
 class Table(NamedTuple):
-    """Means from a CSV file with a column for each arm and one row after the other in time.
+    """Means from a CSV file with a column for each arm and rows in order of time.
 
-    A column `rounds` says how long each row holds, else all hold one round; `stretch` makes every row last longer or
-    shorter, so that the same story can be played at another traffic. Everything in the laboratory then runs on a world
-    like yours: make the file with `driftbandit drift log.csv --world world.csv`, or by hand. Without a file: two arms
-    that change places after 500 rounds."""
+    A column `rounds` says how many rounds each row lasts; without it, each lasts one. `stretch` makes every row last
+    longer or shorter, so the same story can be played with more or less traffic. Everything in the lab then runs on a
+    world like yours: make the file with `driftbandit drift log.csv --world world.csv`, or by hand. Without a file, two
+    arms change places after 500 rounds."""
 
     file: str = ""
     stretch: Annotated[float, within("> 0")] = 1.0

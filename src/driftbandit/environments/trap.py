@@ -1,4 +1,4 @@
-"""A world made to punish whoever is content: an arm that nobody plays any more becomes the best."""
+"""A world that punishes complacency: an arm that nobody plays any more becomes the best."""
 
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
@@ -16,8 +16,8 @@ class Trap(NamedTuple):
     """The first arm pays `level` for ever and all others `others`, until the last one jumps to `jump` half-way through.
 
     Nothing that a good policy sees changes: the arm it plays pays as before. Only playing bad arms again finds the
-    jump, and in a world that stands still that is pure loss (Garivier and Moulines 2011 make this a bound). Read it
-    beside a stationary world: the two together show what a policy pays for watching.
+    jump, and in a world that stands still that is pure loss (Garivier and Moulines 2011 make this a bound). Compare it
+    with a stationary world: the two together show what a policy pays for watching.
 
     >>> world = Trap(n_arms=3, horizon=100).realise(0)
     >>> [float(world.mean(t, 2)) for t in (49, 50)]

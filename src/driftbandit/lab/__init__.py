@@ -1,4 +1,5 @@
-"""Simulation, experiments, figures and theory: all that needs more than NumPy (`pip install 'driftbandit[lab]'`).
+"""Simulation, experiments, figures and theory: everything that needs more than NumPy
+(`pip install 'driftbandit[lab]'`).
 
 Nothing deeper needs to be imported for everyday use:
 
@@ -13,12 +14,15 @@ from driftbandit.lab.experiments.study import Study, Variants
 from driftbandit.lab.experiments.study_file import load
 from driftbandit.lab.investigations.advice import Advice, advise
 from driftbandit.lab.investigations.price import price_of_forgetting
+from driftbandit.lab.investigations.rates import Rates, rates
 from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab.plots.regret import plot
 
 __all__ = [
     "Advice",
     "Cell",
     "Comparison",
+    "Rates",
     "Result",
     "Simulation",
     "Study",
@@ -26,7 +30,9 @@ __all__ = [
     "advise",
     "compare",
     "load",
+    "plot",
     "price_of_forgetting",
+    "rates",
     "run",
     "simulate",
 ]

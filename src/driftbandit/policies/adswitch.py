@@ -38,32 +38,43 @@ class AdSwitchState(NamedTuple):
 
 @described(
     short="adswitch",
-    forgets="begins anew when an arm's rewards on neighbouring intervals disagree",
+    family="detects",
+    forgets="starts over when an arm's rewards on neighbouring intervals disagree",
     knows="the horizon",
     rewards="any",
     cost="O(K), and O(K log(t)^2) every `every` rounds; memory O(K horizon / every)",
+    formula=r"""
+        a = \text{the arm played longest ago among the good and those that owe samples}
+        \text{evict } i:\ \Delta_i = \max_{j \text{ good}} \bar x_S(j) - \bar x_S(i) > \sqrt{c_1 \ln T / (n_S(i) - 1)}
+        S = \text{some stretch that ends now}, \quad m_i = \bar x_S(i) \text{ then}
+        \text{a bad arm owes } \lfloor 2^{2l+1} \ln T \rfloor \text{ samples, for every } 2^{-l} \ge \Delta_i / 16,
+        \text{with probability } 2^{-l} \sqrt{\text{number of the episode} / (K T \ln T)} \text{ in a round}
+        \text{new episode:}\ |\bar x_{R}(i) - \bar x_S(i)| > \sqrt{2 \ln T / n_{R}(i)} + \sqrt{2 \ln T / n_S(i)}
+        \text{for some good } i \text{ and a stretch } R \text{ before } S,
+        \text{or}\ |\bar x_S(i) - m_i| > \Delta_i / 4 + \sqrt{2 \ln T / n_S(i)}, \quad i \text{ bad}
+    """,
     reference="Auer, Gajane, Ortner 2019",
 )
 @checked
 class AdSwitch(NamedTuple):
-    """Play the arms that may still be best in turn, check bad arms at random, and begin anew when any arm has changed.
+    """Play the arms that may still be best in turn, check bad arms at random, and start over when any arm has changed.
 
     An arm is evicted when it is clearly worse than another over some recent stretch. From then on it is sampled now
     and then, for long enough to see a change of size 2**-i with a probability of order 2**-i. A new episode forgets
     everything: it begins when a good arm's recent rewards differ from its earlier ones, or a bad arm's from those at
     its eviction.
 
-    Needs the horizon only, and was the first policy with regret of order sqrt(B K T log T) for B changes unknown. The
-    price is constants: with c1 = 16.1 at T = 1e5 an arm worse by 0.5 is played some 740 times before it is evicted,
-    and its later samples still take a large share of the rounds. Use it as the reference for "no prior knowledge", on
-    long horizons with few, large changes. Rewards in [0, 1].
+    Needs only the horizon, and was the first policy with regret of order sqrt(B K T log T) for an unknown number B of
+    changes. The price is large constants: with c1 = 16.1 at T = 1e5 an arm worse by 0.5 is played some 740 times before
+    it is evicted, and its later samples still take a large share of the rounds. Use it as the reference for "no prior
+    knowledge", on long horizons with few, large changes. Rewards in [0, 1].
 
     The paper tests every interval in every round, at O(K t**3). Here, as in other implementations, tests take place
     every `every` rounds of an episode and on intervals of `every` * 2**j rounds next to each other, at O(K log(t)**2)
-    a test. Kept for that: two prefix sums an arm at every `every`-th round of the episode, 16 K / every bytes a round
-    (32 MB for 10 arms and 10 million rounds), in memory only as far as episodes are long. If rounds go on past
-    `horizon` and an episode outlasts that store, it ends without an alarm. Unconfirmed: c1 = 16.1 (the theory asks
-    for more than 16), and that the earlier interval ends before the later one begins.
+    per test. For that it keeps two prefix sums per arm at every `every`-th round of the episode, 16 K / every bytes per
+    round (32 MB for 10 arms and 10 million rounds), in memory only as far as episodes are long. If rounds go on past
+    `horizon` and an episode outlasts that store, it ends without an alarm. Unconfirmed: c1 = 16.1 (the theory asks for
+    more than 16), and that the earlier interval ends before the later one begins.
 
     Reference: Auer, Gajane and Ortner 2019, "Adaptively tracking the best bandit arm with an unknown number of
     distribution changes"."""
@@ -129,7 +140,7 @@ class AdSwitch(NamedTuple):
         Debts are taken on by rounds that end in a reward, so they are drawn here; a choice draws them too, to act on
         them in the same round, but owes nothing if its reward never comes. Of an arm's debts only the one that lasts
         longest matters: it owes until its plays reach the largest (plays when the debt was made) + pulls. So one
-        number an arm holds them all."""
+        number per arm holds them all."""
         n_arms = len(state.good)
         rate = self.sampling_rate(state)
         for i in range(n_arms):

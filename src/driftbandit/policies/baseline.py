@@ -19,18 +19,22 @@ class UniformState(NamedTuple):
 
 @described(
     short="uniform",
+    family="baseline",
     forgets="learns nothing",
     knows="nothing",
     rewards="any",
     cost="O(K)",
+    formula=r"""
+        P(a = i) = 1 / K
+    """,
     reference="-",
 )
 @checked
 class Uniform(NamedTuple):
-    """Every arm with the same probability, whatever happens: what a policy must beat to be worth its while.
+    """Every arm with the same probability, whatever happens: what a policy must beat to be worth using.
 
-    Nothing to learn, hence nothing to forget. Its regret is linear: the average gap a round. Of use for collecting
-    data that all arms can be judged by afterwards."""
+    Nothing to learn, hence nothing to forget. Its regret is linear: the average gap per round. Useful for collecting
+    data by which all arms can be judged afterwards."""
 
     def init(self, n_arms: int) -> UniformState:
         """Equal chances."""
@@ -64,17 +68,21 @@ class ScoresState(NamedTuple):
 
 @described(
     short="fixed",
+    family="baseline",
     forgets="learns nothing",
     knows="the arm",
     rewards="any",
     cost="O(1)",
+    formula=r"""
+        a = \mathtt{arm}
+    """,
     reference="-",
 )
 @checked
 class FixedArm(NamedTuple):
-    """One arm for ever: what the business does today, or the best arm in hindsight if one knows it.
+    """One arm for ever: what the business does today, or the best arm in hindsight if it is known.
 
-    In a world that changes its regret is linear, yet many a policy that forgets too fast does worse."""
+    In a world that changes its regret is linear, yet many policies that forget too fast do worse."""
 
     arm: Annotated[int, within(">= 0")] = 0  # the arm to play, counted from 0
 
@@ -105,21 +113,25 @@ class FixedArm(NamedTuple):
 
 @described(
     short="oracle",
+    family="baseline",
     forgets="needs no memory",
     knows="the mean of every arm in every round",
     rewards="any",
     cost="O(K)",
+    formula=r"""
+        a = \operatorname{argmax}_i \mu_t(i)
+    """,
     reference="-",
 )
 @checked
 class Oracle(NamedTuple):
     """The best arm in every round, by looking into the world: regret 0, in simulations only.
 
-    The simulator gives it the world through `bound`; anywhere else there is none to look into, and it says so."""
+    The simulator gives it the world through `bound`; anywhere else there is no world to look into, and it says so."""
 
-    def bound(self, world: Any) -> "BoundOracle":
+    def with_world(self, world: Any) -> "OracleInWorld":
         """The oracle of this world."""
-        return BoundOracle(world)
+        return OracleInWorld(world)
 
     def init(self, n_arms: int) -> ScoresState:
         """There is no world here."""
@@ -140,7 +152,7 @@ class Oracle(NamedTuple):
         return cls()
 
 
-class BoundOracle(NamedTuple):
+class OracleInWorld(NamedTuple):
     """An `Oracle` that sees the world it plays in."""
 
     world: Any
@@ -167,10 +179,16 @@ class EpsilonGreedyState(NamedTuple):
 
 @described(
     short="eps-greedy",
-    forgets="discounts every past reward by gamma a round; an idle arm keeps its mean",
+    family="discounts",
+    forgets="discounts every past reward by gamma per round; an idle arm keeps its mean",
     knows="how often the world changes, to set gamma and explore",
     rewards="any",
     cost="O(K)",
+    formula=r"""
+        a \ \text{uniform with probability } \mathtt{explore}, \text{ else } \operatorname{argmax}_i \hat\mu_i
+        N_j \leftarrow \gamma N_j \ \text{ for all } j, \quad N_a \leftarrow N_a + 1
+        \hat\mu_a \leftarrow \hat\mu_a + (x - \hat\mu_a) / N_a
+    """,
     reference="Sutton, Barto 2018",
 )
 @checked
@@ -181,12 +199,12 @@ class EpsilonGreedy(NamedTuple):
     same rate for ever, so regret is linear, with a small factor where gaps are large and changes rare: simple,
     predictable, for any reward scale.
 
-    No theory says how to set both parameters together; `tuned` takes DS-TS's gamma and leaves `explore` at a twentieth.
+    No theory says how to set both parameters together; `tuned` uses DS-TS's gamma and leaves `explore` at a twentieth.
 
     Reference: Sutton and Barto 2018, section 2.5, whose constant step size is close to a discounted mean."""
 
     explore: Annotated[float, within("[0, 1]")] = 0.05  # probability of playing any arm
-    gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
+    gamma: Annotated[float, DISCOUNT] = 0.99  # discount per round
 
     def init(self, n_arms: int) -> EpsilonGreedyState:
         """No arm played yet."""
@@ -204,16 +222,30 @@ class EpsilonGreedy(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: EpsilonGreedyState, t: int, arm: Any, reward: Any) -> None:
-        """Discount everything, then add the reward to count and mean; the mean form for the reason given in DS-TS."""
-        pulls, mean = state.pulls, state.mean
+        """Discount everything, then add the reward."""
+        self.fade(state, self.gamma)
+        self.take(state, arm, reward, 1.0)
+
+    def fade(self, state: EpsilonGreedyState, factor: float) -> None:
+        """Multiply the weight of all evidence by `factor`."""
+        pulls = state.pulls
         for i in range(len(pulls)):
-            pulls[i] *= self.gamma
-        pulls[arm] += 1.0
-        mean[arm] += (reward - mean[arm]) / pulls[arm]
+            pulls[i] *= factor
+
+    def take(self, state: EpsilonGreedyState, arm: Any, reward: Any, weight: float) -> None:
+        """Add one reward of this weight to count and mean; the mean form for the reason given in DS-TS."""
+        pulls, mean = state.pulls, state.mean
+        pulls[arm] += weight
+        mean[arm] += weight * (reward - mean[arm]) / pulls[arm]
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         """What a snapshot may hold."""
         fits(state, pulls=COUNTS, mean=REALS)
+
+    @classmethod
+    def half_life(cls, rounds: float, explore: float = 0.05) -> "EpsilonGreedy":
+        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
+        return cls(explore, Forgetting.half_life(rounds).gamma)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "EpsilonGreedy":

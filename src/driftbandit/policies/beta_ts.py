@@ -36,10 +36,16 @@ class BetaTSState(NamedTuple):
 
 @described(
     short="ts",
+    family="never forgets",
     forgets="never",
     knows="nothing",
     rewards="[0, 1]",
     cost="O(K)",
+    formula=r"""
+        \theta_i \sim \mathrm{Beta}\bigl(\mathtt{prior\_wins} + S_i,\ \mathtt{prior\_losses} + F_i\bigr)
+        a = \operatorname{argmax}_i \theta_i
+        S_a \leftarrow S_a + x, \quad F_a \leftarrow F_a + 1 - x
+    """,
     reference="Thompson 1933",
     lockstep=True,
 )
@@ -47,9 +53,9 @@ class BetaTSState(NamedTuple):
 class BetaTS(NamedTuple):
     """Thompson sampling (TS): draw each arm's mean from its Beta posterior and play the largest draw.
 
-    It never forgets, hence belongs where nothing changes: there its regret is of order log(T), optimal for 0/1 rewards.
-    After a change it stays with what used to be best about as long as it took to learn that; this is the yardstick the
-    forgetting policies are held to.
+    It never forgets, so it belongs where nothing changes: there its regret is of order log(T), optimal for 0/1 rewards.
+    After a change it stays with what used to be best for about as long as it took to learn that. The policies that
+    forget are measured against it.
 
     Rewards must lie in [0, 1]. A reward x counts as x of a win and 1 - x of a loss; with `binarize` it is first turned
     into 1 with probability x, else 0, which is the version the theory covers. For 0/1 rewards the two are the same.
@@ -104,11 +110,19 @@ class BetaTS(NamedTuple):
 
 @described(
     short="dts",
+    family="discounts",
     aliases={"dots": {"optimistic": True}},
-    forgets="discounts wins and losses by gamma a round; an idle arm returns to the prior",
+    forgets="discounts wins and losses by gamma per round; an idle arm returns to the prior",
     knows="how often the world changes, to set gamma",
     rewards="[0, 1]",
     cost="O(K)",
+    formula=r"""
+        \theta_i \sim \mathrm{Beta}\bigl(\mathtt{prior\_wins} + S_i,\ \mathtt{prior\_losses} + F_i\bigr)
+        a = \operatorname{argmax}_i \theta_i
+        \text{optimistic: } \theta_i \leftarrow \max(\theta_i, \text{its posterior mean})
+        S_j \leftarrow \gamma S_j, \quad F_j \leftarrow \gamma F_j \ \text{ for all } j
+        S_a \leftarrow S_a + x, \quad F_a \leftarrow F_a + 1 - x
+    """,
     reference="Raj, Kalyani 2017",
     lockstep=True,
 )
@@ -121,15 +135,15 @@ class DiscountedBetaTS(NamedTuple):
     it is tried again. That is the contrast with DS-TS, where an idle arm keeps its mean. Exploration therefore never
     stops, and costs more the more arms there are.
 
-    `optimistic` (dOTS) never lets a draw fall below the posterior mean, so that only good news moves the choice.
+    `optimistic` (dOTS) never lets a draw fall below the posterior mean, so only good news moves the choice.
 
     Suited to 0/1 or [0, 1] rewards that change often. No regret bound is known and no formula for `gamma`: its
-    inventors tried values by hand and noted 0.75; `tuned` borrows DS-TS's formula. They binarise rewards (`binarize`);
-    by default a reward counts in parts, as in TS.
+    inventors tried values by hand and noted 0.75; `tuned` borrows DS-TS's formula. They turn rewards into 0 or 1
+    (`binarize`); by default a reward counts in parts, as in TS.
 
     Reference: Raj and Kalyani 2017."""
 
-    gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
+    gamma: Annotated[float, DISCOUNT] = 0.99  # discount per round
     optimistic: bool = False  # no draw below the posterior mean: dOTS
     prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
@@ -151,9 +165,13 @@ class DiscountedBetaTS(NamedTuple):
 
     def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Discount all evidence, then add the reward."""
-        y = as_win(reward, rng.uniform(COIN)) if self.binarize else reward
+        y = self.seen(reward, rng)
         self.fade(state, self.gamma)
         self.take(state, arm, y, 1.0)
+
+    def seen(self, reward: Any, rng: Any) -> Any:
+        """The reward as `take` is given it: tossed to 0 or 1 with `binarize`."""
+        return as_win(reward, rng.uniform(COIN)) if self.binarize else reward
 
     def fade(self, state: BetaTSState, factor: float) -> None:
         """Multiply the weight of all evidence by `factor`, and only then add the prior: kept in one number with the
@@ -214,20 +232,27 @@ class SlidingTSState(NamedTuple):
 
 @described(
     short="sw-ts",
+    family="window",
     forgets="all rounds older than the window; an arm not in it is at the prior",
     knows="how often the world changes, to set the window",
     rewards="[0, 1]",
     cost="O(K), memory O(window)",
+    formula=r"""
+        N_i = \sum_{s=t-\mathtt{window}}^{t-1} \mathbf{1}\{a_s = i\}
+        S_i = \sum_{s=t-\mathtt{window}}^{t-1} x_s \mathbf{1}\{a_s = i\}
+        \theta_i \sim \mathrm{Beta}\bigl(\mathtt{prior\_wins} + S_i,\ \mathtt{prior\_losses} + N_i - S_i\bigr)
+        a = \operatorname{argmax}_i \theta_i
+    """,
     reference="Trovò et al. 2020",
     lockstep=True,
 )
 @checked
 class SlidingTS(NamedTuple):
-    """Sliding-window Thompson sampling (SW-TS): Thompson sampling that knows the last `window` rounds only.
+    """Sliding-window Thompson sampling (SW-TS): Thompson sampling that knows only the last `window` rounds.
 
     Older rounds are forgotten all at once: when an arm's last reward leaves the window, the arm is back at the prior
-    and will be tried. Suited to [0, 1] rewards with abrupt changes, when something is known of how often. Memory grows
-    with the window, time does not.
+    and will be tried. Suited to [0, 1] rewards with abrupt changes, when something is known about how often. Memory
+    grows with the window, time does not.
 
     For T**α phases its inventors ask for T**((1-α)/2) rounds, which `tuned` computes as sqrt(horizon / phases); Fiandri
     and others (arXiv 2409.05181) found passages of that analysis wrong and gave other bounds; the policy is the same.
@@ -257,7 +282,7 @@ class SlidingTS(NamedTuple):
         slide(self, state, t, arm, y)
 
     def believe(self, state: SlidingTSState, arm: Any) -> None:
-        """Beta parameters from the window's sums, of which rounding errors may push none below 0."""
+        """Beta parameters from the window's sums, which rounding errors must not push below 0."""
         pulls = state.pulls[arm]
         wins = min(max(state.sums[arm], 0.0), pulls)
         state.a[arm] = self.prior_wins + wins
@@ -300,7 +325,7 @@ class SlidingTS(NamedTuple):
 
 
 def beta_belief(state: Any) -> BetaBelief:
-    """The Beta laws of a state, one an arm."""
+    """The Beta laws of a state, one per arm."""
     return BetaBelief(np.asarray(state.a), np.asarray(state.b))
 
 

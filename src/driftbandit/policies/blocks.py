@@ -23,7 +23,7 @@ class Blocks(NamedTuple):
     """Rewards of all arms in chunks. Reward number j of an arm (numbered in order of arrival) lies in the chunk
     `table[row(j)]`."""
 
-    count: Any  # rewards held, one an arm
+    count: Any  # rewards held, one per arm
     sums: Any  # their sum
     arrived: Any  # number of the next reward of each arm
     total: Any  # running total of each arm, upper part

@@ -93,10 +93,20 @@ class GlobalCTSState(NamedTuple):
 
 @described(
     short="global-cts",
+    family="infers",
     forgets="by inference: draws the time of the last change from its posterior and ignores what came before",
     knows="how often the world changes, to set hazard",
     rewards="[0, 1]",
     cost="O(max_runs + K), memory O(max_runs K)",
+    formula=r"""
+        r \sim P, \quad \theta_i \sim \mathrm{Beta}\bigl(\alpha_r(i), \beta_r(i)\bigr)
+        a = \operatorname{argmax}_i \theta_i
+        P(r + 1) \leftarrow (1 - \mathtt{hazard})\, \ell_r P(r)
+        P(0) \leftarrow \mathtt{hazard} \sum_r \ell_r P(r), \quad \text{then normalise}
+        \ell_r = \frac{\alpha_r(a)}{\alpha_r(a) + \beta_r(a)} \text{ if } x = 1
+        \ell_r = \frac{\beta_r(a)}{\alpha_r(a) + \beta_r(a)} \text{ if } x = 0
+        \alpha_r(i), \beta_r(i) = \text{prior} + \text{wins, losses of arm } i \text{ in the last } r \text{ rounds}
+    """,
     reference="Mellor, Shapiro 2013",
 )
 @checked
@@ -104,15 +114,15 @@ class GlobalCTS(NamedTuple):
     """Thompson sampling that infers the last change, when all arms change together.
 
     It holds a belief over "the last change was r rounds ago". To choose, it draws an r and then samples every arm from
-    the rewards since; each reward makes the values of r that predicted it more likely, and with probability `hazard` a
-    round the world is thought to begin anew. So it forgets when the rewards say so.
+    the rewards since; each reward makes the values of r that predicted it more likely, and with probability `hazard`
+    per round the world is believed to start over. So it forgets when the rewards say so.
 
-    Suited to abrupt changes of all arms at once at a rate roughly known; when only some arms change use `PerArmCTS`.
-    Rewards in [0, 1] are turned into 0 or 1 by a coin of that probability. Good in experiments; no regret bound is
-    known to us.
+    Suited to abrupt changes of all arms at once, at a roughly known rate; if only some arms change, use `PerArmCTS`.
+    Rewards in [0, 1] are turned into 0 or 1 by a coin of that probability. It does well in experiments; we know of no
+    regret bound.
 
-    At most `max_runs` values of r are kept, the likeliest, and none below 1e-12. A run's counts are differences of
-    cumulative counts, so a round costs max_runs + K.
+    At most `max_runs` values of r are kept, the likeliest ones, and none with probability below 1e-12. A run's counts
+    are differences of cumulative counts, so a round costs max_runs + K.
 
     Reference: Mellor and Shapiro 2013. Which runs to drop is our choice (they use stratified resampling)."""
 

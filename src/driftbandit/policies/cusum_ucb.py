@@ -1,4 +1,4 @@
-"""CUSUM-UCB and PHT-UCB: UCB with a two-sided alarm on every arm; an alarm throws away what was known of that arm."""
+"""CUSUM-UCB and PHT-UCB: UCB with a two-sided alarm on every arm; an alarm discards what was known about that arm."""
 
 import math
 from typing import Annotated, Any, NamedTuple
@@ -16,7 +16,7 @@ class AlarmState(NamedTuple):
 
     pulls: Any  # k
     total: Any  # sum of the rewards
-    mean: Any  # total / pulls, kept because K divisions a round cost more than one
+    mean: Any  # total / pulls, kept because K divisions per round cost more than one
     reference: Any  # u0, the mean of the first `samples` rewards (CUSUM)
     up: Any  # g+, evidence that the mean rose
     down: Any  # g-, evidence that it fell
@@ -39,7 +39,7 @@ def padded_scores(scores: Any, mean: Any, pulls: Any, factor: float) -> None:
 def choose_watched(policy: Any, state: Any, rng: Any) -> int:
     """An arm in warm-up, else with probability `explore` any arm, else the largest index.
 
-    The indices are written in every case: whoever may not play the arm returned finds the next best there."""
+    The indices are written in every case: a caller that may not play the returned arm finds the next best there."""
     pulls, scores = state.pulls, state.scores
     padded_scores(scores, state.mean, pulls, policy.xi * math.log(max(state.counted[0], 1.0)))
     if state.short[0] > 0:
@@ -56,27 +56,36 @@ def choose_watched(policy: Any, state: Any, rng: Any) -> int:
 
 @described(
     short="cusum-ucb",
-    forgets="drops all it knows of an arm when the arm's two-sided cumulative-sum test rings",
+    family="detects",
+    forgets="drops all it knows about an arm when the arm's two-sided cumulative-sum test raises an alarm",
     knows="how often the world changes, to set threshold and explore; the smallest change, to set drift",
     rewards="any",
     cost="O(K), update O(1)",
+    formula=r"""
+        a \ \text{uniform with probability } \mathtt{explore}, \text{ else}
+        a = \operatorname{argmax}_i\ \hat\mu_i + \sqrt{\frac{\xi \ln n}{k_i}}, \quad n = \sum_j k_j
+        g^+ \leftarrow \max\bigl(0,\ g^+ + x - u_0 - \mathtt{drift}\bigr)
+        g^- \leftarrow \max\bigl(0,\ g^- + u_0 - x - \mathtt{drift}\bigr)
+        \max(g^+, g^-) \ge \mathtt{threshold}: \ \text{forget arm } a
+        u_0 = \text{mean of the arm's first } \mathtt{samples} \text{ rewards}
+    """,
     reference="Liu, Lee, Shroff 2018",
 )
 @checked
 class CusumUCB(NamedTuple):
     """UCB whose arms each carry a cumulative-sum test: after an alarm the arm starts from nothing.
 
-    The first `samples` rewards of an arm fix a reference mean u0. From then on g+ adds up y - u0 - drift and g- adds
-    up u0 - y - drift, neither below 0, and the arm rings when one of them reaches `threshold`. Only the arm that rang
-    forgets; the alarming reward goes too. Since a test sees only rewards of arms that are played, a share `explore`
-    of the rounds is uniform over all arms.
+    The first `samples` rewards of an arm fix a reference mean u0. From then on g+ adds up y - u0 - drift and g- adds up
+    u0 - y - drift, neither below 0, and the arm raises an alarm when one of them reaches `threshold`. Only that arm
+    forgets, including the reward that raised the alarm. Since a test sees only rewards of arms that are played, a share
+    `explore` of the rounds is uniform over all arms.
 
     Assumes abrupt changes by more than `drift`, rewards in [0, 1] (threshold is in units of summed reward) and phases
     long enough to collect `samples` rewards. Use it when changes are few and large; for slow drift the reference goes
     stale and a window is the better tool. With `warmup`, arms short of `samples` are played first, which costs K *
-    samples rounds at the start and `samples` rounds an alarm: the authors' code of the DS-TS paper does so and its
-    figures show it; Liu, Lee and Shroff do not. Regret is of order sqrt(T B log(T/B)) when B, the number of changes,
-    is known. Unconfirmed: the theory's xi, taken as 1 by `tuned`.
+    samples rounds at the start and `samples` rounds per alarm: the authors' code of the DS-TS paper does so, and its
+    figures show it; Liu, Lee and Shroff do not. Regret is of order sqrt(T B log(T/B)) when B, the number of changes, is
+    known. Unconfirmed: the theory's xi, taken as 1 by `tuned`.
 
     >>> CusumUCB.text(horizon=100_000, phases=10, n_arms=5).threshold
     9.210340371976184
@@ -150,10 +159,19 @@ class CusumUCB(NamedTuple):
 
 @described(
     short="pht-ucb",
-    forgets="drops all it knows of an arm when the arm's Page-Hinkley test rings",
+    family="detects",
+    forgets="drops all it knows about an arm when the arm's Page-Hinkley test raises an alarm",
     knows="how often the world changes, to set threshold and explore; the smallest change, to set drift",
     rewards="any",
     cost="O(K), update O(1)",
+    formula=r"""
+        a \ \text{uniform with probability } \mathtt{explore}, \text{ else}
+        a = \operatorname{argmax}_i\ \hat\mu_i + \sqrt{\frac{\xi \ln n}{k_i}}, \quad n = \sum_j k_j
+        g^+ \leftarrow \max\bigl(0,\ g^+ + x - \hat\mu_a - \mathtt{drift}\bigr)
+        g^- \leftarrow \max\bigl(0,\ g^- + \hat\mu_a - x - \mathtt{drift}\bigr)
+        \max(g^+, g^-) \ge \mathtt{threshold}: \ \text{forget arm } a
+        \hat\mu_a = \text{mean of the arm's rewards since its last alarm, } x \text{ included}
+    """,
     reference="Liu, Lee, Shroff 2018",
 )
 @checked
@@ -161,8 +179,8 @@ class PHTUCB(NamedTuple):
     """CUSUM-UCB with the Page-Hinkley test: the reference is the running mean of the arm, so the test needs no first
     sample.
 
-    g+ adds up y - mean - drift and g- the opposite, against the mean of all rewards since the arm's alarm, y
-    included. The running mean follows a slow drift and so hides it; abrupt changes ring a little later than with
+    g+ adds up y - mean - drift and g- the opposite, against the mean of all rewards since the arm's alarm, y included.
+    The running mean follows a slow drift and so hides it; abrupt changes are noticed a little later than with
     `CusumUCB` once the arm has a long record, but a new arm is watched at once. Assumptions and use are those of
     `CusumUCB`; no regret bound of its own is known. `samples` matters only with `warmup`.
 

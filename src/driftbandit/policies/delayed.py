@@ -38,14 +38,14 @@ def coprime(candidate: int, size: int) -> int:
 @compilable
 def scrambled(number: int) -> int:
     """A number below 2**31 from any up to 8e9: one step of a linear congruential generator, which needs no more than 64
-    bits, whoever computes it. Delays are part of the story, not of a run's luck, so they need no better stream."""
+    bits on any machine. Delays are part of the policy, not of a run's luck, so they need no better stream."""
     return (number * 1103515245 + 12345) % _MODULUS
 
 
 @compilable
 def earned_in(t: int, rounds: int) -> int:
     """The round whose reward is handed on in round t, for random delays: rewards of one block of `rounds` rounds come
-    in the next block, one a round, in an order drawn for each block. Below 0 in the first block."""
+    in the next block, one per round, in an order drawn for each block. Below 0 in the first block."""
     block = t // rounds
     place = t - block * rounds
     drawn = scrambled(scrambled(block))
@@ -61,18 +61,22 @@ def _lies_apart(state: Any) -> bool:
 
 @described(
     short="delayed",
-    forgets="as the wrapped policy, which counts the rewards it has heard of",
+    family="wrapper",
+    forgets="like the wrapped policy, which counts the rewards it has heard of",
     knows="what the wrapped policy needs",
     cost="as the wrapped policy, memory O(rounds)",
+    formula=r"""
+        a_t = \text{the base's choice from the rewards } x_1, \dots, x_{t - \mathtt{rounds}}
+    """,
     reference="Joulani, György, Szepesvári 2013",
 )
 @checked
 class Delayed(NamedTuple):
-    """Any policy, told of each reward `rounds` rounds late; with `random`, on average so late, between 1 and 2 rounds -
-    1.
+    """Any policy, told of each reward `rounds` rounds late; with `random`, that late on average, between 1 and 2 rounds
+    - 1.
 
-    Rewards in real life come hours after the decision. Meanwhile the policy decides from what it has heard of, and its
-    clock counts the rewards it has heard. Use it in the laboratory to see what a delay costs: a policy acts on what was
+    Rewards in real life come hours after the decision. Meanwhile the policy decides from what it has heard, and its
+    clock counts the rewards it has heard. Use it in simulations to see what a delay costs: a policy acts on what was
     best `rounds` rounds ago, and where the ranking changes about as often as that, a short memory is worse than none.
 
     Which rewards are late by how much is the same in every run, so that runs can be played side by side in lanes.
@@ -87,7 +91,7 @@ class Delayed(NamedTuple):
     random: bool = False  # delays vary: one reward comes in each round, but in a drawn order
 
     def validate(self) -> None:
-        """Refuse a base that is no policy."""
+        """Refuse a base that is not a policy."""
         needs_policy(self)
 
     @property

@@ -23,10 +23,18 @@ class DiscountedTSState(NamedTuple):
 
 @described(
     short="ds-ts",
-    forgets="discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max",
+    family="discounts",
+    forgets="discounts every past reward by gamma per round; an idle arm keeps its mean, its spread grows to tau_max",
     knows="how often the world changes, to set gamma; the largest mean, to set tau_max",
     rewards="any",
     cost="O(K)",
+    formula=r"""
+        \theta_i \sim \mathcal{N}\bigl(\hat\mu_i,\ \tau_i^2\bigr)
+        \tau_i = \min\bigl((\mathtt{weight}\, N_i)^{-1/2},\ \tau_{\max}\bigr)
+        a = \operatorname{argmax}_i \theta_i
+        N_j \leftarrow \gamma N_j \ \text{ for all } j, \quad N_a \leftarrow N_a + 1
+        \hat\mu_a \leftarrow \hat\mu_a + (x - \hat\mu_a) / N_a
+    """,
     reference="Qi, Wang, Zhu 2023",
     lockstep=True,
 )
@@ -38,13 +46,13 @@ class DiscountedTS(NamedTuple):
     `tau_max`, where N is its discounted number of pulls. An arm left alone keeps its average and becomes uncertain
     again, up to `tau_max`.
 
-    Suited to rewards in [0, 1] that change without warning, abruptly or slowly, when something is known about how
-    often. With B phases in T rounds the analysis asks for gamma = 1 - sqrt(B/T), which `tuned` computes; its regret is
-    then of order sqrt(TB) log(T)**2 by the paper's Theorem 1 (the constant is astronomical: `driftbandit.lab.theory`).
-    `tau_max` between 1/5 and 1/3 of the largest mean reward is the authors' rule of thumb; the analysis needs 1/(12
-    sqrt 2) = 0.059 or more.
+    Suited to rewards in [0, 1] that change without warning, abruptly or slowly, when something is known about how often
+    they change. With B phases in T rounds the analysis asks for gamma = 1 - sqrt(B/T), which `tuned` computes; its
+    regret is then of order sqrt(TB) log(T)**2 by the paper's Theorem 1 (the constant is astronomical:
+    `driftbandit.lab.theory`). `tau_max` between 1/5 and 1/3 of the largest mean reward is the authors' rule of thumb;
+    the analysis needs 1/(12 sqrt 2) = 0.059 or more.
 
-    Where 1/(1 - gamma) <= 1/tau_max**2 the standard deviation is `tau_max` throughout: that is so in nearly every
+    If 1/(1 - gamma) <= 1/tau_max**2 the standard deviation is always `tau_max`: that is the case in nearly every
     experiment of the paper.
 
     >>> from driftbandit import Agent
@@ -55,7 +63,7 @@ class DiscountedTS(NamedTuple):
     Reference: Qi, Wang and Zhu 2023, Algorithm 1. We differ from its letter in one point: an arm never played has mean
     0, where line 11 divides 0 by 0."""
 
-    gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
+    gamma: Annotated[float, DISCOUNT] = 0.99  # discount per round
     tau_max: Annotated[float, within("> 0")] = 0.2  # largest standard deviation of a sample
     forget_below: Annotated[float, within(">= 0")] = 0.0  # below this N the mean reads as 0; authors' code: 1e-8
     weight: Annotated[float, within("> 0")] = 1.0  # kappa of the authors' code: the spread is (weight * N)**(-1/2)
@@ -67,7 +75,7 @@ class DiscountedTS(NamedTuple):
     def choose(self, state: DiscountedTSState, t: int, rng: Any) -> Any:
         """Sample every arm once and play the largest sample.
 
-        Below `forget_below` the authors' code reads the discounted sum N * mean, which is next to 0, in place of the
+        Below `forget_below` the authors' code reads the discounted sum N * mean, which is next to 0, instead of the
         mean."""
         scores, means, spread = state.scores, state.mean, state.spread
         tau_max, forget_below = self.tau_max, self.forget_below
@@ -85,7 +93,7 @@ class DiscountedTS(NamedTuple):
         self.take(state, arm, reward, 1.0)
 
     def fade(self, state: DiscountedTSState, factor: float) -> None:
-        """Multiply the weight of all evidence by `factor`: a round's discount, or what a time without news costs.
+        """Multiply the weight of all evidence by `factor`: the discount of a round, or of the time that has passed.
 
         The spread is kept beside the count and grows by factor**(-1/2): a square root and a division for every arm in
         every round would cost as much as all the normals."""
@@ -98,8 +106,8 @@ class DiscountedTS(NamedTuple):
     def take(self, state: DiscountedTSState, arm: Any, reward: Any, weight: float) -> None:
         """Add one reward of this weight.
 
-        We keep the mean, not the sum of rewards: after a long silence sum and count both underflow and their ratio
-        is 0/0, while a mean left alone stays what it was to the last bit."""
+        We keep the mean, not the sum of rewards: after a long silence the sum and the count both underflow and their
+        ratio is 0/0, while a mean left alone stays the same to the last bit."""
         pulls, mean = state.pulls, state.mean
         pulls[arm] += weight
         state.spread[arm] = 1.0 / math.sqrt(self.weight * pulls[arm])

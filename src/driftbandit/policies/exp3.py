@@ -1,4 +1,4 @@
-"""EXP3.S and REXP3: exponential weights, which assume nothing about how rewards come about."""
+"""EXP3.S and REXP3: exponential weights, which assume nothing about how rewards arise."""
 
 import math
 from typing import Annotated, Any, NamedTuple
@@ -29,25 +29,31 @@ class EXP3SState(NamedTuple):
 
 @described(
     short="exp3s",
+    family="shares weight",
     forgets="gives every arm the same small share of all weight each round",
     knows="the number of phases and the horizon, to set explore and share",
     rewards="[0, 1]",
     cost="O(K)",
+    formula=r"""
+        p_i = (1 - \mathtt{explore}) \frac{w_i}{\sum_j w_j} + \frac{\mathtt{explore}}{K}, \quad a \sim p
+        w_a \leftarrow w_a \exp\Bigl(\frac{\mathtt{explore}\; x}{K p_a}\Bigr)
+        \text{then } w_j \leftarrow w_j + \frac{e\, \mathtt{share}}{K} W \ \text{ for all } j
+        W = \text{the sum of the weights before the round}
+    """,
     reference="Auer, Cesa-Bianchi, Freund, Schapire 2002",
     lockstep=True,
 )
 @checked
 class EXP3S(NamedTuple):
-    """Exponential weights that share: after every round each arm is given a small part of all weight, so none is ever
-    lost.
+    """Exponential weights that share: after every round each arm gets a small part of all weight, so none is ever lost.
 
-    An arm is drawn with a probability that grows exponentially with what it has paid; a part `explore` of the play is
+    An arm is drawn with a probability that grows exponentially with what it has paid; a share `explore` of the play is
     uniform. Forgetting is the sharing: an arm written off keeps at least about share / K of the weight and returns
     within ln(K / share) strong rewards.
 
-    Assumes nothing but rewards in [0, 1], not even chance: the bound holds against an adversary. That is its use, and
-    its price: in worlds that are random it is far behind Thompson sampling and UCB. For S segments in T rounds and the
-    parameters of `tuned`, its regret against the best sequence with S segments is at most 2 sqrt(e - 1) sqrt(KT (S
+    Assumes nothing but rewards in [0, 1], not even that they are random: the bound holds against an adversary. That is
+    its use, and its price: in random worlds it is far behind Thompson sampling and UCB. For S segments in T rounds and
+    the parameters of `tuned`, its regret against the best sequence with S segments is at most 2 sqrt(e - 1) sqrt(KT (S
     ln(KT) + e)).
 
     The recursion is homogeneous in the weights, so dividing them by their sum each round changes nothing, and they
@@ -112,7 +118,7 @@ class EXP3S(NamedTuple):
         need(close(state.whole, sum(state.weights)) and close(state.whole, 1.0), "the weights add up to 1")
 
     def grow(self, state: EXP3SState, after: EXP3SState, t: int) -> EXP3SState:
-        """The new arm gets the weight of an average one, and all are normalised anew."""
+        """The new arm gets the weight of an average one, and all are normalised again."""
         after.weights[:] = after.weights / after.weights.sum()
         after.whole[0] = 0.0
         for weight in after.weights:
@@ -165,15 +171,21 @@ class REXP3State(NamedTuple):
 
 @described(
     short="rexp3",
-    forgets="starts anew every batch rounds",
+    family="restarts",
+    forgets="restarts every batch rounds",
     knows="the variation budget and the horizon, to set batch",
     rewards="[0, 1]",
     cost="O(K)",
+    formula=r"""
+        p_i = (1 - \mathtt{explore}) \frac{w_i}{\sum_j w_j} + \frac{\mathtt{explore}}{K}, \quad a \sim p
+        w_a \leftarrow w_a \exp\Bigl(\frac{\mathtt{explore}\; x}{K p_a}\Bigr)
+        w_j \leftarrow 1 \ \text{ for all } j \text{ every } \mathtt{batch} \text{ rounds}
+    """,
     reference="Besbes, Gur, Zeevi 2014",
 )
 @checked
 class REXP3(NamedTuple):
-    """Exponential weights started anew every `batch` rounds: all is forgotten at once, by the clock.
+    """Exponential weights restarted every `batch` rounds: everything is forgotten at once, by the clock.
 
     Assumes rewards in [0, 1] whose means may move in any way, as long as the sum over rounds of the largest movement of
     a mean stays below a budget V. With the parameters of `tuned` the regret is of order (K ln K V)**(1/3) T**(2/3),

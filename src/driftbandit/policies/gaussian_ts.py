@@ -28,10 +28,16 @@ class GaussianTSState(NamedTuple):
 
 @described(
     short="g-ts",
+    family="never forgets",
     forgets="never",
     knows="the scale of rewards (about 1)",
     rewards="any",
     cost="O(K)",
+    formula=r"""
+        \theta_i \sim \mathcal{N}\Bigl(\frac{S_i}{k_i + 1},\ \frac{1}{k_i + 1}\Bigr)
+        a = \operatorname{argmax}_i \theta_i
+        k_a \leftarrow k_a + 1, \quad S_a \leftarrow S_a + x
+    """,
     reference="Agrawal, Goyal 2013",
     lockstep=True,
 )
@@ -100,23 +106,31 @@ class SlidingGaussianState(NamedTuple):
 
 @described(
     short="sw-gts",
+    family="window",
     forgets="all rounds older than the window; an arm not in it is at the prior",
     knows="how often the world changes, to set the window; the scale of rewards",
     rewards="any",
     cost="O(K), memory O(window)",
+    formula=r"""
+        N_i = \sum_{s=t-\mathtt{window}}^{t-1} \mathbf{1}\{a_s = i\}
+        S_i = \sum_{s=t-\mathtt{window}}^{t-1} x_s \mathbf{1}\{a_s = i\}
+        v_i = \Bigl(\frac{1}{\mathtt{prior\_sd}^2} + \frac{N_i}{\mathtt{noise\_sd}^2}\Bigr)^{-1}
+        m_i = v_i \Bigl(\frac{\mathtt{prior\_mean}}{\mathtt{prior\_sd}^2} + \frac{S_i}{\mathtt{noise\_sd}^2}\Bigr)
+        \theta_i \sim \mathcal{N}(m_i, v_i), \quad a = \operatorname{argmax}_i \theta_i
+    """,
     reference="after Trovò et al. 2020",
     lockstep=True,
 )
 @checked
 class SlidingGaussianTS(NamedTuple):
-    """Gaussian Thompson sampling that knows the last `window` rounds only.
+    """Gaussian Thompson sampling that knows only the last `window` rounds.
 
     The exact posterior of a normal mean with prior N(prior_mean, prior_sd²) under noise N(0, noise_sd²), as if the
     window were all there is; an arm not in the window is drawn from its prior. Suited to real-valued rewards that
     change abruptly, when their scale is known.
 
-    No regret bound is known for it; `tuned` borrows the window of SW-TS. It stands, never run, in the code of the DS-TS
-    paper.
+    No regret bound is known for it; `tuned` borrows the window of SW-TS. The code of the DS-TS paper contains it but
+    never runs it.
 
     Reference: the Gaussian relative of Trovò and others 2020."""
 
@@ -178,10 +192,18 @@ class DiscountedGaussianState(NamedTuple):
 
 @described(
     short="d-gts",
-    forgets="discounts every past reward by gamma a round; an idle arm returns to the prior",
+    family="discounts",
+    forgets="discounts every past reward by gamma per round; an idle arm returns to the prior",
     knows="how often the world changes, to set gamma; the scale of rewards",
     rewards="any",
     cost="O(K)",
+    formula=r"""
+        v_i = \Bigl(\frac{1}{\mathtt{prior\_sd}^2} + \frac{N_i}{\mathtt{noise\_sd}^2}\Bigr)^{-1}
+        m_i = v_i \Bigl(\frac{\mathtt{prior\_mean}}{\mathtt{prior\_sd}^2} + \frac{S_i}{\mathtt{noise\_sd}^2}\Bigr)
+        \theta_i \sim \mathcal{N}(m_i, v_i), \quad a = \operatorname{argmax}_i \theta_i
+        N_j \leftarrow \gamma N_j, \quad S_j \leftarrow \gamma S_j \ \text{ for all } j
+        N_a \leftarrow N_a + 1, \quad S_a \leftarrow S_a + x
+    """,
     reference="after Raj, Kalyani 2017",
     lockstep=True,
 )
@@ -191,15 +213,15 @@ class DiscountedGaussianTS(NamedTuple):
 
     The posterior of a normal mean with prior N(prior_mean, prior_sd²) under noise N(0, noise_sd²), computed from
     discounted counts. Unlike in DS-TS an idle arm returns to its prior, mean and all, so it is tried again however bad
-    it looked; `prior_mean` says how good an arm is taken to be that has not been seen lately. Suited to real-valued
-    rewards of known scale that drift.
+    it looked; `prior_mean` says how good an arm is assumed to be if it has not been seen recently. Suited to
+    real-valued rewards of known scale that drift.
 
-    No regret bound is known for it; `tuned` borrows DS-TS's gamma. It stands, never run, in the code of the DS-TS
-    paper.
+    No regret bound is known for it; `tuned` borrows DS-TS's gamma. The code of the DS-TS paper contains it but never
+    runs it.
 
     Reference: the Gaussian relative of Raj and Kalyani 2017."""
 
-    gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
+    gamma: Annotated[float, DISCOUNT] = 0.99  # discount per round
     prior_mean: Annotated[float, within("any")] = 0.0
     prior_sd: Annotated[float, within("> 0")] = 1.0
     noise_sd: Annotated[float, within("> 0")] = 1.0  # standard deviation of a reward
@@ -262,10 +284,17 @@ class DiscountedGaussianTS(NamedTuple):
 
 @described(
     short="gamma-swgts",
+    family="window",
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the world changes, to set the window; the noise of rewards, to set the precision",
     rewards="any",
     cost="O(K), memory O(window)",
+    formula=r"""
+        N_i = \sum_{s=t-\mathtt{window}}^{t-1} \mathbf{1}\{a_s = i\}
+        S_i = \sum_{s=t-\mathtt{window}}^{t-1} x_s \mathbf{1}\{a_s = i\}
+        \theta_i \sim \mathcal{N}\Bigl(\frac{S_i}{N_i},\ \frac{1}{\mathtt{precision}\, N_i}\Bigr)
+        \theta_i = \infty \text{ if } N_i = 0, \quad a = \operatorname{argmax}_i \theta_i
+    """,
     reference="Fiandri et al. 2024",
     lockstep=True,
 )

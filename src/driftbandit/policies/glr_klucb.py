@@ -36,33 +36,44 @@ class GLRKLUCBState(NamedTuple):
 
 @described(
     short="glr-klucb",
+    family="detects",
     forgets="drops an arm (or all) when a likelihood-ratio test finds a change point in its record",
     knows="the horizon",
     rewards="[0, 1]",
     cost="O(K + log n) expected",
+    formula=r"""
+        a = t \bmod \lfloor K / \alpha \rfloor \ \text{ if that is in } 1..K, \text{ else}
+        a = \operatorname{argmax}_i\ \max\{q : \mathrm{kl}(\hat\mu_i, q) \le d_i / k_i\}
+        d_i = \ln (t - s_i) + c \ln \ln (t - s_i)
+        \alpha = \sqrt{e K \ln T / T}, \quad e = 1 + \text{alarms so far}
+        s_i = \text{the arm's last restart}
+        G = \max_s\ s\, \mathrm{kl}(\hat\mu_{1:s}, \hat\mu) + (n - s)\, \mathrm{kl}(\hat\mu_{s+1:n}, \hat\mu)
+        G > \ln (\mathtt{threshold}\; n^{3/2} / \delta): \ \text{forget arm } a \text{ (all, if not } \mathtt{local})
+    """,
     reference="Besson, Kaufmann, Maillard, Seznec 2022",
 )
 @checked
 class GLRKLUCB(NamedTuple):
     """kl-UCB that asks, after every reward, whether the arm's record is better explained by two means than by one.
 
-    For each split of an arm's rewards since its restart the likelihood ratio of "two Bernoulli means" against "one" is
-    taken; if the largest exceeds a threshold growing like 3/2 ln n + ln(1/delta), the arm (`local`) or every arm is
-    forgotten. All arms are visited in turn, more often after each alarm, so that changes of unplayed arms are seen.
+    For each split of an arm's rewards since its restart it computes the likelihood ratio of "two Bernoulli means"
+    against "one"; if the largest exceeds a threshold growing like 3/2 ln n + ln(1/delta), the arm (`local`) or every
+    arm is forgotten. All arms are visited in turn, more often after each alarm, so that changes of unplayed arms are
+    seen.
 
     Needs the horizon but neither the number of changes nor their size: the natural choice for abrupt changes about
     which little is known. Rewards in [0, 1]. `local=False` suits changes of all arms at once. Its regret is of order
     sqrt(T B K log T) without knowing B, the number of changes, and sqrt(T B log T) in `local` form, if phases are long.
-    `threshold` is the factor inside the practical test, ln(threshold n**1.5 / delta): 1 and 3 are in use; 0 takes the
-    theory's threshold, three to four times higher and rarely reached. delta = 0 never rings.
+    `threshold` is the factor inside the practical test, ln(threshold n**1.5 / delta): 1 and 3 are in use; 0 means the
+    theory's threshold, three to four times higher and rarely reached. With delta = 0 there are no alarms.
 
     The test is exact and its cost does not grow with the record. The ratio is a convex function of the split's point
     (s, sum of the first s rewards), so that its maximum is at a corner of these points' convex hull; the hull gains a
     point at amortised O(1), and has about 2 ln n corners unless the record is one long bend. A corner is evaluated
     only if the chi-squared bound on its ratio exceeds the threshold, which saves nearly all logarithms.
 
-    Memory is flat: 1024 corners a hull and arm. If a hull fills (a record that bends ever upwards or downwards; 0/1
-    rewards cannot do that within 39 000 pulls), corners close to others are dropped, fewer the nearer they are to
+    Memory is bounded: 1024 corners per hull and arm. If a hull fills (a record that bends ever upwards or downwards;
+    0/1 rewards cannot do that within 39 000 pulls), corners close to others are dropped, fewer the nearer they are to
     either end: the statistic is then a maximum over fewer splits, a few per cent lower at most in our tests, so an
     alarm may come a little later but none is added.
 

@@ -1,6 +1,6 @@
 """Relative entropy of 0/1 rewards and the upper confidence bound made from it.
 
-Written by hand, not taken from SciPy: the live agent needs NumPy alone, and the same bits must come out interpreted and
+Written by hand, not taken from SciPy: the live agent needs only NumPy, and the same bits must come out interpreted and
 compiled."""
 
 import math

@@ -35,10 +35,15 @@ class KLUCBState(NamedTuple):
 
 @described(
     short="kl-ucb",
+    family="never forgets",
     forgets="never",
     knows="the range of rewards",
     rewards="[0, 1]",
     cost="O(K)",
+    formula=r"""
+        a = \operatorname{argmax}_i\ \max\{q : k_i\, \mathrm{kl}(S_i / k_i,\ q) \le \ln t + c \ln \ln t\}
+        \mathrm{kl}(p, q) = p \ln \frac{p}{q} + (1 - p) \ln \frac{1 - p}{1 - q}
+    """,
     reference="Garivier, Cappé 2011",
 )
 @checked
@@ -93,10 +98,18 @@ class DiscountedKLUCBState(NamedTuple):
 
 @described(
     short="d-klucb",
-    forgets="discounts every past reward by gamma a round; an idle arm's index rises until it is played",
+    family="discounts",
+    forgets="discounts every past reward by gamma per round; an idle arm's index rises until it is played",
     knows="how often the world changes, to set gamma; the range of rewards",
     rewards="[0, 1]",
     cost="O(K)",
+    formula=r"""
+        a = \operatorname{argmax}_i\ \max\{q : N_i\, \mathrm{kl}(\hat\mu_i, q) \le \ln n\}
+        n = \sum_j N_j
+        N_j \leftarrow \gamma N_j \ \text{ for all } j, \quad N_a \leftarrow N_a + 1
+        \hat\mu_a \leftarrow \hat\mu_a + (x - \hat\mu_a) / N_a
+        \mathrm{kl}(p, q) = p \ln \frac{p}{q} + (1 - p) \ln \frac{1 - p}{1 - q}
+    """,
     reference="after Garivier, Moulines 2011",
 )
 @checked
@@ -104,13 +117,13 @@ class DiscountedKLUCB(NamedTuple):
     """Discounted kl-UCB (D-klUCB): kl-UCB from counts and means that lose a factor `gamma` each round.
 
     The index is the largest q with kl(mean, q) <= ln n / N, N the arm's discounted pulls and n those of all arms. An
-    idle arm's index rises to 1, so it is played again unless another's is 1 too. Suited to few arms, rewards in [0, 1],
-    abrupt changes; being tighter than D-UCB it explores less. No regret bound of its own is known; `tuned` borrows
+    idle arm's index rises to 1, so it is played again unless another arm's is 1 too. Suited to few arms, rewards in [0,
+    1], abrupt changes; being tighter than D-UCB it explores less. No regret bound of its own is known; `tuned` borrows
     D-UCB's gamma.
 
     Reference: the kl form of Garivier and Moulines 2011, as in the code of Besson, Kaufmann and others."""
 
-    gamma: Annotated[float, DISCOUNT] = 0.9975  # discount a round
+    gamma: Annotated[float, DISCOUNT] = 0.9975  # discount per round
 
     def init(self, n_arms: int) -> DiscountedKLUCBState:
         """No arm played yet."""
@@ -172,10 +185,18 @@ class SlidingKLUCBState(NamedTuple):
 
 @described(
     short="sw-klucb",
+    family="window",
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the world changes, to set the window; the range of rewards",
     rewards="[0, 1]",
     cost="O(K), memory O(window)",
+    formula=r"""
+        N_i = \sum_{s=t-\mathtt{window}}^{t-1} \mathbf{1}\{a_s = i\}
+        S_i = \sum_{s=t-\mathtt{window}}^{t-1} x_s \mathbf{1}\{a_s = i\}
+        n = \min(t, \mathtt{window})
+        a = \operatorname{argmax}_i\ \max\{q : N_i\, \mathrm{kl}(S_i / N_i,\ q) \le \ln n + c \ln \ln n\}
+        \mathrm{kl}(p, q) = p \ln \frac{p}{q} + (1 - p) \ln \frac{1 - p}{1 - q}
+    """,
     reference="Combes, Proutière 2014",
 )
 @checked

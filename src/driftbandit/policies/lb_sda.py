@@ -111,8 +111,8 @@ def plan_round(state: Any, power: float, rng: Any) -> None:
 def count_play(state: Any, arm: int, reward: float, power: float, rng: Any) -> None:
     """Begin a new round if the last one is over, and count the play.
 
-    The round is planned here, as `choose` plans it: what `choose` left behind may be the plan of another moment, or of
-    nobody."""
+    The round is planned here, as `choose` plans it: what `choose` left behind may be the plan of another moment, or no
+    plan at all."""
     queue = state.queue
     if queue[0] == queue[1]:
         if state.planned[0] != moment(len(state.order), rng):
@@ -130,10 +130,17 @@ def count_play(state: Any, arm: int, reward: float, power: float, rng: Any) -> N
 
 @described(
     short="lb-sda",
+    family="never forgets",
     forgets="never (duels look at the leader's latest rewards only)",
     knows="nothing; the horizon, to set capacity",
     rewards="any",
     cost="O(K), memory O(horizon)",
+    formula=r"""
+        L = \operatorname{argmax}_i k_i, \quad \bar x_{L:n} = \text{mean of the leader's last } n \text{ rewards}
+        f = (\ln r)^{\mathtt{forced\_power}}
+        C = \{i \ne L,\ k_i < k_L :\ k_i < f \ \text{ or }\ \bar x_i \ge \bar x_{L:k_i}\}
+        \text{round } r \text{ plays every arm in } C, \text{ or } L \text{ if } C = \emptyset
+    """,
     reference="Baudry, Russac, Cappé 2021",
 )
 @checked
@@ -189,10 +196,19 @@ class LBSDA(NamedTuple):
 
 @described(
     short="lb-sda-lm",
+    family="never forgets",
     forgets="all but the latest (ln r)**2 rewards of an arm, in duels; never in counting plays",
     knows="nothing",
     rewards="any",
     cost="O(K), memory O(K ln^2 T)",
+    formula=r"""
+        m_r = \max\bigl(\mathtt{memory\_floor},\ (\ln r)^2\bigr) \text{ latest rewards are kept of each arm}
+        n_i = \text{those held}, \quad \bar x_{i:n} = \text{mean of an arm's last } n
+        f = (\ln r)^{\mathtt{forced\_power}}
+        C = \{i \ne L,\ k_i < k_L :\ k_i < f \ \text{ or }\ \bar x_{i:n_i} \ge \bar x_{L:n_i}\}
+        L = \operatorname{argmax}_i k_i
+        \text{round } r \text{ plays every arm in } C, \text{ or } L \text{ if } C = \emptyset
+    """,
     reference="Baudry, Russac, Cappé 2021",
 )
 @checked
@@ -200,8 +216,8 @@ class LBSDALM(NamedTuple):
     """LB-SDA with limited memory: duels see at most m_r = max(memory_floor, (ln r)**2) rewards of each arm, r the
     round.
 
-    Each arm keeps its latest rewards up to that number, so storage stays tiny (260 an arm after ten million rounds) and
-    a duel can be turned by m_r fresh rewards. Leadership still goes by all plays ever, so it is a policy for worlds
+    Each arm keeps its latest rewards up to that number, so storage stays tiny (260 per arm after ten million rounds)
+    and a duel can be turned by m_r fresh rewards. Leadership still goes by all plays ever, so it is a policy for worlds
     that do not change: the theory, asymptotically the same regret as LB-SDA whenever m_r / ln r grows beyond every
     bound, is for those. (ln r)**2 with floor 10 is the authors' code's choice; their notebook uses (ln r)**2 + 50.
 

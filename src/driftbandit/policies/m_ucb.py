@@ -1,4 +1,4 @@
-"""M-UCB: UCB that compares the two halves of each arm's last rewards, and starts anew when they differ."""
+"""M-UCB: UCB that compares the two halves of each arm's last rewards, and restarts when they differ."""
 
 import math
 from typing import Annotated, Any, NamedTuple
@@ -33,10 +33,17 @@ class MonitoredUCBState(NamedTuple):
 
 @described(
     short="m-ucb",
+    family="detects",
     forgets="drops everything when the two halves of an arm's last `window` rewards differ by more than threshold",
     knows="horizon, number of changes and smallest change, to set window, threshold and explore",
     rewards="any",
     cost="O(K), update O(1)",
+    formula=r"""
+        a = (t - s) \bmod \lfloor K / \mathtt{explore} \rfloor \ \text{ if that is in } 1..K, \text{ else}
+        a = \operatorname{argmax}_i\ \hat\mu_i + \sqrt{\frac{2 \ln (t - s)}{k_i}}
+        |X_{\text{newer}} - X_{\text{older}}| > \mathtt{threshold}: \ \text{forget all arms}, \ s \leftarrow t
+        X = \text{sums of the two halves of arm } a\text{'s last } \mathtt{window} \text{ rewards}
+    """,
     reference="Cao, Wen, Kveton, Xie 2019",
 )
 @checked

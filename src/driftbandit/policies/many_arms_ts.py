@@ -1,4 +1,4 @@
-"""DS-TS for hundreds or thousands of arms: the same law of choices, without sampling every arm."""
+"""DS-TS for hundreds or thousands of arms: the same distribution of choices, without sampling every arm."""
 
 import math
 from typing import Annotated, Any, NamedTuple
@@ -70,10 +70,18 @@ def stand(order: Any, place: Any, mean: Any, arm: int, count: int) -> None:
 
 @described(
     short="ds-ts-many",
-    forgets="discounts every past reward by gamma a round; an idle arm keeps its mean, its spread grows to tau_max",
+    family="discounts",
+    forgets="discounts every past reward by gamma per round; an idle arm keeps its mean, its spread grows to tau_max",
     knows="how often the world changes, to set gamma; the largest mean, to set tau_max",
     rewards="any",
     cost="about O(log K) draws; O(K) moves at worst",
+    formula=r"""
+        \theta_i \sim \mathcal{N}\bigl(\hat\mu_i,\ \tau_i^2\bigr)
+        \tau_i = \min\bigl(N_i^{-1/2},\ \tau_{\max}\bigr)
+        a = \operatorname{argmax}_i \theta_i
+        N_j \leftarrow \gamma N_j \ \text{ for all } j, \quad N_a \leftarrow N_a + 1
+        \hat\mu_a \leftarrow \hat\mu_a + (x - \hat\mu_a) / N_a
+    """,
     reference="Qi, Wang, Zhu 2023; skipping: this project",
 )
 @checked
@@ -81,18 +89,19 @@ class ManyArmsTS(NamedTuple):
     """DS-TS with the same distribution of choices as `DiscountedTS`, at a cost that hardly grows with the number of
     arms.
 
-    Nearly all arms have the largest spread, tau_max, so only their means differ. Kept in order of those, an arm's
-    chance to beat the best sample so far falls along the line. Instead of sampling arm after arm, we jump: the next
-    arm that *might* win is a geometric number of places on, and it does win with the exact ratio of the two tail
-    probabilities. Its sample is then drawn from the normal's tail, and the search goes on with that as the mark to
-    beat. The arms with a smaller spread are at most tau_max**2 / (1 - gamma) in number and are sampled one by one.
+    Nearly all arms have the largest spread, tau_max, so only their means differ. If arms are kept in order of their
+    means, the chance of beating the best sample so far falls along the line. Instead of sampling arm after arm, we
+    jump: the next arm that *might* win is a geometric number of places on, and it does win with the exact ratio of the
+    two tail probabilities. Its sample is then drawn from the normal's tail, and the search goes on with that as the
+    mark to beat. The arms with a smaller spread are at most tau_max**2 / (1 - gamma) in number and are sampled one by
+    one.
 
-    Use it from about 50 arms on. It draws other random numbers than `DiscountedTS`, so a run is another run; the law
-    is the same (`tests/policies/test_many_arms_ts.py`). `tuned` and `half_life` as there.
+    Use it from about 50 arms on. It draws other random numbers than `DiscountedTS`, so single runs differ; the
+    distribution is the same (`tests/policies/test_many_arms_ts.py`). `tuned` and `half_life` are as there.
 
     Reference: Qi, Wang and Zhu 2023, Algorithm 1; the skipping is this project's."""
 
-    gamma: Annotated[float, DISCOUNT] = 0.99  # discount a round
+    gamma: Annotated[float, DISCOUNT] = 0.99  # discount per round
     tau_max: Annotated[float, within("> 0")] = 0.2  # largest standard deviation of a sample
 
     def init(self, n_arms: int) -> ManyArmsState:
@@ -144,8 +153,7 @@ class ManyArmsTS(NamedTuple):
 
     def learn(self, state: ManyArmsState, t: int, arm: int, reward: float) -> None:
         """Discount the sharp arms, add the reward, and move whoever became sharp or stopped being so."""
-        pulls, mean, sharp, place = state.pulls, state.mean, state.sharp, state.place
-        n_arms = len(mean)
+        pulls, mean, sharp = state.pulls, state.mean, state.sharp
         least = 1.0 / (self.tau_max * self.tau_max)  # an arm with more pulls than this is sharp
         i = state.n_sharp[0] - 1
         was_sharp = False
@@ -161,7 +169,41 @@ class ManyArmsTS(NamedTuple):
             pulls[arm] *= self.gamma ** (t - state.touched[arm])
         pulls[arm] += 1.0
         mean[arm] += (reward - mean[arm]) / pulls[arm]
-        if pulls[arm] > least:
+        self.regroup(state, arm, was_sharp, t)
+
+    def fade(self, state: ManyArmsState, factor: float) -> None:
+        """Multiply the weight of all evidence by `factor`, as forgetting by the clock asks: `touched` is not looked at,
+        and every arm's count is right at any time. (`learn` spares itself the arms that are not sharp.)"""
+        pulls, sharp = state.pulls, state.sharp
+        least = 1.0 / (self.tau_max * self.tau_max)
+        for arm in range(len(pulls)):
+            pulls[arm] *= factor
+        i = state.n_sharp[0] - 1
+        while i >= 0:
+            if pulls[sharp[i]] <= least:
+                self.blunt(state, sharp[i], state.touched[sharp[i]])
+            i -= 1
+
+    def take(self, state: ManyArmsState, arm: int, reward: float, weight: float) -> None:
+        """Add one reward of this weight."""
+        was_sharp = state.place[arm] < state.n_sharp[0] and state.sharp[state.place[arm]] == arm
+        state.pulls[arm] += weight
+        state.mean[arm] += weight * (reward - state.mean[arm]) / state.pulls[arm]
+        self.regroup(state, arm, was_sharp, state.touched[arm])
+
+    def settle(self, state: ManyArmsState, t: int, gamma: float) -> None:
+        """Bring every arm's count to round t, those left alone at gamma a round: before the clock takes over from the
+        rounds (gamma as it was), or the rounds from the clock (gamma 1)."""
+        for i in range(len(state.mean) - int(state.n_sharp[0])):
+            arm = state.order[i]
+            state.pulls[arm] *= gamma ** (t - state.touched[arm])
+            state.touched[arm] = t
+
+    def regroup(self, state: ManyArmsState, arm: int, was_sharp: bool, t: int) -> None:
+        """Move an arm whose count and mean are new to where it belongs."""
+        sharp, place = state.sharp, state.place
+        n_arms = len(state.mean)
+        if state.pulls[arm] > 1.0 / (self.tau_max * self.tau_max):
             if not was_sharp:
                 # Out of the line: everybody behind moves up one place.
                 count = n_arms - state.n_sharp[0]
@@ -175,7 +217,7 @@ class ManyArmsTS(NamedTuple):
             self.blunt(state, arm, t)
         else:
             state.touched[arm] = t
-            stand(state.order, place, mean, arm, n_arms - state.n_sharp[0])
+            stand(state.order, place, state.mean, arm, n_arms - state.n_sharp[0])
 
     def blunt(self, state: ManyArmsState, arm: int, t: int) -> None:
         """Move an arm from the sharp ones to its place in the line."""

@@ -32,10 +32,19 @@ class MetaState(NamedTuple):
 
 @described(
     short="meta",
-    forgets="begins anew when no arm is left that was good throughout the episode; replays test evicted arms",
+    family="detects",
+    forgets="starts over when no arm is left that was good throughout the episode; replays test evicted arms",
     knows="the horizon",
     rewards="any",
     cost="O(K log t), memory O(horizon)",
+    formula=r"""
+        a \ \text{uniform in the active set } A
+        d_t(j, i) = |A|\, x\, \bigl(\mathbf{1}\{a = j\} - \mathbf{1}\{a = i\}\bigr)
+        \text{evict } i:\ \max_j \sum_{s=s_1}^{t} d_s(j, i) > c_0 \ln(T) \sqrt{\max(K (t - s_1),\ K^2)}
+        P(\text{a replay of } m = 2, 4, 8, \dots \text{ rounds begins}) = \mathtt{replays} / \sqrt{m\, (t - t_0)}
+        t_0 = \text{start of the episode}
+        \text{new episode: all arms evicted from the root}
+    """,
     reference="Suk, Kpotufe 2022",
 )
 @checked
@@ -47,19 +56,19 @@ class Meta(NamedTuple):
     sqrt(max(K L, K**2)). At random times a replay begins, in which all arms are active; what it finds also counts for
     the procedures below it. When the root has lost all arms, everything is forgotten and an episode begins.
 
-    Needs the horizon only. It follows "significant" changes: those after which no arm is good throughout. Its regret
-    is of order sqrt(K S T) up to logarithms for S significant changes, S unknown, and S can be far below the number
-    of changes. As with all such policies the constants are the price: with the theory's an arm worse by 0.5 survives
-    thousands of rounds. Rewards in [0, 1].
+    Needs only the horizon. It follows "significant" changes: those after which no arm is good throughout. Its regret is
+    of order sqrt(K S T) up to logarithms for an unknown number S of significant changes, which can be far below the
+    number of changes. As with all such policies the constants are the price: with the theory's, an arm worse by 0.5
+    survives thousands of rounds. Rewards in [0, 1].
 
-    Unconfirmed: the constant c0 and the power of the logarithm in the eviction rule; the default is the best of 0.1
-    to 1 on abrupt worlds of 1e5 and 1e6 rounds. The paper compares all intervals; here those that end now and have a
-    dyadic length, O(K log t) a round and usually O(log t), since a window is compared only when enough has been won
+    Unconfirmed: the constant c0 and the power of the logarithm in the eviction rule; the default is the best of 0.1 to
+    1 on abrupt worlds of 1e5 and 1e6 rounds. The paper compares all intervals; here those that end now and have a
+    dyadic length, O(K log t) per round and usually O(log t), since a window is compared only when enough has been won
     and lost for it to matter.
 
-    Kept: the arm and entry of as many rounds as the longest window has, the largest power of two <= horizon: 10 bytes
-    a round (84 MB for 10 million rounds), in memory only as far as the run gets. Past `horizon` windows grow no
-    longer.
+    It keeps the arm and entry of as many rounds as the longest window has, the largest power of two <= horizon: 10
+    bytes per round (84 MB for 10 million rounds), in memory only as far as the run gets. Past `horizon` windows stop
+    growing.
 
     Reference: Suk and Kpotufe 2022, "Tracking most significant arm switches in bandits"."""
 
@@ -154,7 +163,7 @@ class Meta(NamedTuple):
 
         Procedures that would be over before the replay ends never run again, so they are taken off too. Then ends
         decrease up the stack, lengths are different powers of two, and their number is bounded. Lifetimes being
-        nested, an arm evicted from a procedure leaves all those below it in the same round: one number an arm, the
+        nested, an arm evicted from a procedure leaves all those below it in the same round: one number per arm, the
         lowest place at which it is active, tells all active sets."""
         top = state.top[0]
         over = t + planned

@@ -19,7 +19,7 @@ class PerArmCTSState(NamedTuple):
     weights: Any  # laid out alike: probability of the run
     wins: Any  # laid out alike: wins since its birth
     losses: Any
-    size: Any  # number of runs with evidence, one an arm
+    size: Any  # number of runs with evidence, one per arm
     fresh: Any  # probability that the arm has changed since it was last played, or just then
     kept: Any  # probability that the arm has not changed since: (1 - hazard)**rounds of rest
     a: Any  # scratch: Beta parameters of the runs drawn
@@ -29,22 +29,32 @@ class PerArmCTSState(NamedTuple):
 
 @described(
     short="pa-cts",
+    family="infers",
     forgets="by inference, arm by arm; an idle arm returns to the prior at the rate hazard",
     knows="how often an arm changes, to set hazard",
     rewards="[0, 1]",
     cost="O(runs of the arm played + K log max_runs), memory O(max_runs K)",
+    formula=r"""
+        r_i \sim P_i, \quad \theta_i \sim \mathrm{Beta}\bigl(\alpha_{r_i}(i), \beta_{r_i}(i)\bigr)
+        a = \operatorname{argmax}_i \theta_i
+        \text{arm } a:\ P_a(r + 1) \leftarrow (1 - \mathtt{hazard})\, \ell_r P_a(r)
+        P_a(0) \leftarrow \mathtt{hazard} \sum_r \ell_r P_a(r), \quad \text{then normalise}
+        \text{others:}\ P_i(r + 1) \leftarrow (1 - \mathtt{hazard})\, P_i(r)
+        P_i(0) \leftarrow \mathtt{hazard}
+        \ell_r = \text{the chance of } x \text{ under } \mathrm{Beta}\bigl(\alpha_r(a), \beta_r(a)\bigr)
+    """,
     reference="Mellor, Shapiro 2013",
 )
 @checked
 class PerArmCTS(NamedTuple):
-    """Thompson sampling that infers the last change of every arm for itself.
+    """Thompson sampling that infers the last change of every arm separately.
 
-    As `GlobalCTS`, but each arm has a belief of its own about when it last changed, fed by its own rewards. An arm left
-    alone has probability (1 - hazard)**d of being unchanged after d rounds; the rest is back to the prior. So it
+    Like `GlobalCTS`, but each arm has a belief of its own about when it last changed, fed by its own rewards. An arm
+    left alone has probability (1 - hazard)**d of being unchanged after d rounds; the rest is back to the prior. So it
     forgets by evidence where it plays and by the clock where it does not.
 
-    Suited to arms that change independently, at a rate roughly known. Rewards in [0, 1] are turned into 0 or 1 by a
-    coin of that probability. No regret bound is known to us.
+    Suited to arms that change independently, at a roughly known rate. Rewards in [0, 1] are turned into 0 or 1 by a
+    coin of that probability. We know of no regret bound.
 
     Runs of an arm with the same counts are one run, so an arm holds at most one for each play (and at most `max_runs`);
     an arm not played costs one multiplication to forget and one bisection to sample.

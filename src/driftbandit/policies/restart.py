@@ -1,4 +1,4 @@
-"""Starting a policy anew: at fixed intervals, or at the true change points, which only an oracle knows."""
+"""Restarting a policy: at fixed intervals, or at the true change points, which only an oracle knows."""
 
 import math
 from typing import Annotated, Any, NamedTuple
@@ -24,7 +24,7 @@ def _equal(state: Any, other: Any) -> bool:
 
 
 def needs_policy(wrapper: Any) -> None:
-    """Refuse a wrapper whose base is no policy."""
+    """Refuse a wrapper whose base is not a policy."""
     base = wrapper.base
     if isinstance(base, type) or not all(hasattr(base, verb) for verb in ("init", "choose", "learn")):
         raise ValueError(
@@ -34,14 +34,18 @@ def needs_policy(wrapper: Any) -> None:
 
 @described(
     short="periodic-restart",
-    forgets="starts the wrapped policy anew every period rounds",
+    family="wrapper",
+    forgets="restarts the wrapped policy every period rounds",
     knows="how often the world changes, to set period; what the wrapped policy needs",
-    cost="as the wrapped policy, and its memory once a period",
+    cost="as the wrapped policy, and its memory once per period",
+    formula=r"""
+        \text{state} \leftarrow \text{the base's first state, whenever } t \bmod \mathtt{period} = 0
+    """,
     reference="folklore; analysed for EXP3 by Besbes, Gur, Zeevi 2014",
 )
 @checked
 class PeriodicRestart(NamedTuple):
-    """Any policy, started anew every `period` rounds.
+    """Any policy, restarted every `period` rounds.
 
     The plainest way to make a stationary policy follow a changing world: everything is forgotten at once, by the clock.
     Use it as the yardstick that a cleverer way of forgetting has to beat. The wrapped policy sees a clock that begins
@@ -50,8 +54,8 @@ class PeriodicRestart(NamedTuple):
 
     With U changes and a base whose regret over N rounds is of order sqrt(KN), the loss is about T sqrt(K/N) for
     restarting and UN for changes inside a period, least at N = (T sqrt(K) / (2U))**(2/3), which `tuned` computes; the
-    order is U**(1/3) T**(2/3), above the sqrt(UT) of policies that forget at the right times. Our own balance of the
-    two terms, constants ignored.
+    order is U**(1/3) T**(2/3), above the sqrt(UT) of policies that forget at the right times. This balance of the two
+    terms is our own and ignores constants.
 
     >>> from driftbandit.policies import DiscountedTS
     >>> PeriodicRestart(base=DiscountedTS(gamma=0.9), period=100)
@@ -62,7 +66,7 @@ class PeriodicRestart(NamedTuple):
     period: Annotated[int, within(">= 1", "tuned(horizon, phases, n_arms, base) suggests one.")] = 1000
 
     def validate(self) -> None:
-        """Refuse a base that is no policy."""
+        """Refuse a base that is not a policy."""
         needs_policy(self)
 
     def init(self, n_arms: int) -> RestartState:
@@ -110,30 +114,34 @@ class PeriodicRestart(NamedTuple):
 
 @described(
     short="oracle-restart",
-    forgets="starts the wrapped policy anew at every true change",
+    family="wrapper",
+    forgets="restarts the wrapped policy at every true change",
     knows="the true change points",
-    cost="as the wrapped policy, and its memory once a change",
+    cost="as the wrapped policy, and its memory once per change",
+    formula=r"""
+        \text{state} \leftarrow \text{the base's first state, whenever } \mu_t \text{ is the first of a new phase}
+    """,
     reference="yardstick",
 )
 @checked
 class OracleRestart(NamedTuple):
-    """Any policy, started anew at every true change of the world: what perfect change detection would be worth.
+    """Any policy, restarted at every true change of the world: what perfect change detection would be worth.
 
-    No real policy: it asks the world when it changes, so it plays only inside `simulate`, which binds it to the world.
-    Wrap a stationary policy (Thompson sampling, UCB) in it for the regret that detectors such as M-UCB or GLR-klUCB
-    strive for. In worlds of phases a change is the first round of a phase, whether or not the best arm changes; in
-    smooth worlds it is a change of the best arm.
+    Not a real policy: it asks the world when it changes, so it plays only inside `simulate`, which binds it to the
+    world. Wrap a stationary policy (Thompson sampling, UCB) in it for the regret that detectors such as M-UCB or
+    GLR-klUCB strive for. In worlds of phases a change is the first round of a phase, whether or not the best arm
+    changes; in smooth worlds it is a change of the best arm.
 
     >>> from driftbandit.policies import DiscountedTS
     >>> OracleRestart(base=DiscountedTS(gamma=1.0)).init(2)
     Traceback (most recent call last):
-    ValueError: OracleRestart must be told when the world changes: play it with simulate, or bind it with bound(world).
+    ValueError: OracleRestart must be told when the world changes: play it with simulate, or call with_world.
     """
 
     base: Any  # the policy to start anew
 
     def validate(self) -> None:
-        """Refuse a base that is no policy."""
+        """Refuse a base that is not a policy."""
         needs_policy(self)
 
     @classmethod
@@ -141,16 +149,16 @@ class OracleRestart(NamedTuple):
         """There is nothing to tune: the world tells."""
         return cls(base)
 
-    def bound(self, world: Any) -> "BoundOracleRestart":
+    def with_world(self, world: Any) -> "OracleRestartInWorld":
         """The same policy, able to ask `world` whether it changes."""
         if not hasattr(world, "change"):
             raise ValueError(f"OracleRestart needs a world with a method change(t); {type(world).__name__} has none.")
-        return BoundOracleRestart(self.base, world)
+        return OracleRestartInWorld(self.base, world)
 
     def init(self, n_arms: int) -> RestartState:
-        """Refused: without a world there is nobody to ask."""
+        """Refused: without a world there is nothing to ask."""
         raise ValueError(
-            "OracleRestart must be told when the world changes: play it with simulate, or bind it with bound(world)."
+            "OracleRestart must be told when the world changes: play it with simulate, or call with_world."
         )
 
     def choose(self, state: RestartState, t: int, rng: Any) -> Any:
@@ -162,7 +170,7 @@ class OracleRestart(NamedTuple):
         teach(self.base, state.base, t - state.start[0], arm, reward, rng)
 
 
-class BoundOracleRestart(NamedTuple):
+class OracleRestartInWorld(NamedTuple):
     """An `OracleRestart` that knows its world; made by its method `bound`."""
 
     base: Any

@@ -31,10 +31,20 @@ class SlidingLBSDAState(NamedTuple):
 
 @described(
     short="sw-lb-sda",
+    family="window",
     forgets="sees the last window plays, all arms together",
     knows="how often the world changes, to set window",
     rewards="any",
     cost="O(K), memory O(window + K sqrt(window))",
+    formula=r"""
+        N_i, \bar x_i \ \text{ from the last } \mathtt{window} \text{ plays}
+        L = \text{the leader, held most often}
+        f = (\ln \mathtt{window})^{\mathtt{forced\_power}}
+        C = \{i : N_i < f\} \cup \{i \ne L : \bar x_i \ge \bar x_{L:\min(N_i, N_L)}\}
+        \text{after } d = \lfloor (K-1) (\ln \mathtt{window})^2 \rfloor \text{ rounds without news, add to } C
+        \text{the arms idle for } d \text{ rounds and held at most } (\ln \mathtt{window})^2 \text{ times}
+        \text{a round plays every arm in } C, \text{ or } L \text{ if } C = \emptyset
+    """,
     reference="Baudry, Russac, Cappé 2021",
 )
 @checked
@@ -47,10 +57,10 @@ class SlidingLBSDA(NamedTuple):
     happened for d = int((K - 1)(ln window)**2) rounds, so is every arm not played for that long and held at most (ln
     window)**2 times.
 
-    Suited to abrupt changes when their number is roughly known; needs no range, no prior and no noise level of the
-    rewards: any real numbers will do, and scaling or shifting them changes nothing. With U changes in T rounds and
-    window = 2 sqrt(T ln(T) / U) the authors prove regret of order sqrt(T U) up to a logarithm. Equal means favour the
-    challenger, so constant rewards make it play all arms in turn.
+    Suited to abrupt changes when their number is roughly known; it needs no range, prior or noise level of the rewards:
+    any real numbers will do, and scaling or shifting them changes nothing. With U changes in T rounds and window = 2
+    sqrt(T ln(T) / U) the authors prove regret of order sqrt(T U) up to a logarithm. Equal means favour the challenger,
+    so constant rewards make it play all arms in turn.
 
     `forced_power` 1/2 is the published value as far as we could confirm; the code the paper runs has 0.333, which
     `text` and `code` take. With window >= T it is not LB-SDA: the rules of leadership differ.
@@ -137,7 +147,7 @@ class SlidingLBSDA(NamedTuple):
         if settled and state.queue[1] == 1 and drawn[previous] == last_round:
             return previous  # the leader played alone, so nobody won; most rounds are of this kind
         for k in range(n_arms):
-            # Whoever was played in the last round had won it, except a leader alone, who is eligible anyway.
+            # Any arm played in the last round had won it, except a leader alone, who is eligible anyway.
             may = not settled or k == previous or (drawn[k] == last_round and n_arms * count[k] >= reach)
             eligible[k] = 1 if may else 0
         return elect(eligible, count, state.blocks.sums, previous, rng)
@@ -146,7 +156,7 @@ class SlidingLBSDA(NamedTuple):
         """Begin a new round if the last one is over, then let the reward take the place of the oldest in the window.
 
         The round is planned here, as `choose` plans it: what `choose` left behind may be the plan of another moment, or
-        of nobody."""
+        no plan at all."""
         queue = state.queue
         if queue[0] == queue[1]:
             if state.planned[0] != moment(len(state.order), rng):
@@ -183,7 +193,7 @@ class SlidingLBSDA(NamedTuple):
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingLBSDA":
-        """What the discounted-Thompson-sampling paper uses: the same with phases in place of changes (1 in smooth
+        """What the discounted-Thompson-sampling paper uses: the same with phases instead of changes (1 in smooth
         worlds). It does not print forced_power; its code, which drew its figures, has 0.333."""
         return cls(_window(horizon, 1 if smooth else phases), 0.333)
 

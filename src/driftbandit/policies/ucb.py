@@ -1,4 +1,4 @@
-"""Upper confidence bounds: play the arm that could be best, given how little is known of it."""
+"""Upper confidence bounds: play the arm that could be best, given how little is known about it."""
 
 import math
 from typing import Annotated, Any, NamedTuple
@@ -21,16 +21,21 @@ class UCB1State(NamedTuple):
     pulls: Any
     sums: Any
     mean: Any  # sums / pulls; +inf for an arm never played, which makes its index +inf
-    root: Any  # 1 / sqrt(pulls), 0 for an arm never played: a round then costs no root and no division an arm
+    root: Any  # 1 / sqrt(pulls), 0 for an arm never played: a round then needs no root or division per arm
     scores: Any  # scratch: the indices of the last choice
 
 
 @described(
     short="ucb1",
+    family="never forgets",
     forgets="never",
     knows="the range of rewards",
     rewards="any",
     cost="O(K)",
+    formula=r"""
+        a = \operatorname{argmax}_i\ \frac{S_i}{k_i} + \sqrt{\frac{\mathtt{explore}\, \ln t}{k_i}}
+        k_a \leftarrow k_a + 1, \quad S_a \leftarrow S_a + x
+    """,
     reference="Auer et al. 2002",
     lockstep=True,
 )
@@ -89,10 +94,17 @@ class DiscountedUCBState(NamedTuple):
 
 @described(
     short="d-ucb",
-    forgets="discounts every past reward by gamma a round; an idle arm's bonus grows until it is played",
+    family="discounts",
+    forgets="discounts every past reward by gamma per round; an idle arm's bonus grows until it is played",
     knows="how often the world changes, to set gamma; the range of rewards",
     rewards="any",
     cost="O(K)",
+    formula=r"""
+        a = \operatorname{argmax}_i\ \hat\mu_i + 2\, \mathtt{reward\_max} \sqrt{\frac{\xi \ln n}{N_i}}
+        n = \sum_j N_j
+        N_j \leftarrow \gamma N_j \ \text{ for all } j, \quad N_a \leftarrow N_a + 1
+        \hat\mu_a \leftarrow \hat\mu_a + (x - \hat\mu_a) / N_a
+    """,
     reference="Garivier, Moulines 2011",
     lockstep=True,
 )
@@ -111,7 +123,7 @@ class DiscountedUCB(NamedTuple):
 
     Reference: Kocsis and Szepesvári 2006; Garivier and Moulines 2011."""
 
-    gamma: Annotated[float, DISCOUNT] = 0.9975  # discount a round
+    gamma: Annotated[float, DISCOUNT] = 0.9975  # discount per round
     xi: Annotated[float, XI] = 2.0 / 3.0  # how much weight uncertainty has
     reward_max: Annotated[float, within("> 0")] = 1.0  # rewards lie in [0, reward_max]
 
@@ -173,7 +185,7 @@ class DiscountedUCB(NamedTuple):
 
     @classmethod
     def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "DiscountedUCB":
-        """The authors' code: a 16th in place of a quarter, and a 12th of sqrt(1 / horizon) in smooth worlds."""
+        """The authors' code: a 16th instead of a quarter, and a 12th of sqrt(1 / horizon) in smooth worlds."""
         return cls(discount(horizon, 1, 12.0) if smooth else discount(horizon, phases, 16.0))
 
 
@@ -191,10 +203,17 @@ class SlidingUCBState(NamedTuple):
 
 @described(
     short="sw-ucb",
+    family="window",
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the world changes, to set the window; the range of rewards",
     rewards="any",
     cost="O(K), memory O(window)",
+    formula=r"""
+        N_i = \sum_{s=t-\mathtt{window}}^{t-1} \mathbf{1}\{a_s = i\}
+        S_i = \sum_{s=t-\mathtt{window}}^{t-1} x_s \mathbf{1}\{a_s = i\}
+        a = \operatorname{argmax}_i\ \frac{S_i}{N_i} + \mathtt{reward\_max} \sqrt{\frac{\xi \ln n}{N_i}}
+        n = \min(t, \mathtt{window})
+    """,
     reference="Garivier, Moulines 2011",
     lockstep=True,
 )
@@ -203,8 +222,8 @@ class SlidingUCB(NamedTuple):
     """Sliding-window UCB (SW-UCB): upper confidence bounds from the last `window` rounds only.
 
     The index is S/N + reward_max sqrt(xi ln min(t, window) / N), with N pulls and sum S within the window. An arm that
-    left the window is played at once, so every arm is played at least once a window. Suited to few arms, rewards in [0,
-    reward_max], abrupt changes.
+    left the window is played at once, so every arm is played at least once per window. Suited to few arms, rewards in
+    [0, reward_max], abrupt changes.
 
     With Υ changes in T rounds and window = 2 reward_max sqrt(T ln T / Υ), which `tuned` computes, the regret is of
     order sqrt(TΥ) log(T). `xi` must exceed 1/2 for the proof. With a window of T rounds and xi = 2 this is UCB1. The

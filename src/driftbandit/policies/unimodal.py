@@ -68,10 +68,17 @@ class OSUBState(NamedTuple):
 
 @described(
     short="osub",
+    family="never forgets",
     forgets="never",
     knows="that means are unimodal along the arms' order; the range of rewards",
     rewards="[0, 1]",
     cost="O(K), three indices",
+    formula=r"""
+        L = \operatorname{argmax}_i \hat\mu_i, \quad \ell_L = \text{rounds led by } L
+        a = L \ \text{ if } (\ell_L - 1) \bmod 3 = 0, \text{ else}
+        a = \operatorname{argmax}_{i \in \{L-1,\, L,\, L+1\}} \max\{q : \mathrm{kl}(\hat\mu_i, q) \le d / N_i\}
+        d = \ln \ell_L + c \ln \ln \ell_L
+    """,
     reference="Combes, Proutière 2014",
 )
 @checked
@@ -152,10 +159,19 @@ class SlidingOSUBState(NamedTuple):
 
 @described(
     short="sw-osub",
+    family="window",
     forgets="all rounds older than the window",
     knows="that means are unimodal along the arms' order; how fast they move, to set the window",
     rewards="[0, 1]",
     cost="O(K), three indices, memory O(window)",
+    formula=r"""
+        L = \operatorname{argmax}_i \hat\mu_i, \quad \ell_L = \text{rounds led by } L
+        \ell'_L = \text{those within the window}
+        a = L \ \text{ if } (\ell_L - 1) \bmod 3 = 0, \text{ else}
+        a = \operatorname{argmax}_{i \in \{L-1,\, L,\, L+1\}} \max\{q : \mathrm{kl}(\hat\mu_i, q) \le d / N_i\}
+        d = \ln \ell'_L + c \ln \ln \ell'_L
+        N_i, \hat\mu_i \ \text{ from the last } \mathtt{window} \text{ rounds}
+    """,
     reference="Combes, Proutière 2014",
 )
 @checked
@@ -167,8 +183,8 @@ class SlidingOSUB(NamedTuple):
     paper, whose means are unimodal in the arm; an abrupt jump of the peak has to be climbed to arm by arm. Rewards in
     [0, 1].
 
-    Its inventors bound the regret under drift by σ a round. Their window, σ**(-3/4) ln(1/σ) / 8, is unconfirmed, and so
-    is σ**(-4/5), the value met in experiments: `tuned_smooth`. `tuned` borrows SW-UCB's window. Which rounds count
+    Its inventors bound the regret under drift by σ per round. Their window, σ**(-3/4) ln(1/σ) / 8, is unconfirmed, and
+    so is σ**(-4/5), the value met in experiments: `tuned_smooth`. `tuned` borrows SW-UCB's window. Which rounds count
     where is settled as follows: every third round led since the start plays the leader, the logarithm counts rounds led
     within the window.
 
@@ -243,7 +259,7 @@ class SlidingOSUB(NamedTuple):
 
     @classmethod
     def tuned_smooth(cls, sigma: float, practice: bool = False) -> "SlidingOSUB":
-        """For means that move by at most `sigma` a round: sigma**(-3/4) ln(1/sigma) / 8, or sigma**(-4/5) as in
+        """For means that move by at most `sigma` per round: sigma**(-3/4) ln(1/sigma) / 8, or sigma**(-4/5) as in
         practice."""
         if not 0.0 < sigma < 1.0:
             raise ValueError(f"sigma, the largest change of a mean in a round, needs to be in (0, 1); got {sigma!r}.")

@@ -22,9 +22,9 @@ def slide(policy: Any, state: Any, t: int, arm: Any, reward: Any) -> None:
     """Take in round t, let go of the oldest if the window is full, and let the policy renew what it derives from an
     arm's record, by `policy.believe(state, arm)`, where that changed.
 
-    Adding and subtracting real numbers leaves a rounding error behind. An arm that has left the window therefore
-    gets the sum 0 exactly, and all sums are made anew each time the ring comes round, when its content happens to
-    lie in order of time."""
+    Adding and subtracting real numbers leaves a rounding error behind. An arm that has left the window therefore gets
+    the sum 0 exactly, and all sums are recomputed each time the ring comes round, when its content happens to lie in
+    order of time."""
     arms, rewards, pulls, sums = state.arms, state.rewards, state.pulls, state.sums
     here = index(t % len(arms))
     gone = index(arms[here])

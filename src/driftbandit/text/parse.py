@@ -84,7 +84,7 @@ def _parsed(text: str, reader: "_Reader") -> Any:
         raise SpecError(_unreadable(text, "a number in it is too large")) from None
     if not hasattr(made, "_fields") and not hasattr(made, "choose") and not hasattr(made, "realise"):
         raise SpecError(
-            f"{text!r:.60} is no policy or environment; write one as in ds-ts(gamma=0.9) or Abrupt(n_arms=5)."
+            f"{text!r:.60} is neither a policy nor an environment; write it as ds-ts(gamma=0.9) or Abrupt(n_arms=5)."
         )
     return made
 

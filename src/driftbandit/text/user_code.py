@@ -118,7 +118,7 @@ def kept_text(module: str) -> bytes | None:
     return _files[module][1] if module in _files else None
 
 
-class Luggage(NamedTuple):
+class WorkerCode(NamedTuple):
     """What a worker needs before it can unpack the user's classes."""
 
     files: tuple[tuple[str, bytes], ...]  # path and text of each file that was loaded
@@ -126,15 +126,15 @@ class Luggage(NamedTuple):
     folders: tuple[str, ...]  # where to look for them, if the worker sees the same folders
 
 
-def luggage(value: Any) -> Luggage:
+def worker_code(value: Any) -> WorkerCode:
     """What of the user's is needed to unpack this tuple elsewhere: only the modules its classes come from."""
     modules = sorted(_modules_in(value))
     files = tuple(_files[name] for name in modules if name in _files)
     imported = tuple(name for name in modules if name in _imported)
     if not files and not imported:
-        return Luggage((), (), ())
+        return WorkerCode((), (), ())
     folders = (os.path.abspath(entry or os.getcwd()) for entry in sys.path)
-    return Luggage(files, imported, tuple(folder for folder in folders if is_own_file(folder)))
+    return WorkerCode(files, imported, tuple(folder for folder in folders if is_own_file(folder)))
 
 
 def _modules_in(value: Any) -> set[str]:
@@ -144,12 +144,12 @@ def _modules_in(value: Any) -> set[str]:
     return {type(value).__module__}.union(*(_modules_in(item) for item in value))
 
 
-def unpack(bags: Luggage) -> None:
+def load_worker_code(code: WorkerCode) -> None:
     """Load on a worker what was loaded at home."""
-    sys.path.extend(folder for folder in bags.folders if folder not in sys.path and os.path.isdir(folder))
-    for path, text in bags.files:
+    sys.path.extend(folder for folder in code.folders if folder not in sys.path and os.path.isdir(folder))
+    for path, text in code.files:
         _module(path, text)
-    for name in bags.modules:
+    for name in code.modules:
         importlib.import_module(name)
 
 

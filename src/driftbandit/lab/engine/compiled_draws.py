@@ -7,8 +7,8 @@ import numpy as np
 
 from driftbandit.draws import ATTEMPTS, Draws, beta_attempt, beta_passes, round_key
 from driftbandit.lab.engine import simd
+from driftbandit.lab.engine.lane_arrays import LaneArray
 from driftbandit.lab.engine.numba_methods import register
-from driftbandit.lab.engine.simd import LaneArray
 from driftbandit.primitives import compilable, where
 
 _LANE_BITS = 8
@@ -18,7 +18,7 @@ TOGETHER = 8  # arms whose Beta draws are made together: one AVX-512 register of
 
 
 class KeyStream(NamedTuple):
-    """A stream whose numbers are hashed as they are asked for: one run's, or one a lane."""
+    """A stream whose numbers are hashed as they are asked for: one run's, or one per lane."""
 
     keys: Any
 
@@ -96,7 +96,7 @@ class AheadDraws(NamedTuple):
 
 
 class LaneStream(NamedTuple):
-    """The streams of many runs in lockstep, one a lane."""
+    """The streams of many runs in lockstep, one per lane."""
 
     keys: Any
     eight: Any  # 0, 1, .., 7 as a row

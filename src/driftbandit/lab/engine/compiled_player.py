@@ -1,8 +1,8 @@
 """A live agent's policy as machine code: the same choices as interpreted, some microseconds sooner.
 
-Handing a tuple of arrays to compiled code costs more than a choice does, because every array is unpacked anew. So the
-state stays where it is, and a call hands over one address: that of a table of the arrays' addresses and lengths.
-`load` turns it back into the state inside compiled code."""
+Handing a tuple of arrays to compiled code costs more than a choice does, because every array is unpacked again. So the
+state stays where it is, and a call hands over one address: that of a table of the arrays' addresses and lengths. `load`
+turns it back into the state inside compiled code."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from numba.extending import NativeValue, intrinsic, register_model, typeof_impl,
 from numba.np.arrayobj import populate_array
 
 from driftbandit.draws import Draws, round_key
-from driftbandit.lab.engine import code_cache, compiled_draws, numba_methods, policy_check
+from driftbandit.lab.engine import code_cache, compile_errors, compiled_draws, numba_methods, policy_check
 from driftbandit.primitives import teach
 
 _I64 = ir.IntType(64)
@@ -137,7 +137,7 @@ class LivePolicy:
             with code_cache.LOCK, numba_methods.whole_stores():
                 dispatcher.compile(signature)
         except NumbaError as error:
-            raise TypeError(numba_methods.explain(error, self.policy)) from error
+            raise TypeError(compile_errors.explain(error, self.policy)) from error
         return dispatcher.get_overload(signature)
 
     def rekey(self, key: int) -> None:

@@ -1,9 +1,9 @@
 """Compiled code on disk, each file with a checksum: machine code that is damaged is never run.
 
-Numba keeps an index (which signature lies in which file) and one file a signature, both pickled. A flipped bit in
+Numba keeps an index (which signature lies in which file) and one file per signature, both pickled. A flipped bit in
 either gave wrong numbers, a crash or a traceback. Here every file begins with a digest of the rest, looked at before
 anything is unpickled, and machine code is kept together with the signature it is for: two processes that write at the
-same moment may both take the next free name. Whatever does not fit is as good as absent, and is compiled anew."""
+same moment may both take the next free name. Whatever does not fit is treated as absent, and is compiled again."""
 
 import contextlib
 import hashlib
@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.serialize import dumps
 
@@ -101,8 +102,8 @@ def cache_root() -> Path:
     """Where compiled loops are kept: $DRIFTBANDIT_CACHE, else the user's cache directory, else a temporary one.
 
     What is read from a cache is run, so a folder that nobody chose must be ours and closed to all others."""
-    chosen, home = os.environ.get("DRIFTBANDIT_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    base = Path(chosen) if chosen else Path(home or os.path.expanduser("~/.cache")) / "driftbandit"
+    chosen = os.environ.get("DRIFTBANDIT_CACHE")
+    base = Path(chosen) if chosen else Path(platformdirs.user_cache_dir("driftbandit", appauthor=False))
     spare = Path(tempfile.gettempdir()) / f"driftbandit-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
     for root in (base, spare):
         with contextlib.suppress(OSError):
@@ -115,7 +116,7 @@ def cache_root() -> Path:
 
 
 def _is_private(root: Path, spare: Path) -> bool:
-    """Is the folder ours, and can nobody else write into it? In a temporary directory, which everybody may write to, a
+    """Is the folder ours, and can nobody else write into it? In a temporary directory, which everyone may write to, a
     link may lead anywhere."""
     if not hasattr(os, "getuid"):
         return True

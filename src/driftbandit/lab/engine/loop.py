@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from driftbandit.primitives import teach
 
 
-class Trace(NamedTuple):
+class Trajectory(NamedTuple):
     """Room for every arm and reward of a run, and for the number of alarms after each round."""
 
     arms: Any
@@ -30,13 +30,13 @@ def let_learn(policy: Any, state: Any, t: int, arm: Any, reward: Any, rng: Any) 
 
 
 def tally(counts: Any, arm: Any) -> None:
-    """Count a pull, if anybody asked for counts."""
+    """Count a pull, if counts were asked for."""
     if counts is not None:
         counts[arm] += 1
 
 
 def note(trace: Any, t: int, arm: Any, reward: Any) -> None:
-    """Write down the round, if anybody asked for whole trajectories."""
+    """Write down the round, if whole trajectories were asked for."""
     if trace is not None:
         trace.arms[t] = arm
         trace.rewards[t] = reward
@@ -44,7 +44,7 @@ def note(trace: Any, t: int, arm: Any, reward: Any) -> None:
 
 
 def store_lanes(out: Any, column: int, value: Any) -> None:
-    """Write a number, or one number a lane, into a column of `out` (lanes × columns)."""
+    """Write a number, or one number per lane, into a column of `out` (lanes × columns)."""
     out[0, column] = value
 
 
@@ -53,28 +53,28 @@ def advance(
     state: Any,
     environment: Any,
     draws: Any,
-    luck: Any,
+    reward_rng: Any,
     start: int,
     stop: int,
-    carry: Any,
+    regret_so_far: Any,
     marks: Any,
     cursor: Any,
     out: Any,
     counts: Any,
     trace: Any,
 ) -> None:
-    """Play rounds start..stop-1 of one run, or of one run a lane: the one loop of the simulator, interpreted or
+    """Play rounds start..stop-1 of one run, or of one run per lane: the one loop of the simulator, interpreted or
     compiled.
 
-    `carry[0]` holds the regret so far, `cursor[0]` the next of the checkpoints `marks` at which it is written to
-    `out`, `cursor[1]` the number of arms."""
-    regret = carry[0]
+    `cursor[0]` is the next of the checkpoints `marks` at which `regret_so_far[0]` is written to `out`, `cursor[1]` the
+    number of arms."""
+    regret = regret_so_far[0]
     mark = cursor[0]
     n_arms = cursor[1]
     for t in range(start, stop):
         rng = draws.at(t)
         arm = existing(policy.choose(state, t, rng), n_arms)
-        reward = environment.pull(t, arm, luck.at(t))
+        reward = environment.pull(t, arm, reward_rng.at(t))
         let_learn(policy, state, t, arm, reward, rng)
         regret = regret + (environment.best(t) - environment.mean(t, arm))
         tally(counts, arm)
@@ -82,5 +82,5 @@ def advance(
         if t + 1 == marks[mark]:
             store_lanes(out, mark, regret)
             mark += 1
-    carry[0] = regret
+    regret_so_far[0] = regret
     cursor[0] = mark

@@ -7,8 +7,6 @@ be kept on disk and found by the next process."""
 
 import contextlib
 import inspect
-import os
-import re
 import types as python_types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,11 +24,10 @@ from numba.extending import overload
 
 from driftbandit import primitives
 from driftbandit.lab.engine import loop
-from driftbandit.text import user_code
 
 # Nothing in the loop allocates, so reference counting (`_nrt`) is off: it would cost more than the arithmetic.
 OPTIONS = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
-# A call that is not inlined passes a policy's whole state by value, seven words an array: more than many policies cost.
+# A call that is not inlined passes a policy's whole state by value, seven words per array; many policies cost less.
 INLINED = {**OPTIONS, "forceinline": True}
 
 
@@ -222,70 +219,9 @@ def _note(trace: Any, t: Any, arm: Any, reward: Any) -> Any:
 
 
 def prepare(value: Any) -> None:
-    """Register the classes of a policy or environment, wrappers' contents included, and say plainly what a class
-    lacks."""
+    """Register the classes of a policy or environment, and of what it wraps."""
     if isinstance(value, tuple):
         if hasattr(type(value), "_fields"):
             register(type(value))
         for item in value:
             prepare(item)
-
-
-def explain(error: Exception, policy: Any, environment: Any = None) -> str:
-    """One sentence from a compiler's page: which line failed to compile, and why.
-
-    The page tells the story from the inside out, so the first place that is not in this package is the user's line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    files = [number for number, line in enumerate(lines) if _FILE.match(line)]
-    users = [number for number in files if user_code.is_own_file(os.path.abspath(str(_FILE.match(lines[number])[1])))]  # type: ignore[index]
-    at = (users or files or [len(lines)])[0]
-    starts = (
-        "No implementation",
-        "Unknown",
-        "Invalid",
-        "Cannot",
-        "Untyped",
-        "Undefined",
-        "Use of",
-        "NameError",
-        "No conversion",
-    )
-    causes = [
-        number for number, line in enumerate(lines[:at]) if line.startswith(starts) and "<function typed" not in line
-    ]
-    cut = next((line for line in lines if "A number with a fraction" in line), None)
-    if cut is not None:
-        causes = []
-        lines.insert(0, cut[cut.index("A number with a fraction") :])
-        at += 1
-    cause = lines[causes[-1]] if causes else next((line for line in lines if "Failed in" not in line), str(error))
-    if causes and causes[-1] + 1 < len(lines) and lines[causes[-1] + 1].startswith(">>>"):
-        cause += " " + lines[causes[-1] + 1].removeprefix(">>> ")
-    place = type(policy).__name__ + (f" on {type(environment).__name__}" if environment is not None else "")
-    if users:
-        match = _FILE.match(lines[at])
-        arrow = next((number for number in range(at, len(lines)) if set(lines[number]) == {"^"}), at + 1)
-        code = f": `{lines[arrow - 1]}`" if arrow > at + 1 else ""
-        place = f"{os.path.basename(match[1])}, line {match[2]}{code}" if match else place
-    else:
-        place = _line_of(re.search(r"name '(\w+)' is not defined", cause), policy, environment) or place
-    return (
-        f"{place} does not compile: {cause.rstrip('.:')}. Methods of a policy or world may use numbers, arrays, loops, "
-        "`math` and functions marked `compilable`; simulate(..., compiled=False), or --interpreted, runs it meanwhile."
-    )
-
-
-def _line_of(missing: re.Match[str] | None, *tuples: Any) -> str:
-    """Where a name stands that does not exist: the one mistake for which the compiler tells no line."""
-    for cls in (type(value) for value in tuples if missing):
-        try:
-            lines, first = inspect.getsourcelines(cls)
-        except (OSError, TypeError):
-            continue
-        for number, line in enumerate(lines, first):
-            if missing and re.search(rf"\b{missing[1]}\b", line):
-                return f"{os.path.basename(inspect.getsourcefile(cls) or '')}, line {number}: `{line.strip()}`"
-    return ""
-
-
-_FILE = re.compile(r'File "([^"]+)", line (\d+)')

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.draws import Stream
-from driftbandit.lab.engine.watched_state import Refused, watched
+from driftbandit.lab.engine.watched_state import UnsafeStore, watched
 from driftbandit.lab.support.fingerprints import classes_in
 from driftbandit.primitives import teach
 from driftbandit.text import user_code
@@ -174,7 +174,7 @@ def _called(policy: Any, method: str, call: Any) -> Any:
         cls = type(policy)
         place = user_code.where(error, "")
         place = f"{place}, in {method}" if place else _where(getattr(cls, method))
-        if isinstance(error, Refused):
+        if isinstance(error, UnsafeStore):
             raise PolicyError(f"{place}: {error}") from None
         if isinstance(error, ArithmeticError) or (isinstance(error, ValueError) and "math domain" in str(error)):
             more = " Compiled code would go on with inf or nan here; guard the case."

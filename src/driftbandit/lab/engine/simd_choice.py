@@ -6,9 +6,10 @@ from numba.extending import overload
 
 from driftbandit import primitives
 from driftbandit.lab.engine import loop, simd
+from driftbandit.lab.engine.lane_arrays import LaneArrayType
 from driftbandit.lab.engine.loop import NO_SUCH_ARM
 from driftbandit.lab.engine.numba_methods import INLINED
-from driftbandit.lab.engine.simd import LaneArrayType, Row
+from driftbandit.lab.engine.simd import LaneRow
 
 
 def _argmax_of_numbers(values: Any) -> Any:
@@ -117,7 +118,7 @@ def _draw_from(probabilities: Any, u: Any) -> Any:
 
 @overload(loop.existing, jit_options=INLINED, strict=False)
 def _existing(arm: Any, n_arms: Any) -> Any:
-    if not isinstance(arm, Row):
+    if not isinstance(arm, LaneRow):
         return loop.existing
 
     def existing_in_rows(arm: Any, n_arms: Any) -> Any:

@@ -8,7 +8,7 @@ _EXACT = 1 << 53  # beyond this a float64 does not hold every whole number
 _LARGEST = 1 << 63
 
 
-class Refused(TypeError):
+class UnsafeStore(TypeError):
     """Something was written that interpreter and machine code would keep differently."""
 
 
@@ -23,7 +23,9 @@ class _Field(list[Any]):
         if isinstance(at, slice):  # as `rng.normals(out)` fills a field
             value = list(value)
             if len(value) != len(self[at]):
-                raise Refused(f"{len(value)} numbers are written into {len(self[at])} places of field {self.name!r}.")
+                raise UnsafeStore(
+                    f"{len(value)} numbers are written into {len(self[at])} places of field {self.name!r}."
+                )
         for item in value if isinstance(at, slice) else [value]:
             self.check(item)
         super().__setitem__(at, value)
@@ -40,12 +42,12 @@ class _Floats(_Field):
     def check(self, value: Any) -> None:
         if isinstance(value, bool | int | float | np.number | np.bool_):
             if isinstance(value, int) and abs(value) > _EXACT:
-                raise Refused(
+                raise UnsafeStore(
                     f"{value} is written into field {self.name!r}, whose numbers hold 53 bits; write float(...), "
                     "or make the field of whole numbers with dtype=np.int64 in init."
                 )
             return
-        raise Refused(
+        raise UnsafeStore(
             f"{value!r:.40} ({type(value).__name__}) is written into field {self.name!r}, which holds numbers."
         )
 
@@ -53,23 +55,23 @@ class _Floats(_Field):
 class _Wholes(_Field):
     def check(self, value: Any) -> None:
         if isinstance(value, float | np.floating):
-            raise Refused(
+            raise UnsafeStore(
                 f"{value!r} is written into field {self.name!r}, which init made of whole numbers (int64): compiled "
                 "code would cut off its fraction. Make the field np.zeros(...) without a dtype, or write int(...)."
             )
         if not isinstance(value, int | np.integer | np.bool_):
-            raise Refused(
+            raise UnsafeStore(
                 f"{value!r:.40} ({type(value).__name__}) is written into field {self.name!r}, which holds whole "
                 "numbers."
             )
         if not -_LARGEST <= int(value) < _LARGEST:
-            raise Refused(f"{value} is written into field {self.name!r}, whose whole numbers hold 64 bits.")
+            raise UnsafeStore(f"{value} is written into field {self.name!r}, whose whole numbers hold 64 bits.")
 
 
 class _Flags(_Field):
     def check(self, value: Any) -> None:
         if not isinstance(value, bool | np.bool_):
-            raise Refused(
+            raise UnsafeStore(
                 f"{value!r:.40} is written into field {self.name!r}, which init made of truth values; write True or "
                 "False, or make the field of numbers."
             )

@@ -1,4 +1,5 @@
-"""What a study gave: one regret a cell and run in memory, curves and drift metrics read from disk when asked for."""
+"""The results of a study: one regret per cell and run in memory; curves and drift metrics are read from disk when asked
+for."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -26,7 +27,7 @@ from driftbandit.policies.beta_ts import BetaTS
 from driftbandit.text import user_code
 
 
-class Line(NamedTuple):
+class ComparisonLine(NamedTuple):
     """One cell of a study in a table."""
 
     environment: str
@@ -70,15 +71,15 @@ class Comparison:
         wanted = self.study.reference or self.study.policies[0].name
         return next(n for n, cell in enumerate(self.cells) if cell.world == world and cell.policy_name == wanted)
 
-    def summary(self) -> list[Line]:
-        """One line a cell: mean regret, its interval, the paired difference to the reference."""
+    def summary(self) -> list[ComparisonLine]:
+        """One line per cell: mean regret, its interval, the paired difference from the reference."""
         lines = []
         references = {world: self.reference(world) for world in self.worlds}
         for number, cell in enumerate(self.cells):
             base = references[cell.world]
             above = None if number == base else difference(self.final[number], self.final[base])
             lines.append(
-                Line(
+                ComparisonLine(
                     cell.world,
                     cell.label,
                     interval(self.final[number]),
@@ -89,7 +90,7 @@ class Comparison:
         return lines
 
     def frame(self, backend: str | None = None) -> Any:
-        """One row a cell and run, as a data frame of whichever of pandas, Polars and PyArrow is installed."""
+        """One row per cell and run, as a data frame in pandas, Polars or PyArrow, whichever is installed."""
         return to_frame(self.columns(), backend)
 
     def columns(self) -> dict[str, Any]:
@@ -124,7 +125,7 @@ class Comparison:
             np.array(rounds), np.arange(self.study.first_run, self.study.first_run + self.study.runs), curves, note
         )
 
-    def drift(self) -> list[drift_metrics.Drift]:
+    def drift(self) -> list[drift_metrics.DriftMetrics]:
         """The drift metrics of every cell, for a study with `drift = true`."""
         if not self.study.drift:
             raise ValueError("This study measured regret only; say drift = true in its file.")
@@ -140,7 +141,7 @@ class Comparison:
         return lines
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write tables and curves: summary.csv, runs.parquet, one Parquet file of curves a world (at most 20), and
+        """Write tables and curves: summary.csv, runs.parquet, one Parquet file of curves per world (at most 20), and
         with drift metrics drift.csv and phases.parquet."""
         folder = Path(folder)
         paths = [_save_table(folder / "summary.csv", *summary_rows(self.summary()))]
@@ -192,7 +193,7 @@ def compare(
     compiled: bool = True,
 ) -> Comparison:
     """Play a study, or what is left of it: finished pieces are kept in `folder`/chunks, or without a folder in the
-    user's cache, so that the same study goes on where it was stopped.
+    user's cache, so the same study continues where it was stopped.
 
     `executor` says who does the work (`lab.jobs.executors`); `progress` shows a bar on a terminal, or is called with
     the share done. None of these changes a number."""
@@ -235,7 +236,7 @@ def stopped(cell: Cell, policy: Any = None) -> Cell:
     return cell._replace(policy=policy or cell.policy, environment=Still(cell.environment), checkpoints=1)
 
 
-class Plan(NamedTuple):
+class StudyPlan(NamedTuple):
     """How much work a study is."""
 
     cells: int
@@ -245,7 +246,7 @@ class Plan(NamedTuple):
     seconds: float | None  # about how long it takes one worker; None if not measured
 
 
-def plan(study: Study, folder: str | Path | None = None, measure: bool = True) -> Plan:
+def plan(study: Study, folder: str | Path | None = None, measure: bool = True) -> StudyPlan:
     """What `compare` would do. The time is measured on a fraction of a second of each kind of policy and world."""
     from driftbandit.lab.jobs.estimate import seconds_a_weight
 
@@ -261,10 +262,10 @@ def plan(study: Study, folder: str | Path | None = None, measure: bool = True) -
             if kind not in speeds:
                 speeds[kind] = seconds_a_weight(chunk) if len(speeds) < 40 else next(iter(speeds.values()))
             seconds += weight(chunk) * speeds[kind]
-    return Plan(len(cells), len(batch.plan), len(batch.plan) - len(todo), rounds, seconds)
+    return StudyPlan(len(cells), len(batch.plan), len(batch.plan) - len(todo), rounds, seconds)
 
 
-def summary_rows(lines: list[Line]) -> tuple[list[str], list[list[Any]]]:
+def summary_rows(lines: list[ComparisonLine]) -> tuple[list[str], list[list[Any]]]:
     """Head and rows of the summary, numbers as numbers."""
     head = [
         "environment",

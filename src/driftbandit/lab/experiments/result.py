@@ -1,5 +1,5 @@
-"""What came out of an experiment: regret curves with everything needed to make them again. Knows no plotting: `plot`
-asks `driftbandit.lab.plots.regret`."""
+"""What came out of an experiment: regret curves with everything needed to reproduce them. It does no plotting itself:
+`plot` asks `driftbandit.lab.plots.regret`."""
 
 import json
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ResultError(ValueError):
     """A file that holds no result we can trust; the message says why."""
 
 
-class Row(NamedTuple):
+class SummaryRow(NamedTuple):
     """One line of a summary: the regret at the end, its mean over the runs and a 95 % interval of that mean."""
 
     label: str
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """Regret for each label, run and checkpoint, with where it comes from.
+    """Regret for each label, run and checkpoint, with a record of where it comes from.
 
     `provenance` is plain JSON: texts of the policies and of the environment (both can be parsed again), seed, versions,
     seconds. Run r of one label met the same world and luck as run r of another, so `final(a) - final(b)` is a paired
@@ -63,7 +63,7 @@ class Result:
         return self.regret[label]
 
     def final(self, label: str) -> np.ndarray:
-        """The regret of one policy at the end, one number a run."""
+        """The regret of one policy at the end, one number per run."""
         return self.curve(label)[:, -1]
 
     def mean(self, label: str) -> np.ndarray:
@@ -74,20 +74,22 @@ class Result:
         """Both ends of Student's t-interval for the mean at each checkpoint; NaN if there is one run only."""
         return t_interval(self.curve(label), level)
 
-    def summary(self) -> list[Row]:
-        """One row a policy, in the experiment's order."""
+    def summary(self) -> list[SummaryRow]:
+        """One row per policy, in the experiment's order."""
         rows = []
         for label in self.labels:
             final = self.final(label)
             low, high = t_interval(final)
             text, seconds = (self.provenance.get(key, {}).get(label) for key in ("policies", "seconds"))
             rows.append(
-                Row(label, text or label, len(final), float(final.mean()), float(low), float(high), seconds or 0.0)
+                SummaryRow(
+                    label, text or label, len(final), float(final.mean()), float(low), float(high), seconds or 0.0
+                )
             )
         return rows
 
     def frame(self, backend: str | None = None) -> Any:
-        """One row a policy, run and round, as a data frame of the first of pandas, Polars and PyArrow that is
+        """One row per policy, run and round, as a data frame of the first of pandas, Polars and PyArrow that is
         installed, or of the one named."""
         from driftbandit.lab.experiments.result_view import frame
 
@@ -97,7 +99,7 @@ class Result:
         """The regret curves as a matplotlib figure; with a path, drawn to that file."""
         from driftbandit.lab.plots import regret
 
-        return regret.draw(self, title) if path is None else regret.save(self, path, title)
+        return regret.draw(self, title) if path is None else regret.plot(self, path, title)
 
     def merged(self, *others: "Result") -> "Result":
         """This result and others that differ from it only in their runs, as one."""
@@ -112,7 +114,7 @@ class Result:
         return to_html(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write Parquet with one row a policy, run and round; any tool that reads Parquet can read it."""
+        """Write Parquet with one row per policy, run and round; any tool that reads Parquet can read it."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -166,7 +168,7 @@ def _note(path: Path, raw: bytes | None) -> dict[str, Any]:
 
 
 def _pivoted(path: Path, table: Any, note: dict[str, Any]) -> Result:
-    """The tidy rows as one array a policy."""
+    """The tidy rows as one array per policy."""
     import pyarrow as pa
 
     labels: list[str] = note.pop("labels")

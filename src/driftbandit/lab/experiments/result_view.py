@@ -15,7 +15,7 @@ _SAME = ("environment", "policies", "seed", "source")  # what two results must a
 
 
 def columns(result: Any) -> dict[str, Any]:
-    """One row a policy, run and round, as in the Parquet file."""
+    """One row per policy, run and round, as in the Parquet file."""
     runs, marks = len(result.runs), len(result.rounds)
     return {
         "policy": [label for label in result.labels for _ in range(runs * marks)],

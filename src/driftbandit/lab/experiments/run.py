@@ -28,9 +28,9 @@ def run(
     """Play policies in one world and collect their regret curves.
 
     Policies and world are objects or texts; a mapping gives each policy a label of its own. All of them meet the same
-    worlds and the same luck in run r, so differences are paired. Runs 0 to 49 and 50 to 99 made apart (`first_run`) are
-    together exactly the 100 runs made at once. Finished pieces are kept, as `compare` keeps them: the same call goes on
-    where it was stopped.
+    worlds and the same luck in run r, so differences are paired. Runs 0 to 49 and 50 to 99 made separately
+    (`first_run`) are together exactly the 100 runs made at once. Finished pieces are kept, as `compare` keeps them: the
+    same call continues where it was stopped.
 
     >>> run({"mine": "ds-ts(gamma=0.9)"}, "smooth(horizon=500)", runs=2, compiled=False).final("mine").shape
     (2,)

@@ -1,7 +1,8 @@
 """An experiment of your own as data: policies and worlds by their text, lists of values to try, how often to play.
 
 Every policy meets every world; every value in a list makes one variant; run r takes its luck from (seed, r) alone. So
-all variants meet the same luck in run r (common random numbers), and a difference between two of them is theirs."""
+all variants meet the same luck in run r (common random numbers), and a difference between two of them is not a matter
+of luck."""
 
 import itertools
 import math
@@ -17,7 +18,7 @@ from driftbandit.rewards import check_rewards
 from driftbandit.text import load, user_code
 from driftbandit.text.registry import SpecError
 
-_LARGEST = 1_000_000  # cells: more is a slip of the pen
+_LARGEST = 1_000_000  # cells: more must be a mistake
 
 
 class Variants:

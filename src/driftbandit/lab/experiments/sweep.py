@@ -1,8 +1,9 @@
 """What a grid of parameters says: regret against each of them, the best cell, and how far another one is from it.
 
 The smallest of a hundred noisy averages is smaller than what that cell really costs, by an amount that grows with the
-number of cells. So the best cell is chosen by the first half of the runs, and what is said of it comes from the second
-half, which had no part in the choice; all cells meet the same luck in run r, so differences are taken run by run."""
+number of cells. So the best cell is chosen on the first half of the runs, and what is said about it comes from the
+second half, which had no part in the choice; all cells meet the same luck in run r, so differences are taken run by
+run."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ class Grid(NamedTuple):
     numbers: list[int]  # the cells' numbers in the comparison
 
 
-class Best(NamedTuple):
+class BestCell(NamedTuple):
     """The best cell of a grid."""
 
     cell: Cell
@@ -59,31 +60,31 @@ def grids(comparison: Comparison) -> list[Grid]:
     return out
 
 
-def best(comparison: Comparison, grid: Grid) -> Best:
+def best(comparison: Comparison, grid: Grid) -> BestCell:
     """The best cell of a grid. Over several worlds it is the easiest one's, which says little: see `best_by_world`."""
     if comparison.study.runs < 4:
         raise ValueError(
             f"Choosing needs 4 runs or more, half to choose by and half to judge; got {comparison.study.runs}."
         )
-    cells = [selection.Candidate(number, comparison.final[number]) for number in grid.numbers]
+    cells = [selection.Rival(number, comparison.final[number]) for number in grid.numbers]
     chosen = selection.best(cells)
     good = selection.as_good(cells, chosen)
-    return Best(
+    return BestCell(
         comparison.cells[chosen.policy], chosen.estimate(), len(chosen.held_out), len(good), float(chosen.judged.mean())
     )
 
 
-def best_by_world(comparison: Comparison, grid: Grid) -> list[Best]:
+def best_by_world(comparison: Comparison, grid: Grid) -> list[BestCell]:
     """The best cell in each variant of the world."""
     worlds = dict.fromkeys(comparison.cells[number].world for number in grid.numbers)
     parts = [[n for n in grid.numbers if comparison.cells[n].world == world] for world in worlds]
     return [best(comparison, grid._replace(numbers=numbers)) for numbers in parts if len(numbers) > 1]
 
 
-def excess(comparison: Comparison, chosen: Best, number: int) -> Excess:
+def excess(comparison: Comparison, chosen: BestCell, number: int) -> Excess:
     """How far the cell with this number is from the best, in regret and in per cent of it."""
     here = next(n for n, cell in enumerate(comparison.cells) if cell is chosen.cell)
-    mine, other = (selection.Candidate(n, comparison.final[n]).held_out for n in (here, number))
+    mine, other = (selection.Rival(n, comparison.final[n]).held_out for n in (here, number))
     rng = np.random.default_rng(0)
     draws = rng.integers(len(mine), size=(_RESAMPLES, len(mine)))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -97,7 +98,7 @@ def save_figures(comparison: Comparison, folder: str | Path, ending: str = ".svg
     """One figure for each parameter swept alone, one heat map for each world of a policy with two or more."""
     from driftbandit.lab.plots import sweep_plot
 
-    def chosen(grid: Grid) -> Best | None:
+    def chosen(grid: Grid) -> BestCell | None:
         return best(comparison, grid) if comparison.study.runs >= 4 else None
 
     return sweep_plot.save_all(comparison, grids(comparison), chosen, folder, ending)

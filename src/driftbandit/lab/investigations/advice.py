@@ -3,6 +3,7 @@
 A corollary fixes how regret grows with the horizon and leaves the factor open, so its gamma can be far from the best at
 any horizon one will meet. The only way to know by how much is to play, which here takes seconds."""
 
+import html
 import math
 import textwrap
 import warnings
@@ -15,14 +16,15 @@ from driftbandit.lab.investigations import search
 from driftbandit.lab.jobs.sizes import refuse_impossible
 from driftbandit.lab.stats import selection
 from driftbandit.lab.stats.intervals import Interval
-from driftbandit.lab.stats.selection import Candidate
+from driftbandit.lab.stats.selection import Rival
+from driftbandit.lab.support.html import table as html_table
 from driftbandit.lab.theory import beta_interval, corollary1, corollary2
 from driftbandit.policies.discounted_ts import DiscountedTS
 
 TAU_SHARES = (1 / 20, 1 / 10, 1 / 5, 1 / 3)  # tau_max as a share of the largest mean; the paper says 1/5 to 1/3
 
 
-class Row(NamedTuple):
+class Choice(NamedTuple):
     """One way to choose the parameters, and what it costs."""
 
     source: str
@@ -52,12 +54,12 @@ class Advice(NamedTuple):
     environment: Any
     runs: int
     seed: int
-    rows: tuple[Row, ...]
+    rows: tuple[Choice, ...]
     as_good: tuple[float, ...]  # gammas of the grid that are as good as the best within the noise; it is one of them
     grid: tuple[tuple[float, Interval], ...]  # (gamma, regret) for every gamma tried at the paper's tau_max
     tau_maxes: tuple[float, ...]  # every tau_max tried
 
-    def row(self, source: str) -> Row:
+    def row(self, source: str) -> Choice:
         """The first row whose source begins with this text."""
         for row in self.rows:
             if row.source.startswith(source):
@@ -65,12 +67,12 @@ class Advice(NamedTuple):
         raise ValueError(f"No row begins with {source!r}; there are: {'; '.join(row.source for row in self.rows)}.")
 
     @property
-    def best(self) -> Row:
+    def best(self) -> Choice:
         """The best gamma at the paper's tau_max."""
         return self.row("best gamma")
 
     @property
-    def recommended(self) -> Row:
+    def recommended(self) -> Choice:
         """What to take: the best gamma, or gamma and tau_max together where that is clearly better and lies within
         what was tried."""
         overall = self.rows[-1]
@@ -82,7 +84,7 @@ class Advice(NamedTuple):
         """Is the best gamma, or the best gamma and tau_max, at an end of what was tried?"""
         return bool(self.edges(self.best) or self.edges(self.rows[-1]))
 
-    def edges(self, row: Row) -> list[str]:
+    def edges(self, row: Choice) -> list[str]:
         """Which parameters of a row are at an end of what was tried, in words. The tau_max of the other rows was given,
         not found."""
         if row.policy is None:
@@ -122,6 +124,11 @@ class Advice(NamedTuple):
         """What to do, in words."""
         return in_words(self)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        words = f"<p>{html.escape(self.paragraph())}</p><pre>{html.escape(self.line())}</pre>"
+        return html_table(f"{self.runs} runs in {self.environment}", *self.table()) + words
+
     def __str__(self) -> str:
         head, rows = self.table()
         widths = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
@@ -147,10 +154,10 @@ def advise(
 ) -> Advice:
     """Compare the ways to tune DS-TS on worlds of the paper's kind.
 
-    Give `phases` for worlds that change at once (means drawn anew in each phase, uniform up to `mu_max`), or `drift`
-    for the paper's smooth world, whose means move by less than `drift` a round and reach mu_max (K-1)/K. tau_max is
-    mu_max / 5, the paper's rule, except in the last row. The best is chosen on half of the runs and all regrets are
-    estimated from the other half.
+    Give `phases` for worlds that change at once (means redrawn in each phase, uniform up to `mu_max`), or `drift` for
+    the paper's smooth world, whose means move by less than `drift` a round and reach mu_max (K-1)/K. tau_max is mu_max
+    / 5, the paper's rule, except in the last row. The best is chosen on half of the runs and all regrets are estimated
+    from the other half.
 
     >>> advise(2_000, phases=4, runs=8, a_decade=1).row("Corollary 1").policy.gamma
     0.9552786404500042
@@ -231,13 +238,13 @@ def _published(
     return out
 
 
-def _row(source: str, cell: Candidate | None, chosen: Candidate, note: str = "") -> Row:
+def _row(source: str, cell: Rival | None, chosen: Rival, note: str = "") -> Choice:
     if cell is None:
-        return Row(source, None, None, None, note)
-    return Row(source, cell.policy, cell.estimate(), None if cell is chosen else cell.excess(chosen), note)
+        return Choice(source, None, None, None, note)
+    return Choice(source, cell.policy, cell.estimate(), None if cell is chosen else cell.excess(chosen), note)
 
 
-def _line(row: Row) -> list[str]:
+def _line(row: Choice) -> list[str]:
     if row.policy is None or row.regret is None:
         return [row.source, "-", "-", "-", "-", "-", "-", "-"]
     difference, between = "-", "-"
@@ -260,7 +267,7 @@ def times(ratio: float) -> str:
     return f"{max(ratio, 1.0 / ratio):.3g} times {'longer' if ratio > 1.0 else 'shorter'}"
 
 
-def off_by(row: Row, best: Row) -> str:
+def off_by(row: Choice, best: Choice) -> str:
     """How far one row's memory and regret are from the best's, as a clause."""
     if row.policy is None or row.regret is None or best.regret is None:
         return f"{row.source} gives no gamma here ({row.note})"

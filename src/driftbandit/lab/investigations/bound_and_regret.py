@@ -12,7 +12,7 @@ from driftbandit.lab.theory import bounds_for, diagnose, lower_bound, theorem1
 FACTORS = (0.01, 10**-1.5, 0.1, 10**-0.5, 1.0, 10**0.5, 10.0)  # horizons measured, as multiples of the one given
 
 
-class Point(NamedTuple):
+class HorizonPoint(NamedTuple):
     """One horizon: decimal logarithms of the bounds summed over arms, and the regret."""
 
     horizon: int
@@ -23,8 +23,8 @@ class Point(NamedTuple):
     regret: Interval
 
 
-def measure(environment: Any, policy_for: Callable[[Any], Any], runs: int, seed: int = 0) -> list[Point]:
-    """Play DS-TS in the same kind of world at several horizons; `policy_for(world)` tunes it anew for each."""
+def measure(environment: Any, policy_for: Callable[[Any], Any], runs: int, seed: int = 0) -> list[HorizonPoint]:
+    """Play DS-TS in the same kind of world at several horizons; `policy_for(world)` tunes it for each."""
     points = []
     for factor in FACTORS:
         horizon = max(1, round(environment.horizon * factor))
@@ -40,7 +40,7 @@ def measure(environment: Any, policy_for: Callable[[Any], Any], runs: int, seed:
         named = {(b.name, b.scope): b.log10 for b in bounds_for(one, 1.0 - policy.gamma, policy.tau_max, found)}
         regret = simulate(policy, world, runs, seed, checkpoints=1).regret[:, -1]
         points.append(
-            Point(
+            HorizonPoint(
                 horizon,
                 named["Theorem 1 as proved", "all arms"],
                 named["Theorem 1 as printed", "all arms"],

@@ -10,7 +10,7 @@ from driftbandit.draws import WORLD, stream_key
 from driftbandit.lab.investigations import search
 from driftbandit.lab.stats import selection
 from driftbandit.lab.stats.intervals import Interval, interval
-from driftbandit.lab.stats.selection import Candidate
+from driftbandit.lab.stats.selection import Rival
 from driftbandit.lab.theory import (
     Bound,
     Diagnosis,
@@ -34,7 +34,7 @@ from driftbandit.lab.theory import paper_functions as f
 from driftbandit.lab.theory.in_words import drift_gap
 
 
-class Fact(NamedTuple):
+class Quantity(NamedTuple):
     """One quantity of the analysis, its letter in the paper, its value here, and what it is in words."""
 
     letter: str
@@ -48,12 +48,12 @@ class Promise(NamedTuple):
     environment: Any
     policy: Any
     found: Diagnosis
-    facts: tuple[Fact, ...]
+    facts: tuple[Quantity, ...]
     bounds: tuple[Bound, ...]  # upper bounds for this policy; empty when there is none for it
     floor: Bound  # what no policy avoids in the worse of two worlds of this length
     orders: dict[str, Order]  # Table 1
     measured: Interval | None  # final regret, if it was asked for
-    searched: tuple[Candidate, ...]  # DS-TS with other discounts in the same world, if measured
+    searched: tuple[Rival, ...]  # DS-TS with other discounts in the same world, if measured
     runs: int
     seed: int
     smallest_beta: float | None = None  # what Corollary 2 admits here, at a gap of 1
@@ -90,10 +90,11 @@ def upper_bounds(world: Any, policy: Any, found: Diagnosis) -> list[Bound]:
     return []
 
 
-def promise(
+def theory(
     environment: Any, policy: Any, runs: int = 0, seed: int = 0, workers: int | None = None, a_decade: int = 2
 ) -> Promise:
-    """Diagnose the world, evaluate the bounds, and with `runs` > 0 play the policy and, for DS-TS, a grid of discounts.
+    """What is proved for this policy in this world: diagnose the world and evaluate the bounds. With `runs` > 0 play
+    the policy too and, for DS-TS, a grid of discounts.
 
     A world that is random is diagnosed as run 0 meets it; the regret is over all runs."""
     if environment.n_arms < 2:
@@ -101,7 +102,7 @@ def promise(
     world = environment.realise(stream_key(seed, 0, WORLD))
     found = diagnose(world)
     eps = discount(policy)
-    cells: list[Candidate] = []
+    cells: list[Rival] = []
     if runs:
         others = []
         if getattr(policy, "short", "") == "ds-ts":
@@ -124,20 +125,20 @@ def promise(
     )
 
 
-def facts(world: Any, found: Diagnosis, eps: float | None) -> list[Fact]:
+def facts(world: Any, found: Diagnosis, eps: float | None) -> list[Quantity]:
     """The diagnostics with their letters; those that need a discount only when there is one in (0, 1)."""
     out = [
-        Fact("T", f"{found.horizon}", "rounds"),
-        Fact("K", f"{found.n_arms}", "arms"),
-        Fact("B_T", f"{found.phases}", "phases: runs of rounds with equal means"),
-        Fact("", f"{found.switches}", "times the best arm changes"),
-        Fact("P", f"{found.crossings}", "rounds after which some pair of arms has changed order"),
-        Fact("Delta_T", f"{found.gap:.6g}", "smallest distance of a wrong arm to the best, over all rounds"),
-        Fact("", f"{found.tied_rounds}", "rounds in which the best arm is tied"),
-        Fact("V_T", f"{found.variation:.6g}", "total variation: the largest change of a mean, summed over rounds"),
-        Fact("sigma", f"{found.drift:.6g}", "largest change of a mean in one round (Lipschitz constant)"),
-        Fact("mu_max", f"{found.mu_max:.6g}", f"largest mean (the smallest is {found.mu_min:.6g})"),
-        Fact("", f"{found.uniform_regret:.6g}", "regret of choosing arms at random"),
+        Quantity("T", f"{found.horizon}", "rounds"),
+        Quantity("K", f"{found.n_arms}", "arms"),
+        Quantity("B_T", f"{found.phases}", "phases: runs of rounds with equal means"),
+        Quantity("", f"{found.switches}", "times the best arm changes"),
+        Quantity("P", f"{found.crossings}", "rounds after which some pair of arms has changed order"),
+        Quantity("Delta_T", f"{found.gap:.6g}", "smallest distance of a wrong arm to the best, over all rounds"),
+        Quantity("", f"{found.tied_rounds}", "rounds in which the best arm is tied"),
+        Quantity("V_T", f"{found.variation:.6g}", "total variation: the largest change of a mean, summed over rounds"),
+        Quantity("sigma", f"{found.drift:.6g}", "largest change of a mean in one round (Lipschitz constant)"),
+        Quantity("mu_max", f"{found.mu_max:.6g}", f"largest mean (the smallest is {found.mu_min:.6g})"),
+        Quantity("", f"{found.uniform_regret:.6g}", "regret of choosing arms at random"),
     ]
     distances = separations(world)
     betas = [0.5]
@@ -147,15 +148,15 @@ def facts(world: Any, found: Diagnosis, eps: float | None) -> list[Fact]:
     for beta in betas:
         constant = smallest_constant(distances, beta)
         shown = "none" if constant is None else f"{constant:.6g}"
-        out.append(Fact("F", shown, f"smallest constant of Assumption 2 at beta = {beta:.3f}"))
+        out.append(Quantity("F", shown, f"smallest constant of Assumption 2 at beta = {beta:.3f}"))
     if eps is None or not 0.0 < eps < f.LARGEST_EPS:
         return out
     wait = f.D(eps)
     gap = drift_gap(found.drift, eps)
     out += [
-        Fact("D", f"{wait:.6g}", "rounds after a change about which Theorem 1 says nothing"),
-        Fact("", f"{settled(world, wait)}", "pseudo-stationary rounds: D or more after the last change"),
-        Fact("H", f"{close_rounds(distances, gap)}", f"rounds in which two arms are closer than {gap:.4g}"),
+        Quantity("D", f"{wait:.6g}", "rounds after a change about which Theorem 1 says nothing"),
+        Quantity("", f"{settled(world, wait)}", "pseudo-stationary rounds: D or more after the last change"),
+        Quantity("H", f"{close_rounds(distances, gap)}", f"rounds in which two arms are closer than {gap:.4g}"),
     ]
     return out
 

@@ -15,7 +15,7 @@ class Price(NamedTuple):
 
     regret: Interval  # in the world with the clock stopped
     extra: Difference  # above a policy that never forgets, in the same stopped world
-    false_alarms: Interval | None  # a run: nothing changes, so every alarm is false; None for policies without alarms
+    false_alarms: Interval | None  # per run: nothing changes, so every alarm is false; None for policies without alarms
 
 
 def price_of_forgetting(

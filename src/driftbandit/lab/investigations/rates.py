@@ -4,7 +4,7 @@ The theorems give orders, such as sqrt(T B_T) / gap^2, that hide all constants. 
 against one quantity, all others fixed, is a line on doubly logarithmic paper. Every policy is tuned anew at every point
 by its own theory's formula, as the orders assume. Two cautions: the interval covers the luck of the runs and not a line
 that bends, so the exponent of the last three points stands beside it; and an order is an upper bound in the limit, so a
-smaller exponent is no contradiction, and a larger one says that the limit is far.
+smaller exponent is not a contradiction, and a larger one says that the limit is far.
 
 Points at which a policy costs more than half of what uniform play costs are shown and not fitted: little was learned
 there, and regret is then nearly the gap times the horizon whatever the policy does."""
@@ -77,8 +77,8 @@ class Sweep(NamedTuple):
         return 1.0 if slope is None else slope
 
 
-class Measured(NamedTuple):
-    """Final regret of one policy over one sweep, a row a value and a column a run."""
+class MeasuredSweep(NamedTuple):
+    """Final regret of one policy over one sweep, a row per value and a column per run."""
 
     policy: str
     sweep: Sweep
@@ -92,7 +92,7 @@ class Measured(NamedTuple):
         return np.asarray(self.regret.mean(axis=1) < SATURATED * uniform)
 
 
-class Fit(NamedTuple):
+class PowerLaw(NamedTuple):
     """The exponent of a measured line beside the theorem's; NaN with fewer than three points to fit."""
 
     policy: str
@@ -132,6 +132,37 @@ def sweeps(scale: float = 1.0) -> list[Sweep]:
     ]
 
 
+class Rates(NamedTuple):
+    """Every sweep as it was played, and the power law through each."""
+
+    measured: tuple[MeasuredSweep, ...]
+    fits: tuple[PowerLaw, ...]
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Head and rows as text."""
+        return table(self.fits)
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write rates.svg, rates.png, rates.md and rates.csv into a folder."""
+        return save(self.measured, self.fits, folder)
+
+
+def rates(
+    runs: int = 40,
+    seed: int = 0,
+    scale: float = 1.0,
+    workers: int | None = None,
+    progress: bool | Callable[[float], None] = True,
+) -> Rates:
+    """How regret grows with the horizon, the phases, the gap and the arms, beside what each policy's theory says.
+
+    `scale` shrinks or stretches all horizons."""
+    if not 0.0 < scale <= 100.0:
+        raise ValueError(f"scale needs a number in (0, 100]; got {scale:g}.")
+    measured = measure(sweeps(scale), runs=runs, seed=seed, workers=workers, progress=progress)
+    return Rates(tuple(measured), tuple(fit(line) for line in measured))
+
+
 def measure(
     chosen: Sequence[Sweep],
     policies: Mapping[str, Maker] = POLICIES,
@@ -139,7 +170,7 @@ def measure(
     seed: int = 0,
     workers: int | None = None,
     progress: bool | Callable[[float], None] = False,
-) -> list[Measured]:
+) -> list[MeasuredSweep]:
     """Play every policy, tuned by its theory, at every value of every sweep."""
     out = []
     total = sum(len(sweep.values) for sweep in chosen) * len(policies)
@@ -150,7 +181,7 @@ def measure(
                 for value in sweep.values:
                     rows.append(_final(make, sweep.world(value), runs, seed, workers))
                     bar.add(1)
-                out.append(Measured(name, sweep, np.array(rows), time.perf_counter() - started))
+                out.append(MeasuredSweep(name, sweep, np.array(rows), time.perf_counter() - started))
     return out
 
 
@@ -171,14 +202,16 @@ def weights(x: np.ndarray) -> np.ndarray:
     return np.asarray(centred / (centred @ centred))
 
 
-def fit(measured: Measured, seed: int = 0) -> Fit:
+def fit(measured: MeasuredSweep, seed: int = 0) -> PowerLaw:
     """The exponent with a bootstrap interval: runs are drawn again with replacement, the same ones at every value.
 
     A run keeps its luck along a sweep, so drawing points apart would make the interval too wide or too narrow."""
     kept = measured.fitted()
     order = order_slope(measured.policy, measured.sweep)
     if kept.sum() < 3:
-        return Fit(measured.policy, measured.sweep.name, int(kept.sum()), math.nan, math.nan, math.nan, math.nan, order)
+        return PowerLaw(
+            measured.policy, measured.sweep.name, int(kept.sum()), math.nan, math.nan, math.nan, math.nan, order
+        )
     x, regret = measured.sweep.x()[kept], np.maximum(measured.regret[kept], 1e-12)
     w = weights(x)
     runs = regret.shape[1]
@@ -186,7 +219,7 @@ def fit(measured: Measured, seed: int = 0) -> Fit:
     low, high = np.quantile(w @ np.log(regret[:, picks].mean(axis=2)), [0.025, 0.975])
     line = np.log(regret.mean(axis=1))
     last = float(weights(x[-3:]) @ line[-3:])
-    return Fit(
+    return PowerLaw(
         measured.policy, measured.sweep.name, len(x), float(w @ line), float(low), float(high), last,
         order_slope(measured.policy, measured.sweep, kept),
     )  # fmt: skip
@@ -195,7 +228,7 @@ def fit(measured: Measured, seed: int = 0) -> Fit:
 def order_slope(policy: str, sweep: Sweep, kept: np.ndarray | None = None) -> float | None:
     """The slope of Table 1's order over the values of a sweep. Logarithms are left out, as there.
 
-    CUSUM's order is a sum, so its slope depends on where one looks."""
+    CUSUM's order is a sum, so its slope depends on where you look."""
     if sweep.field == "n_arms":
         return None
     kept = np.ones(len(sweep.values), bool) if kept is None else kept
@@ -209,7 +242,7 @@ def order_slope(policy: str, sweep: Sweep, kept: np.ndarray | None = None) -> fl
     return float(weights(sweep.x()[kept]) @ np.array(sizes))
 
 
-def table(fits: Sequence[Fit]) -> tuple[list[str], list[list[str]]]:
+def table(fits: Sequence[PowerLaw]) -> tuple[list[str], list[list[str]]]:
     """Head and rows as text."""
     head = ["regret against", "policy", "points", "exponent", "95 % interval", "last three", "order", "verdict"]
     rows = [
@@ -225,7 +258,7 @@ def table(fits: Sequence[Fit]) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def save(measured: Sequence[Measured], fits: Sequence[Fit], folder: str | Path) -> list[Path]:
+def save(measured: Sequence[MeasuredSweep], fits: Sequence[PowerLaw], folder: str | Path) -> list[Path]:
     """Write rates.svg, rates.png, rates.md (exponents) and rates.csv (every mean with its interval) into a folder."""
     from driftbandit.lab.plots import rates_plot
     from driftbandit.lab.plots.chart import save_chart

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.stats.selection import Candidate
+from driftbandit.lab.stats.selection import Rival
 from driftbandit.lab.support.progress import Progress
 from driftbandit.policies.discounted_ts import DiscountedTS
 
@@ -20,7 +20,7 @@ def play(
     workers: int | None = None,
     progress: bool | Callable[[float], None] = False,
     label: str = "search",
-) -> list[Candidate]:
+) -> list[Rival]:
     """Simulate every policy in the same worlds; at least 4 runs, so that both halves have a spread."""
     if runs < 4:
         raise ValueError(f"A search needs 4 runs or more, half to choose by and half to estimate from; got {runs!r}.")
@@ -28,7 +28,7 @@ def play(
     with Progress(len(policies), progress, label=label) as bar:
         for policy in policies:
             played = simulate(policy, environment, runs, seed, checkpoints=1, workers=workers)
-            found.append(Candidate(policy, played.regret[:, -1]))
+            found.append(Rival(policy, played.regret[:, -1]))
             bar.add(1)
     return found
 

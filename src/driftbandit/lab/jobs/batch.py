@@ -35,9 +35,9 @@ def compute(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
     return plain.played(chunk, stop)
 
 
-def compute_packed(packed: bytes, luggage: user_code.Luggage) -> Simulation:
+def compute_packed(packed: bytes, code: user_code.WorkerCode) -> Simulation:
     """`compute` in another process or on another machine, which is first given the user's own classes."""
-    user_code.unpack(luggage)
+    user_code.load_worker_code(code)
     return compute(pickle.loads(packed))
 
 
@@ -93,11 +93,11 @@ class Batch:
         todo = self.missing()
         if todo:
             total = sum(weight(self.plan[name]) for name in todo)
-            with executors.opened(executor, workers) as crew, Progress(total, progress, label, crew.slots) as bar:
-                if crew.executor is None:
-                    self._in_threads(todo, crew.slots, bar)
+            with executors.opened(executor, workers) as pool, Progress(total, progress, label, pool.slots) as bar:
+                if pool.executor is None:
+                    self._in_threads(todo, pool.slots, bar)
                 else:
-                    self._elsewhere(todo, crew, bar)
+                    self._elsewhere(todo, pool, bar)
         return Tally(len(self.plan) - len(todo), len(todo))
 
     def _in_threads(self, todo: list[str], count: int, bar: Progress) -> None:
@@ -109,25 +109,25 @@ class Batch:
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _elsewhere(self, todo: list[str], crew: executors.Crew, bar: Progress) -> None:
+    def _elsewhere(self, todo: list[str], pool: executors.Pool, bar: Progress) -> None:
         """In other processes. Should one of our own be killed, the pool is lost but not what it finished: we make
         another and go on. A Dask or Ray cluster sees to this itself."""
-        executor, breaks = crew.executor, 0
+        executor, breaks = pool.executor, 0
         while True:
             assert executor is not None
 
-            def submit(chunk: Chunk, pool: Executor = executor) -> Future[Simulation]:
-                return pool.submit(compute_packed, _packed(chunk), user_code.luggage(chunk))
+            def submit(chunk: Chunk, executor: Executor = executor) -> Future[Simulation]:
+                return executor.submit(compute_packed, _packed(chunk), user_code.worker_code(chunk))
 
             try:
-                self._spread(todo, submit, 2 * crew.slots + 2, bar)
+                self._spread(todo, submit, 2 * pool.slots + 2, bar)
                 return
             except BrokenExecutor:
                 left = [name for name in todo if name not in self.store.names()]
                 breaks = 1 if len(left) < len(todo) else breaks + 1
-                if crew.renew is None or breaks > _BREAKS:
+                if pool.renew is None or breaks > _BREAKS:
                     raise
-                todo, executor = left, crew.renew()
+                todo, executor = left, pool.renew()
 
     def _spread(
         self, todo: list[str], submit: Callable[[Chunk], Future[Simulation]], limit: int, bar: Progress

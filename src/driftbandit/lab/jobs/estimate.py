@@ -3,7 +3,8 @@
 import threading
 import time
 
-from driftbandit.lab.engine.simulate import LANES, simulate
+from driftbandit.lab.engine.runs import LANES
+from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.jobs.work import Chunk, weight
 
 _LONG_ENOUGH = 0.25  # seconds

@@ -1,4 +1,4 @@
-"""Who does the work: threads, processes, or a cluster somebody else runs. No engine of our own.
+"""Who does the work: threads, processes, or a cluster that someone else runs. No engine of our own.
 
 All of them are spoken to as a `concurrent.futures.Executor`: Dask has one ready made, Ray needs the few lines below.
 Clusters run any code they are sent, so they belong on a network whose every machine is trusted."""
@@ -20,7 +20,7 @@ KINDS = ("threads", "processes", "dask", "ray")
 _RETRIES = 3  # how often a cluster tries a chunk again whose worker died
 
 
-class Crew(NamedTuple):
+class Pool(NamedTuple):
     """An executor at work."""
 
     executor: Executor | None  # None: threads, which `Batch` makes itself because it can stop them
@@ -48,18 +48,18 @@ def parse(text: str) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def opened(executor: Any = None, workers: int | None = None) -> Iterator[Crew]:
+def opened(executor: Any = None, workers: int | None = None) -> Iterator[Pool]:
     """Start what a text, a number of processes or an executor describes, and end it again if we started it.
 
-    >>> with opened(None, workers=3) as crew:
-    ...     crew
-    Crew(executor=None, slots=3, renew=None)
+    >>> with opened(None, workers=3) as pool:
+    ...     pool
+    Pool(executor=None, slots=3, renew=None)
     """
     if isinstance(executor, Executor):
-        yield Crew(executor, workers or getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
+        yield Pool(executor, workers or getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
         return
     if hasattr(executor, "get_executor"):  # a Dask client
-        yield _dask_crew(executor)
+        yield _dask_pool(executor)
         return
     if isinstance(executor, int) and not isinstance(executor, bool):
         executor = f"processes:{executor}"
@@ -71,20 +71,20 @@ def opened(executor: Any = None, workers: int | None = None) -> Iterator[Crew]:
     kind, detail = parse(executor or "threads")
     count = int(detail) if detail.isdigit() else (workers or os.cpu_count() or 1)
     if kind == "threads":
-        yield Crew(None, count)
+        yield Pool(None, count)
     elif kind == "processes":
-        with _processes(count) as crew:
-            yield crew
+        with _processes(count) as pool:
+            yield pool
     else:
-        with {"dask": _dask, "ray": _ray}[kind](detail if not detail.isdigit() else "", count) as crew:
-            yield crew
+        with {"dask": _dask, "ray": _ray}[kind](detail if not detail.isdigit() else "", count) as pool:
+            yield pool
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def _processes(count: int) -> Iterator[Crew]:
+def _processes(count: int) -> Iterator[Pool]:
     pools: list[ProcessPoolExecutor] = []
 
     def renew() -> Executor:
@@ -94,7 +94,7 @@ def _processes(count: int) -> Iterator[Crew]:
         return pools[-1]
 
     try:
-        yield Crew(renew(), count, renew)
+        yield Pool(renew(), count, renew)
     finally:
         for pool in pools:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -117,7 +117,7 @@ def _follow(sentinel: int) -> None:
 
 
 @contextlib.contextmanager
-def _dask(address: str, count: int) -> Iterator[Crew]:
+def _dask(address: str, count: int) -> Iterator[Pool]:
     _need("distributed", "dask")
     from distributed import Client, LocalCluster
 
@@ -130,24 +130,24 @@ def _dask(address: str, count: int) -> Iterator[Crew]:
                 "workers with `dask worker ADDRESS`."
             ) from None
         with client:
-            yield _dask_crew(client)
+            yield _dask_pool(client)
         return
     # One thread a worker: a chunk keeps a core busy, and a worker that dies takes one chunk with it.
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with LocalCluster(n_workers=count, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
-        yield _dask_crew(client)
+        yield _dask_pool(client)
 
 
-def _dask_crew(client: Any) -> Crew:
+def _dask_pool(client: Any) -> Pool:
     slots = sum(client.nthreads().values()) or os.cpu_count() or 1
-    return Crew(client.get_executor(pure=False, retries=_RETRIES), slots)
+    return Pool(client.get_executor(pure=False, retries=_RETRIES), slots)
 
 
 # ---- Ray -------------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def _ray(address: str, count: int) -> Iterator[Crew]:
+def _ray(address: str, count: int) -> Iterator[Pool]:
     _need("ray", "ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports to its makers unless told otherwise
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # silences a warning about GPUs
@@ -164,7 +164,7 @@ def _ray(address: str, count: int) -> Iterator[Crew]:
                 f"No Ray cluster answers at {address!r} ({first}); start one with `ray start --head`."
             ) from None
     try:
-        yield Crew(RayExecutor(), int(ray.cluster_resources().get("CPU", 1)))
+        yield Pool(RayExecutor(), int(ray.cluster_resources().get("CPU", 1)))
     finally:
         if started:
             ray.shutdown()

@@ -1,6 +1,6 @@
 """What happens between two changes: each run cut at the changes of its world and measured piece by piece.
 
-This is the part of the drift metrics that workers compute, from whole trajectories; what is kept is one row a phase
+This is the part of the drift metrics that workers compute, from whole trajectories; what is kept is one row per phase
 and run. `driftbandit.lab.stats.drift_metrics` turns the rows into answers."""
 
 import threading
@@ -63,13 +63,13 @@ def measured(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
             run = chunk.first_run + first + number
             world = chunk.environment.realise(stream_key(chunk.seed, run, WORLD))
             if id(world) not in known:  # worlds without chance are the same object for every run
-                known = {id(world): (world, World(world))}
+                known = {id(world): (world, WorldTable(world))}
             rows += known[id(world)][1].rows(run, done.arms[number], done.alarms[number] if alarmed else None)
     columns = {name: np.array([row[name] for row in rows], kind) for name, kind in COLUMNS.items()}
     return Simulation(done.rounds, np.concatenate(regrets), seconds, drift=columns)
 
 
-class World:
+class WorldTable:
     """One run's world as arrays over rounds: gaps of every arm, and the first rounds of its phases."""
 
     def __init__(self, world: Any) -> None:
@@ -154,7 +154,7 @@ def _means(world: Any, start: int, stop: int) -> np.ndarray:
 
 def detects(policy: Any, environment: Any) -> bool:
     """Does the policy give alarms?"""
-    from driftbandit.lab.engine.simulate import _alarm_counter, _bound
+    from driftbandit.lab.engine.arguments import alarm_counter, with_world
 
     world = environment.realise(stream_key(0, 0, WORLD))
-    return _alarm_counter(_bound(policy, world).init(world.n_arms)) is not None
+    return alarm_counter(with_world(policy, world).init(world.n_arms)) is not None

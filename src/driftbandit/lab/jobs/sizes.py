@@ -3,11 +3,12 @@
 from typing import Any
 
 from driftbandit.draws import WORLD, stream_key
+from driftbandit.lab.engine.arguments import with_world
+from driftbandit.lab.engine.runs import LANES
 from driftbandit.lab.support.machine import memory_bytes
 
-_ROUNDS = 10**16  # at ten nanoseconds a round, three years of one core
+_ROUNDS = 10**16  # at ten nanoseconds per round, three years of one core
 _EXACT = 2**53  # beyond this, numbers that count rounds are no longer whole
-_LANES = 32  # runs played together, each with a state of its own
 
 
 def refuse_impossible(policy: Any, environment: Any, runs: int, checkpoints: Any = 200) -> None:
@@ -39,10 +40,10 @@ def refuse_impossible(policy: Any, environment: Any, runs: int, checkpoints: Any
     if another is not world:
         _fits(runs * _size(world), f"{runs} runs' worlds ({environment!r:.80})")
     try:
-        state = (policy.bound(world) if hasattr(policy, "bound") else policy).init(n_arms)
+        state = with_world(policy, world).init(n_arms)
     except MemoryError:
         raise ValueError(f"No memory holds what {policy!r:.80} has to remember; take a smaller size.") from None
-    _fits(min(runs, _LANES) * _size(state), f"what {policy!r:.80} has to remember in {min(runs, _LANES)} runs at once")
+    _fits(min(runs, LANES) * _size(state), f"what {policy!r:.80} has to remember in {min(runs, LANES)} runs at once")
 
 
 def _size(value: Any) -> int:

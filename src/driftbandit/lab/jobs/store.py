@@ -22,7 +22,7 @@ from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.lab.jobs.work import Chunk
 from driftbandit.lab.support import fingerprints
 
-_MAGIC = b"driftbandit-chunk-2 "
+_MAGIC = b"driftbandit-chunk-3 "
 _ABANDONED = 3600.0  # seconds after which a file half written belongs to nobody
 
 
@@ -127,25 +127,36 @@ class Store:
 
 
 def _packed(done: Simulation) -> bytes:
-    """A line of JSON that says what follows, then the arrays as they lie in memory: ten times quicker to read than a
-    zip file, which counts when ten thousand of them are summed up."""
+    """The arrays as an Arrow stream of one row: a list per array, its shape beside its name."""
+    import pyarrow as pa
+
     arrays = {"rounds": done.rounds, "regret": done.regret}
     arrays |= {f"drift.{name}": column for name, column in (done.drift or {}).items()}
-    little = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
-    head = {
-        "seconds": done.seconds,
-        "drift": done.drift is not None,
-        "arrays": [[name, array.dtype.str, array.shape] for name, array in little.items()],
-    }
-    return b"\n".join([json.dumps(head).encode(), b"".join(array.tobytes() for array in little.values())])
+    columns = [pa.ListArray.from_arrays([0, array.size], pa.array(array.ravel())) for array in arrays.values()]
+    fields = [
+        pa.field(name, column.type, metadata={"shape": json.dumps(array.shape)})
+        for (name, array), column in zip(arrays.items(), columns, strict=True)
+    ]
+    about = {"seconds": repr(done.seconds), "drift": json.dumps(done.drift is not None)}
+    batch = pa.record_batch(columns, schema=pa.schema(fields, metadata=about))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
 def _unpacked(body: bytes) -> Simulation:
-    line, _, data = body.partition(b"\n")
-    head, arrays, at = json.loads(line), {}, 0
-    for name, kind, shape in head["arrays"]:
-        count = int(np.prod(shape, dtype=np.int64))
-        arrays[name] = np.frombuffer(data, np.dtype(kind), count, at).reshape(shape)
-        at += arrays[name].nbytes
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(body) as stream:
+        batch = stream.read_next_batch()
+    about, arrays = batch.schema.metadata, {}
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        arrays[field.name] = column.flatten().to_numpy().reshape(json.loads(field.metadata[b"shape"]))
     drift = {name[6:]: array for name, array in arrays.items() if name.startswith("drift.")}
-    return Simulation(arrays["rounds"], arrays["regret"], head["seconds"], drift=drift if head["drift"] else None)
+    return Simulation(
+        arrays["rounds"],
+        arrays["regret"],
+        float(about[b"seconds"]),
+        drift=drift if json.loads(about[b"drift"]) else None,
+    )

@@ -6,7 +6,7 @@ more runs later reuse all whole chunks."""
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from driftbandit.lab.engine.simulate import LANES
+from driftbandit.lab.engine.runs import LANES
 
 _WORK = 300_000_000  # rounds × arms in a chunk: between a fraction of a second and some seconds for most policies
 

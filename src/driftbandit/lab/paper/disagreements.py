@@ -11,7 +11,7 @@ import numpy as np
 
 from driftbandit.environments.lagged import Lagged
 from driftbandit.lab.jobs.work import Cell
-from driftbandit.lab.paper.claims.evidence import Missing, extra_final
+from driftbandit.lab.paper.claims.evidence import NotComputed, extra_final
 from driftbandit.lab.paper.items.item import policy_for
 from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.policies.discounted_ts import DiscountedTS
@@ -36,7 +36,7 @@ class Effect(NamedTuple):
     sides: Callable[[Any, str], list[tuple[Side, Side]]]  # item, kind of world: pairs (first, second)
 
 
-class Row(NamedTuple):
+class MeasuredEffect(NamedTuple):
     """The measured effect in one world: second minus first, within runs."""
 
     item: str
@@ -59,7 +59,7 @@ class Measurement(NamedTuple):
     """An effect with its rows; `missing` says why there are none."""
 
     effect: Effect
-    rows: tuple[Row, ...]
+    rows: tuple[MeasuredEffect, ...]
     missing: str = ""
 
 
@@ -226,16 +226,16 @@ def measured(run: Any) -> list[Measurement]:
                 for name, item, first, second in _pairs(run.options, run.items, effect)
             )
             missing = "" if rows else f"not run: {', '.join(effect.items)}"
-        except Missing as error:
+        except NotComputed as error:
             rows, missing = (), str(error)
         found.append(Measurement(effect, rows, missing))
     return found
 
 
-def _row(item: str, first: Side, second: Side, a: np.ndarray, b: np.ndarray) -> Row:
+def _row(item: str, first: Side, second: Side, a: np.ndarray, b: np.ndarray) -> MeasuredEffect:
     low, high = (float(end) for end in t_interval(b - a))
     spread = tuple(float(x.std(ddof=1)) if len(x) > 1 else math.nan for x in (a, b))
-    return Row(
+    return MeasuredEffect(
         item, first.name, second.name, float(a.mean()), float(b.mean()), float((b - a).mean()), low, high,
         (spread[0], spread[1]),
     )  # fmt: skip

@@ -15,8 +15,8 @@ from driftbandit.lab.jobs.batch import Batch, Tally
 from driftbandit.lab.jobs.store import fingerprint
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper import choose
-from driftbandit.lab.paper.items.item import Item, Key
-from driftbandit.lab.paper.options import Options
+from driftbandit.lab.paper.items.item import Item, ItemKey
+from driftbandit.lab.paper.options import PaperOptions
 from driftbandit.lab.paper.picture import save_figure
 from driftbandit.lab.paper.summary import save_summary
 from driftbandit.lab.plots.style import ENDINGS
@@ -36,7 +36,7 @@ class PaperRun:
 
     def __init__(
         self,
-        options: Options,
+        options: PaperOptions,
         extra_cells: Mapping[str, Cell] | None = None,
         items: Iterable[Item] | None = None,
     ) -> None:
@@ -52,7 +52,7 @@ class PaperRun:
             writable(options.out / folder / "probe")
         everything = [cell for cells in self._cells.values() for cell in cells.values()]
         self.batch = Batch([*everything, *self.extra_cells.values()], options.out / "store")
-        self._finals: dict[tuple[str, Key], np.ndarray] = {}
+        self._finals: dict[tuple[str, ItemKey], np.ndarray] = {}
 
     def labels(self, item_id: str) -> tuple[str, ...]:
         """The policies of an item, by the paper's short names."""
@@ -62,15 +62,15 @@ class PaperRun:
         """One simulation of an item."""
         if item_id in self.failures:
             raise ValueError(f"{item_id} has no results: {self.failures[item_id]}")
-        return self._cells[item_id][Key(label, parameters, gap)]
+        return self._cells[item_id][ItemKey(label, parameters, gap)]
 
     def outcome(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> Simulation:
         """What came out of one simulation: runs × checkpoints, read from disk."""
         return self.batch.result(self.cell(item_id, label, parameters, gap))
 
     def final(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> np.ndarray:
-        """The regret at the end of one simulation, one number a run. Run r of two policies met the same luck."""
-        place = item_id, Key(label, parameters, gap)
+        """The regret at the end of one simulation, one number per run. Run r of two policies met the same luck."""
+        place = item_id, ItemKey(label, parameters, gap)
         if place not in self._finals:
             self._finals[place] = self.outcome(item_id, label, parameters, gap).regret[:, -1].copy()
         return self._finals[place]

@@ -13,7 +13,7 @@ PARAMETERS = ("text", "code")  # what the paper prints, what the authors' code r
 
 
 @dataclass(frozen=True)
-class Options:
+class PaperOptions:
     """What to reproduce, and how."""
 
     out: Path  # the folder for results, figures and the report
@@ -27,10 +27,10 @@ class Options:
     additions: tuple[str, ...] = ()  # policies not the paper's: drawn with its regret curves, in no claim
 
 
-class Played(Protocol):
+class PlayedPaper(Protocol):
     """A reproduction with its results: what `job.PaperRun` is to an item."""
 
-    options: Options
+    options: PaperOptions
 
     @property
     def items(self) -> Mapping[str, Any]:

@@ -1,10 +1,10 @@
-"""summary.csv: one line a policy, item and parameter set, with the regret at the end."""
+"""summary.csv: one line per policy, item and parameter set, with the regret at the end."""
 
 import math
 from pathlib import Path
 from typing import Any
 
-from driftbandit.lab.paper.options import Played
+from driftbandit.lab.paper.options import PlayedPaper
 from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.lab.support.tables import save_rows
 
@@ -23,7 +23,7 @@ COLUMNS = (
 )
 
 
-def summary_rows(run: Played) -> list[list[Any]]:
+def summary_rows(run: PlayedPaper) -> list[list[Any]]:
     """The lines of the summary: the mean of the runs, a 95 % t-interval (empty for a single run), the seconds of
     computing, and the gap where it is varied."""
     rows = []
@@ -53,6 +53,6 @@ def summary_rows(run: Played) -> list[list[Any]]:
     return rows
 
 
-def save_summary(run: Played, path: Path) -> Path:
+def save_summary(run: PlayedPaper, path: Path) -> Path:
     """Write the summary of all items that did not fail."""
     return save_rows(COLUMNS, summary_rows(run), path)

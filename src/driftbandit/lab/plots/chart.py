@@ -1,4 +1,4 @@
-"""Figures that are no regret curves, in the same look: the theory's bounds, and how regret grows."""
+"""Figures that are not regret curves, in the same look: the theory's bounds, and how regret grows."""
 
 from collections.abc import Callable
 from pathlib import Path

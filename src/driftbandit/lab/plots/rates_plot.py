@@ -9,7 +9,7 @@ from driftbandit.lab.stats.intervals import t_interval
 
 
 def draw(figure: Any, measured: Sequence[Any], fits: Sequence[Any]) -> None:
-    """A panel a sweep on doubly logarithmic axes, each policy with its exponent in the legend."""
+    """A panel per sweep on doubly logarithmic axes, each policy with its exponent in the legend."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     names = list(dict.fromkeys(line.sweep.name for line in measured))

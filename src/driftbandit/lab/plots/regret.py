@@ -12,14 +12,14 @@ import numpy as np
 from driftbandit.lab.plots.style import ENDINGS, NARROW, RC, looks, thousands
 from driftbandit.lab.support.files import replacing, writable
 
-__all__ = ["ENDINGS", "draw", "save"]
+__all__ = ["ENDINGS", "draw", "plot"]
 
 _MARKS = 8  # markers on a curve
 _LONG = 30  # labels longer than this stand below the figure, not beside it
 _WIDTH = 7.6  # inches
 
 
-class Curves(Protocol):
+class HasCurves(Protocol):
     """What is drawn: a `Result`, or anything else with regret curves and where they come from."""
 
     @property
@@ -36,7 +36,9 @@ class Curves(Protocol):
     def interval(self, label: str) -> tuple[np.ndarray, np.ndarray]: ...
 
 
-def save(results: Curves | Sequence[Curves], path: str | Path, title: str | None = None, width: float = _WIDTH) -> Path:
+def plot(
+    results: HasCurves | Sequence[HasCurves], path: str | Path, title: str | None = None, width: float = _WIDTH
+) -> Path:
     """Draw the regret curves of one result, or of several in one figure, and write them to `path`: SVG, PNG or PDF by
     its ending."""
     import matplotlib.style
@@ -51,7 +53,7 @@ def save(results: Curves | Sequence[Curves], path: str | Path, title: str | None
     return path
 
 
-def draw(results: Curves | Sequence[Curves], title: str | None = None, width: float = _WIDTH) -> Any:
+def draw(results: HasCurves | Sequence[HasCurves], title: str | None = None, width: float = _WIDTH) -> Any:
     """The figure itself, a `matplotlib.figure.Figure`, for those who want to change it before saving. `width` is in
     inches; a narrow one has its legend below the axes.
 
@@ -70,7 +72,7 @@ def draw(results: Curves | Sequence[Curves], title: str | None = None, width: fl
         return _drawn(several, title, width)
 
 
-def _drawn(several: list[Curves], title: str | None, width: float) -> Any:
+def _drawn(several: list[HasCurves], title: str | None, width: float) -> Any:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -100,7 +102,7 @@ def _drawn(several: list[Curves], title: str | None, width: float) -> Any:
     return figure
 
 
-def _curves(results: list[Curves]) -> list[tuple[str, Curves, str]]:
+def _curves(results: list[HasCurves]) -> list[tuple[str, HasCurves, str]]:
     """(text in the legend, result, label in the result): a label that occurs in several results gets the experiment's
     name added."""
     out = []
@@ -114,7 +116,7 @@ def _curves(results: list[Curves]) -> list[tuple[str, Curves, str]]:
     return out
 
 
-def _curve(axes: Any, result: Curves, key: str, style: dict[str, Any], number: int, total: int, name: str) -> None:
+def _curve(axes: Any, result: HasCurves, key: str, style: dict[str, Any], number: int, total: int, name: str) -> None:
     """One policy: its mean as a line with a few markers, its interval as a band."""
     x = np.append(0, result.rounds)  # regret begins at 0, before the first round
     y = np.append(0.0, result.mean(key))
@@ -148,12 +150,12 @@ def _legend(figure: Any, axes: Any, finals: list[Any], below: bool) -> None:
     )
 
 
-def _dips(results: list[Curves]) -> bool:
+def _dips(results: list[HasCurves]) -> bool:
     """Is any regret below 0? (Not pseudo-regret, but a difference of two results may be.)"""
     return any((curve < 0).any() for result in results for curve in result.regret.values())
 
 
-def _regret_label(results: list[Curves]) -> str:
+def _regret_label(results: list[HasCurves]) -> str:
     runs = sorted({len(result.runs) for result in results})
     if runs[-1] == 1:
         return "regret (one run)"
@@ -161,6 +163,6 @@ def _regret_label(results: list[Curves]) -> str:
     return f"regret (mean of {count} runs, 95 % interval)"
 
 
-def _title(results: list[Curves]) -> str:
+def _title(results: list[HasCurves]) -> str:
     titles = dict.fromkeys(str(r.provenance.get("title") or r.provenance.get("environment") or "") for r in results)
     return "; ".join(title for title in titles if title)

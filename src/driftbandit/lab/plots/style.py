@@ -120,7 +120,7 @@ def looks(policies: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def tint(colour: str, white: float) -> str:
-    """The colour mixed with so much white.
+    """The colour mixed with this much white.
 
     >>> tint("#000000", 0.35)
     '#595959'

@@ -37,7 +37,7 @@ def save_all(
 
 
 def save_curves(comparison: Any, grids: list[Any], path: str | Path) -> Path:
-    """Regret against one swept parameter, a line a policy; policies without it as level lines."""
+    """Regret against one swept parameter, a line per policy; policies without it as level lines."""
     (name, values), place = next(iter(grids[0].axes.items())), grids[0].environment
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 

@@ -1,6 +1,6 @@
 """Drift metrics: how a policy copes with change, beside how much it regrets.
 
-Regret adds everything up; these say where it comes from. All are made from one row a run and phase
+Regret adds everything up; these say where it comes from. All are made from one row per run and phase
 (`lab.jobs.phases`); the price of forgetting, which needs a second simulation in the same world with the clock stopped,
 is `lab.investigations.price`."""
 
@@ -12,7 +12,7 @@ import numpy as np
 from driftbandit.lab.stats.intervals import Interval, interval
 
 
-class Drift(NamedTuple):
+class DriftMetrics(NamedTuple):
     """How one policy copes with the changes of one world. Intervals are over runs."""
 
     environment: str
@@ -31,7 +31,7 @@ class Drift(NamedTuple):
     still_alarms: Interval | None = None  # alarms a run when the world stands still: all of them false
 
 
-def summarised(environment: str, policy: str, rows: Mapping[str, np.ndarray]) -> Drift:
+def summarised(environment: str, policy: str, rows: Mapping[str, np.ndarray]) -> DriftMetrics:
     """The rows of `driftbandit.lab.jobs.phases` as one line."""
     runs, place = np.unique(rows["run"], return_inverse=True)
 
@@ -53,7 +53,7 @@ def summarised(environment: str, policy: str, rows: Mapping[str, np.ndarray]) ->
             delay = _over(a_run(np.where(noticed, rows["delay"], 0)) / count)
         missed = float(1.0 - noticed.sum() / after.sum()) if after.any() else float("nan")
         false = _over(a_run(np.maximum(rows["alarms"] - rows["changed"], 0)))
-    return Drift(
+    return DriftMetrics(
         environment,
         policy,
         _over(regret),
@@ -106,16 +106,16 @@ def by_phase(rows: Mapping[str, np.ndarray]) -> list[PhaseLine]:
     return lines
 
 
-def table(lines: Sequence[Drift]) -> tuple[list[str], list[list[Any]]]:
+def table(lines: Sequence[DriftMetrics]) -> tuple[list[str], list[list[Any]]]:
     """Head and rows, numbers as numbers, intervals as three columns."""
     head: list[str] = []
-    for name in Drift._fields:
+    for name in DriftMetrics._fields:
         wide = name not in ("environment", "policy", "recovered", "worst_share", "missed")
         head += [name, f"{name}_low", f"{name}_high"] if wide else [name]
     rows = []
     for line in lines:
         row: list[Any] = []
-        for name, value in zip(Drift._fields, line, strict=True):
+        for name, value in zip(DriftMetrics._fields, line, strict=True):
             if isinstance(value, Interval):
                 row += list(value)
             elif value is None:

@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Interval(NamedTuple):
-    """A mean with both ends of its 95 % interval; whoever makes one says by which method."""
+    """A mean with both ends of its 95 % interval; the caller that makes one says by which method."""
 
     mean: float
     low: float
@@ -54,6 +54,9 @@ class Difference(NamedTuple):
 
 def difference(values: np.ndarray, reference: np.ndarray, seed: int = 0) -> Difference:
     """Mean of `values - reference`, run by run on the same luck, with a percentile bootstrap interval over runs.
+
+    The interval is that of `scipy.stats.bootstrap`, held to it by a test; importing `scipy.stats` would take longer
+    than most commands do.
 
     >>> difference(np.array([3.0, 4.0, 5.0]), np.array([2.0, 3.0, 4.0]))
     Difference(mean=1.0, low=1.0, high=1.0, wins=0.0)

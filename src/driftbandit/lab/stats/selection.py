@@ -12,7 +12,7 @@ import numpy as np
 from driftbandit.lab.stats.intervals import Interval, interval
 
 
-class Candidate(NamedTuple):
+class Rival(NamedTuple):
     """One policy among several: final regret of every run, those it was judged by first."""
 
     policy: Any
@@ -32,17 +32,17 @@ class Candidate(NamedTuple):
         """Mean final regret on the runs that had no part in the choice."""
         return interval(self.held_out)
 
-    def excess(self, other: "Candidate") -> Interval:
+    def excess(self, other: "Rival") -> Interval:
         """How much more this policy regrets than another, run by run on the same luck."""
         return interval(self.held_out - other.held_out)
 
 
-def best(candidates: Sequence[Candidate]) -> Candidate:
+def best(candidates: Sequence[Rival]) -> Rival:
     """The candidate with the smallest mean on the runs set apart for choosing."""
     return min(candidates, key=lambda each: float(each.judged.mean()))
 
 
-def as_good(candidates: Sequence[Candidate], chosen: Candidate) -> list[Candidate]:
+def as_good(candidates: Sequence[Rival], chosen: Rival) -> list[Rival]:
     """The candidates whose paired difference to the chosen one is not clearly above 0.
 
     Each is tested at 95 % on its own, so in a long list one may be missing by chance. They need not lie side by side:

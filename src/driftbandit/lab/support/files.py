@@ -14,7 +14,7 @@ def writable(path: str | Path, endings: tuple[str, ...] = ()) -> Path:
     """The path, once it is certain that a file can be written there; its folder is made if need be.
 
     Call it before hours of work: a wrong ending, a folder in the way or a full or read-only disk is then an OSError or
-    ValueError of one sentence at once. Permissions are tried, not read, since they do not bind everybody alike."""
+    ValueError of one sentence at once. Permissions are tried, not read, since they do not bind everyone alike."""
     path = Path(path)
     if endings and path.suffix.lower() not in endings:
         raise ValueError(f"Cannot write {str(path)!r}: the name must end in {' or '.join(endings)}.")

@@ -34,6 +34,7 @@ AROUND = (
     "lab.support.",  # progress, files, this very module
     "lab.engine.code_cache",  # keeps what others compile
     "lab.engine.kernel_files",  # the files it keeps that in, which mark their own format
+    "lab.engine.compile_errors",  # words
     "lab.engine.policy_check",  # refuses, or changes nothing
     "lab.engine.watched_state",
     "lab.jobs.work",  # what a piece of work is: its fields are in the name of every result

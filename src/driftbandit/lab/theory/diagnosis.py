@@ -18,7 +18,7 @@ BLOCK_NUMBERS = 1 << 18  # means held at a time: 2 MB
 
 
 class MeanSource(Protocol):
-    """Anything that can give the rows `start` to `stop - 1` of its means, one column an arm."""
+    """Anything that can give the rows `start` to `stop - 1` of its means, one column per arm."""
 
     @property
     def n_arms(self) -> int: ...

@@ -1,4 +1,4 @@
-"""What the theorems promise for one world: a list of bounds, and a paragraph for somebody who reads no formulas."""
+"""What the theorems promise for one world: a list of bounds, and a paragraph for readers without formulas."""
 
 import math
 
@@ -54,7 +54,7 @@ def in_words(found: Diagnosis, bounds: list[Bound]) -> str:
     else:
         numbers = [bound for bound in bounds if bound.holds and bound.log10 is not None]
         sentences.append(
-            "Nothing is guaranteed: neither theorem gives less than the trivial bound, one wrong play a round."
+            "Nothing is guaranteed: neither theorem gives less than the trivial bound, one wrong play per round."
         )
         if numbers:
             nearest = min(numbers, key=lambda bound: bound.log10 or 0.0)

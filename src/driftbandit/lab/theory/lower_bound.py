@@ -1,4 +1,4 @@
-"""No policy can do better than about sqrt(T): a lower bound with constants one can check.
+"""No policy can do better than about sqrt(T): a lower bound with constants that can be checked.
 
 Garivier and Moulines (2011) prove that a policy good on a stationary world is bad on some world with a change, so that
 the worse of the two costs at least of order sqrt(T). The constants below are from our own short proof of the same

@@ -2,7 +2,7 @@
 
 Both bound E k_T(i), the plays of one arm in rounds where it is not the best. Regret is at most the sum over arms, and
 the paper leaves that sum out of its statements: `sum_over` puts it in. The rounds near a change (Theorem 1) or with
-close arms (Theorem 2) are then counted once and not once an arm, because a round has one play only.
+close arms (Theorem 2) are then counted once and not once per arm, because a round has only one play.
 
 Read these as claims. One step of the proof multiplies a random number of rounds by a bound on E[1/p] that does not
 hold conditionally on those rounds, and the constant e^25 makes Theorem 1 larger than T for every T below 1e40."""

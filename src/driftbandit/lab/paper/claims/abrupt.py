@@ -8,7 +8,15 @@ import numpy as np
 
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper.claims.claim import ALMOST, COMPETITIVE, Claim, Unsettled
-from driftbandit.lab.paper.claims.evidence import AtLeast, Fact, Measured, Reader, every, most, regret_at
+from driftbandit.lab.paper.claims.evidence import (
+    AtLeast,
+    ComputedStatement,
+    MeasuredStatement,
+    Reader,
+    every,
+    most,
+    regret_at,
+)
 from driftbandit.lab.theory.diagnosis import diagnose
 from driftbandit.policies.cusum_ucb import CusumUCB
 from driftbandit.policies.m_ucb import MonitoredUCB
@@ -38,22 +46,22 @@ def _cao_cells(options: Any, items: Mapping[str, Any]) -> dict[str, Cell]:
     return {_CAO: Cell(_cao_policy(world), world, options.runs, options.seed, item.checkpoints)}
 
 
-def _less_exploration(reader: Reader) -> Measured:
+def _less_exploration(reader: Reader) -> MeasuredStatement:
     wide = reader.extra(_CAO)
     return reader.compare("fig3a", reader.final("fig3a", "m-ucb"), "as in the paper", wide, "as guaranteed")
 
 
-def _as_drawn(reader: Reader, item: str) -> Measured:
+def _as_drawn(reader: Reader, item: str) -> MeasuredStatement:
     """DS-TS and SW-TS differ by less than a twentieth of the figure's height."""
     ds, sw = reader.final(item, "ds-ts"), reader.final(item, "sw-ts")
     top = max((reader.final(item, label) for label in reader.labels(item)), key=lambda regret: float(regret.mean()))
     share = abs(ds.mean() - sw.mean()) / top.mean()
     sign = 1.0 if ds.mean() >= sw.mean() else -1.0
-    return Measured(item, f"{share:.1%} of the height {top.mean():.0f}", 0.05 * top - sign * (ds - sw))
+    return MeasuredStatement(item, f"{share:.1%} of the height {top.mean():.0f}", 0.05 * top - sign * (ds - sw))
 
 
 def _kinks(reader: Reader, item: str, label: str) -> np.ndarray:
-    """How much the slope of regret changes at a breakpoint, mean over breakpoints, one number a run."""
+    """How much the slope of regret changes at a breakpoint, mean over breakpoints, one number per run."""
     outcome = reader.outcome(item, label)
     starts = np.asarray(reader.world(item).breakpoints)
     width = (starts[1] - starts[0]) / 10.0
@@ -67,21 +75,23 @@ def _swings(reader: Reader, item: str) -> AtLeast:
     calm = {label: _kinks(reader, item, label) for label in ("ds-ts", "sw-ts")}
     return every(
         [
-            Measured(item, f"kink of ts {ts.mean():.3f}, of {label} {kink.mean():.3f} a round", ts - 2.0 * kink)
+            MeasuredStatement(
+                item, f"kink of ts {ts.mean():.3f}, of {label} {kink.mean():.3f} a round", ts - 2.0 * kink
+            )
             for label, kink in calm.items()
         ]
     )
 
 
-def _detectable(reader: Reader, item: str) -> Fact:
+def _detectable(reader: Reader, item: str) -> ComputedStatement:
     least = 1.0
     for world in reader.worlds(item):
         rows = np.array([world.means(start, start + 1)[0] for start in world.breakpoints])
         least = min(least, float(np.abs(np.diff(rows, axis=0)).min()))
-    return Fact(item, f"smallest change of a mean {least:.2g}", least < 3 * _DRIFT)
+    return ComputedStatement(item, f"smallest change of a mean {least:.2g}", least < 3 * _DRIFT)
 
 
-def _straight(reader: Reader, item: str, label: str) -> Measured:
+def _straight(reader: Reader, item: str, label: str) -> MeasuredStatement:
     """Within phases regret grows like a power of at least 0.9 of the rounds: the second half costs nearly as much."""
     outcome = reader.outcome(item, label)
     starts = np.append(np.asarray(reader.world(item).breakpoints), outcome.rounds[-1])
@@ -89,14 +99,16 @@ def _straight(reader: Reader, item: str, label: str) -> Measured:
     pieces = np.diff(at, axis=1)
     first, second = pieces[:, 0::2].sum(axis=1), pieces[:, 1::2].sum(axis=1)
     power = math.log2(1.0 + second.mean() / first.mean()) if first.mean() > 0 else 0.0
-    return Measured(item, f"{label}: exponent {power:.2f}", second - (2.0**_EXPONENT - 1.0) * first)
+    return MeasuredStatement(item, f"{label}: exponent {power:.2f}", second - (2.0**_EXPONENT - 1.0) * first)
 
 
-def _like_uniform(reader: Reader, item: str, label: str) -> Measured:
+def _like_uniform(reader: Reader, item: str, label: str) -> MeasuredStatement:
     """Regret is more than half of what playing any arm at random costs, which is a straight line in each phase."""
     costs = np.array([diagnose(world).uniform_regret for world in reader.worlds(item)])
     regret = reader.final(item, label)
-    return Measured(item, f"{label} {regret.mean():.0f}, uniform play {costs.mean():.0f}", regret - 0.5 * costs)
+    return MeasuredStatement(
+        item, f"{label} {regret.mean():.0f}, uniform play {costs.mean():.0f}", regret - 0.5 * costs
+    )
 
 
 def _far_below(reader: Reader, item: str, labels: tuple[str, ...]) -> AtLeast:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from driftbandit.lab.jobs.work import Cell
-from driftbandit.lab.paper.claims.evidence import NOT_RUN, Decision, Missing, Node, Reader, decide
+from driftbandit.lab.paper.claims.evidence import NOT_RUN, ClaimDecision, Node, NotComputed, Reader, decide
 
 # What vague words mean, for all claims alike.
 ALMOST = 0.10  # "almost the same": by less than a tenth, about what one run differs from the next for SW-TS
@@ -32,11 +32,11 @@ class Claim(NamedTuple):
     cells: Callable[[Any, Mapping[str, Any]], dict[str, Cell]] | None = None  # simulations beyond the items'
 
 
-class Verdict(NamedTuple):
+class ClaimVerdict(NamedTuple):
     """A claim with its decision under each parameter set."""
 
     claim: Claim
-    decisions: dict[str, Decision]  # by "text", "code"; by "worlds" for a claim about the worlds alone
+    decisions: dict[str, ClaimDecision]  # by "text", "code"; by "worlds" for a claim about the worlds alone
 
 
 class Unsettled(NamedTuple):
@@ -74,22 +74,22 @@ def claim_cells(options: Any, items: Mapping[str, Any]) -> dict[str, Cell]:
     return cells
 
 
-def verdicts(run: Any) -> list[Verdict]:
+def verdicts(run: Any) -> list[ClaimVerdict]:
     """Decide every claim from a run."""
     found = []
     for claim in claims():
         sets = run.options.parameters if claim.parameters else ("worlds",)
-        found.append(Verdict(claim, {name: _decision(claim, run, name) for name in sets}))
+        found.append(ClaimVerdict(claim, {name: _decision(claim, run, name) for name in sets}))
     return found
 
 
-def _decision(claim: Claim, run: Any, parameters: str) -> Decision:
+def _decision(claim: Claim, run: Any, parameters: str) -> ClaimDecision:
     missing = [item for item in claim.needs if item not in run.items]
     failed = [item for item in claim.needs if item in run.failures]
     if missing or failed:
         parts = [f"not run: {', '.join(missing)}"] * bool(missing) + [f"failed: {', '.join(failed)}"] * bool(failed)
-        return Decision(NOT_RUN, (), "; ".join(parts))
+        return ClaimDecision(NOT_RUN, (), "; ".join(parts))
     try:
         return decide(claim.statement(Reader(run, parameters)))
-    except Missing as error:
-        return Decision(NOT_RUN, (), str(error))
+    except NotComputed as error:
+        return ClaimDecision(NOT_RUN, (), str(error))

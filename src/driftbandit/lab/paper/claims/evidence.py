@@ -1,4 +1,4 @@
-"""From runs to a verdict: statements with one number a run, and how several of them make one claim.
+"""From runs to a verdict: statements with one number per run, and how several of them make one claim.
 
 Run r of every policy met the same world and the same luck, so statements are about differences within runs. Student's
 t-interval of the mean difference decides: wholly above 0 the statement holds, wholly below it fails, else it is
@@ -16,8 +16,8 @@ HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
 RISK = 0.05  # chance of a wrong verdict on one claim
 
 
-class Measured(NamedTuple):
-    """A statement about runs: the mean of `values` (one number a run) is above 0."""
+class MeasuredStatement(NamedTuple):
+    """A statement about runs: the mean of `values` (one number per run) is above 0."""
 
     where: str  # "fig3a"
     numbers: str  # what a reader wants to see: "ds-ts 2047, sw-ts 1742 (ratio 1.18)"
@@ -35,7 +35,7 @@ class Measured(NamedTuple):
         return Decided(self.where, self.numbers, verdict, float(self.values.mean()), low, high)
 
 
-class Fact(NamedTuple):
+class ComputedStatement(NamedTuple):
     """A statement that needs no runs: something computed from the worlds or the parameters."""
 
     where: str
@@ -54,7 +54,7 @@ class AtLeast(NamedTuple):
     parts: Sequence["Node"]
 
 
-Node = Measured | Fact | AtLeast
+Node = MeasuredStatement | ComputedStatement | AtLeast
 
 
 class Decided(NamedTuple):
@@ -68,7 +68,7 @@ class Decided(NamedTuple):
     high: float | None
 
 
-class Decision(NamedTuple):
+class ClaimDecision(NamedTuple):
     """A claim's verdict with all its statements."""
 
     verdict: str
@@ -91,19 +91,19 @@ def most(parts: Sequence[Node]) -> AtLeast:
     return AtLeast(len(parts) // 2 + 1, parts)
 
 
-def decide(node: Node) -> Decision:
+def decide(node: Node) -> ClaimDecision:
     """The verdict on a claim.
 
     >>> sure, open_ = np.array([1.0, 1.1, 0.9]), np.array([1.0, -1.0, 0.1])
-    >>> decide(every([Measured("a", "", sure), Measured("b", "", open_)])).verdict
+    >>> decide(every([MeasuredStatement("a", "", sure), MeasuredStatement("b", "", open_)])).verdict
     'undecided'
-    >>> decide(some([Measured("a", "", sure), Measured("b", "", open_)])).verdict
+    >>> decide(some([MeasuredStatement("a", "", sure), MeasuredStatement("b", "", open_)])).verdict
     'holds'
     """
-    tests = max(1, sum(isinstance(leaf, Measured) for leaf in leaves(node)))
+    tests = max(1, sum(isinstance(leaf, MeasuredStatement) for leaf in leaves(node)))
     parts: list[Decided] = []
     verdict = _verdict(node, RISK / tests, parts)
-    return Decision(verdict, tuple(parts))
+    return ClaimDecision(verdict, tuple(parts))
 
 
 def _verdict(node: Node, risk: float, parts: list[Decided]) -> str:
@@ -116,7 +116,7 @@ def _verdict(node: Node, risk: float, parts: list[Decided]) -> str:
     return FAILS if len(verdicts) - verdicts.count(FAILS) < node.needed else UNDECIDED
 
 
-def leaves(node: Node) -> Iterator[Measured | Fact]:
+def leaves(node: Node) -> Iterator[MeasuredStatement | ComputedStatement]:
     """The statements a claim is made of."""
     if isinstance(node, AtLeast):
         for part in node.parts:
@@ -126,7 +126,7 @@ def leaves(node: Node) -> Iterator[Measured | Fact]:
 
 
 def jackknife(function: Callable[..., float], *samples: np.ndarray) -> np.ndarray:
-    """Pseudo-values of a smooth function of means over runs: one number a run, whose mean estimates the function and
+    """Pseudo-values of a smooth function of means over runs: one number per run, whose mean estimates the function and
     whose spread gives its interval.
 
     For what is no difference of regrets, such as how much a curve of mean regrets varies; for a difference it gives
@@ -147,18 +147,18 @@ def jackknife(function: Callable[..., float], *samples: np.ndarray) -> np.ndarra
     return n * whole - (n - 1) * np.array(left)
 
 
-class Missing(Exception):
+class NotComputed(Exception):
     """A number was asked for that this run did not compute."""
 
 
 def extra_final(run: Any, name: str) -> np.ndarray:
-    """Final regrets of a simulation that belongs to no figure, one a run."""
+    """Final regrets of a simulation that belongs to no figure, one per run."""
     if name not in run.extra_cells:
-        raise Missing(f"not run: {name}")
+        raise NotComputed(f"not run: {name}")
     try:
         return np.asarray(run.extra(name).regret[:, -1])
     except ValueError as error:  # it failed
-        raise Missing(str(error)) from None
+        raise NotComputed(str(error)) from None
 
 
 class Reader:
@@ -168,7 +168,7 @@ class Reader:
         self.run, self.parameters = run, parameters
 
     def final(self, item: str, label: str, gap: float | None = None) -> np.ndarray:
-        """Final regrets, one a run."""
+        """Final regrets, one per run."""
         self._played(item, label)
         return np.asarray(self.run.final(item, label, self.parameters, gap=gap))
 
@@ -179,7 +179,7 @@ class Reader:
 
     def _played(self, item: str, label: str) -> None:
         if label not in self.run.labels(item):
-            raise Missing(f"not run: {label} in {item}")
+            raise NotComputed(f"not run: {label} in {item}")
 
     def extra(self, name: str) -> np.ndarray:
         """Final regrets of a simulation that belongs to no figure."""
@@ -203,15 +203,15 @@ class Reader:
         )
         return [self.world(item, run) for run in range(1 if fixed else self.run.options.runs)]
 
-    def below(self, item: str, a: str, b: str, factor: float = 1.0) -> Measured:
+    def below(self, item: str, a: str, b: str, factor: float = 1.0) -> MeasuredStatement:
         """Policy a's regret is below `factor` times policy b's."""
         return self.compare(item, self.final(item, a), a, self.final(item, b), b, factor)
 
     def compare(
         self, where: str, a: np.ndarray, name_a: str, b: np.ndarray, name_b: str, factor: float = 1.0
-    ) -> Measured:
+    ) -> MeasuredStatement:
         """The first regret is below `factor` times the second."""
-        return Measured(
+        return MeasuredStatement(
             where, f"{name_a} {a.mean():.0f}, {name_b} {b.mean():.0f}{_ratio(a.mean(), b.mean())}", factor * b - a
         )
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from driftbandit.lab.paper.claims.abrupt import in_all
 from driftbandit.lab.paper.claims.claim import Claim, Unsettled
-from driftbandit.lab.paper.claims.evidence import AtLeast, Measured, Reader, every, jackknife
+from driftbandit.lab.paper.claims.evidence import AtLeast, MeasuredStatement, Reader, every, jackknife
 
 FIG4 = ("fig4a", "fig4b", "fig4c", "fig4d")
 _DULL = 0.8  # share of uniform play's wrong choices that counts as not telling arms apart
@@ -15,11 +15,13 @@ def _over_gaps(reader: Reader, item: str, label: str) -> np.ndarray:
     return np.column_stack([reader.final(item, label, gap) for gap in reader.run.items[item].gaps])
 
 
-def _steadier(reader: Reader, item: str, calm: str, lively: str) -> Measured:
+def _steadier(reader: Reader, item: str, calm: str, lively: str) -> MeasuredStatement:
     """The mean regret of one policy varies less over the gaps (standard deviation) than that of another."""
     a, b = _over_gaps(reader, item, calm), _over_gaps(reader, item, lively)
     values = jackknife(lambda one, other: float(other.std() - one.std()), a, b)
-    return Measured(item, f"sd over gaps: {calm} {a.mean(0).std():.0f}, {lively} {b.mean(0).std():.0f}", values)
+    return MeasuredStatement(
+        item, f"sd over gaps: {calm} {a.mean(0).std():.0f}, {lively} {b.mean(0).std():.0f}", values
+    )
 
 
 def _rises_then_not(reader: Reader, item: str, label: str) -> AtLeast:
@@ -35,21 +37,21 @@ def _rises_then_not(reader: Reader, item: str, label: str) -> AtLeast:
     small = regret[:, 0]
     return every(
         [
-            Measured(item, f"{label}: {small.mean():.0f} at the smallest gap, {regret.mean():.0f} on average",
+            MeasuredStatement(item, f"{label}: {small.mean():.0f} at the smallest gap, {regret.mean():.0f} on average",
                  regret.mean(axis=1) - small),
-            Measured(item, f"{label}: slope {first.mean():.0f} over the first third", first),
-            Measured(item, f"{label}: slope {last.mean():.0f} over the last third", 0.1 * first - last),
+            MeasuredStatement(item, f"{label}: slope {first.mean():.0f} over the first third", first),
+            MeasuredStatement(item, f"{label}: slope {last.mean():.0f} over the last third", 0.1 * first - last),
         ]
     )  # fmt: skip
 
 
-def _blind(reader: Reader, item: str, label: str) -> Measured:
+def _blind(reader: Reader, item: str, label: str) -> MeasuredStatement:
     """At the smallest gap nearly as many rounds go to wrong arms as under uniform play."""
     world, gap = reader.run.items[item].environment(reader.run.options.environment), reader.run.items[item].gaps[0]
     wrong = reader.final(item, label, gap) / (gap * world.horizon)
     uniform = (world.n_arms - 1) / world.n_arms
     numbers = f"{label}: {wrong.mean():.0%} of rounds wrong, uniform play {uniform:.0%}"
-    return Measured(item, numbers, wrong - _DULL * uniform)
+    return MeasuredStatement(item, numbers, wrong - _DULL * uniform)
 
 
 CLAIMS = (

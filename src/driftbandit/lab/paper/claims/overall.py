@@ -4,7 +4,7 @@ from typing import Any
 
 from driftbandit.lab.paper.claims.abrupt import FIG3, in_all
 from driftbandit.lab.paper.claims.claim import ALMOST, COMPETITIVE, SIMILAR, Claim, Unsettled
-from driftbandit.lab.paper.claims.evidence import AtLeast, Fact, Reader, every, most, some
+from driftbandit.lab.paper.claims.evidence import AtLeast, ComputedStatement, Reader, every, most, some
 from driftbandit.lab.paper.claims.prior import KNOWN
 from driftbandit.lab.paper.claims.smooth import FIG6
 
@@ -20,11 +20,11 @@ def _bayesian(reader: Reader, item: str) -> AtLeast:
     )
 
 
-def _shrinks(reader: Reader, item: str) -> Fact:
+def _shrinks(reader: Reader, item: str) -> ComputedStatement:
     """Can the discounted count grow so large that the standard deviation leaves its upper limit?"""
     policy: Any = reader.run.items[item].policies(reader.parameters)["ds-ts"]
     count, limit = 1.0 / (1.0 - policy.gamma) if policy.gamma < 1.0 else float("inf"), policy.tau_max**-2
-    return Fact(item, f"count at most {count:.3g}, needed {limit:.3g}", count > limit)
+    return ComputedStatement(item, f"count at most {count:.3g}, needed {limit:.3g}", count > limit)
 
 
 def _usually(reader: Reader) -> AtLeast:

@@ -5,7 +5,15 @@ import math
 import numpy as np
 
 from driftbandit.lab.paper.claims.claim import ALMOST, Claim, Unsettled
-from driftbandit.lab.paper.claims.evidence import AtLeast, Fact, Measured, Reader, every, jackknife, most
+from driftbandit.lab.paper.claims.evidence import (
+    AtLeast,
+    ComputedStatement,
+    MeasuredStatement,
+    Reader,
+    every,
+    jackknife,
+    most,
+)
 from driftbandit.lab.theory.diagnosis import diagnose
 
 KNOWN = "ds-ts-mu"
@@ -17,7 +25,9 @@ def _near_one(reader: Reader) -> AtLeast:
     for item in ("fig3b", "fig3c", "fig3d"):
         best = [float(world.best(int(t))) for world in reader.worlds(item) for t in world.breakpoints]
         mean = sum(best) / len(best)
-        facts.append(Fact(item, f"best mean {mean:.3f} on average, {min(best):.3f} at least", mean > _NEAR_ONE))
+        facts.append(
+            ComputedStatement(item, f"best mean {mean:.3f} on average, {min(best):.3f} at least", mean > _NEAR_ONE)
+        )
     return every(facts)
 
 
@@ -26,24 +36,26 @@ def _half_of_uniform(reader: Reader) -> AtLeast:
     labels = ("d-ucb", "cusum-ucb", "m-ucb", "ts", "sw-ts", "ds-ts")
     return most(
         [
-            Measured("fig3b", f"{label} {regret.mean():.0f}, uniform play {costs.mean():.0f}", 0.5 * costs - regret)
+            MeasuredStatement(
+                "fig3b", f"{label} {regret.mean():.0f}, uniform play {costs.mean():.0f}", 0.5 * costs - regret
+            )
             for label in labels
             for regret in [reader.final("fig3b", label)]
         ]
     )
 
 
-def _limit(reader: Reader, item: str, limit: float) -> Fact:
+def _limit(reader: Reader, item: str, limit: float) -> ComputedStatement:
     largest = max(diagnose(world).mu_max for world in reader.worlds(item))
-    return Fact(item, f"largest mean {largest:.6g}", largest < limit)
+    return ComputedStatement(item, f"largest mean {largest:.6g}", largest < limit)
 
 
-def _slower(reader: Reader) -> Fact:
+def _slower(reader: Reader) -> ComputedStatement:
     before, after = (diagnose(reader.world(item)).drift for item in ("fig6a", "fig7b"))
-    return Fact("fig7b", f"largest step {after:.3g}, in fig6a {before:.3g}", after < before)
+    return ComputedStatement("fig7b", f"largest step {after:.3g}, in fig6a {before:.3g}", after < before)
 
 
-def _pair(reader: Reader, label: str, low: str, high: str) -> Measured:
+def _pair(reader: Reader, label: str, low: str, high: str) -> MeasuredStatement:
     """The policy's regret in `low` is below that in `high`."""
     a, b = reader.final(low, label), reader.final(high, label)
     return reader.compare(f"{low}, {high}", a, f"{label} in {low}", b, f"in {high}")
@@ -67,7 +79,9 @@ def _more_influenced(reader: Reader) -> AtLeast:
             other = reader.final("fig7b", label), reader.final("fig6a", label)
             values = jackknife(lambda a, b, c, d: math.log(a / b) - math.log(c / d), *own, *other)
             factors = (own[0].mean() / own[1].mean(), other[0].mean() / other[1].mean())
-            tests.append(Measured("fig7b, fig6a", f"ds-ts × {factors[0]:.2f}, {label} × {factors[1]:.2f}", values))
+            tests.append(
+                MeasuredStatement("fig7b, fig6a", f"ds-ts × {factors[0]:.2f}, {label} × {factors[1]:.2f}", values)
+            )
     return every(tests)
 
 

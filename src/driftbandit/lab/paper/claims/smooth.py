@@ -6,7 +6,7 @@ import numpy as np
 
 from driftbandit.lab.paper.claims.abrupt import in_all
 from driftbandit.lab.paper.claims.claim import ALMOST, SIMILAR, Claim, Unsettled
-from driftbandit.lab.paper.claims.evidence import AtLeast, Fact, Reader, every
+from driftbandit.lab.paper.claims.evidence import AtLeast, ComputedStatement, Reader, every
 from driftbandit.lab.theory import paper_functions
 from driftbandit.lab.theory.diagnosis import blocks, close_rounds, diagnose, separations
 from driftbandit.lab.theory.tuning import beta_interval
@@ -15,10 +15,10 @@ FIG6 = ("fig6a", "fig6b", "fig6c", "fig6d")
 _GAP0 = 1.0 / 3.0  # the paper's Delta_0
 
 
-def _lipschitz(reader: Reader, item: str) -> Fact:
+def _lipschitz(reader: Reader, item: str) -> ComputedStatement:
     world = reader.world(item)
     step = diagnose(world).drift
-    return Fact(item, f"largest step {step:.3g}, sigma {world.sigma:g}", step <= world.sigma)
+    return ComputedStatement(item, f"largest step {step:.3g}, sigma {world.sigma:g}", step <= world.sigma)
 
 
 def _constant(world: object) -> float:
@@ -36,11 +36,11 @@ def _close(reader: Reader, item: str) -> AtLeast:
         allowed = _constant(world) * worst * world.horizon**beta
         count = close_rounds(distances, worst)
         numbers = f"beta {beta:g}: {count} rounds with arms closer than {worst:.2f}, allowed {allowed:.0f}"
-        facts.append(Fact(item, numbers, count <= allowed))
+        facts.append(ComputedStatement(item, numbers, count <= allowed))
     return every(facts)
 
 
-def _beta_half(reader: Reader, item: str) -> Fact:
+def _beta_half(reader: Reader, item: str) -> ComputedStatement:
     world = reader.world(item)
     interval = beta_interval(
         horizon=world.horizon,
@@ -49,30 +49,32 @@ def _beta_half(reader: Reader, item: str) -> Fact:
         constant=_constant(world),
         crossings=diagnose(world).crossings,
     )
-    return Fact(item, f"smallest admissible beta {interval.low:.3f}", interval.admits(0.5))
+    return ComputedStatement(item, f"smallest admissible beta {interval.low:.3f}", interval.admits(0.5))
 
 
-def _theorem2(reader: Reader, item: str, tenfold: bool) -> Fact:
+def _theorem2(reader: Reader, item: str, tenfold: bool) -> ComputedStatement:
     """Is 2 sigma D(gamma) below Delta / 3 for the largest gap allowed, Delta / 3 = Delta_0?"""
     world = reader.world(item)
     eps = (10.0 if tenfold else 1.0) / math.sqrt(world.horizon)
     drift = 2.0 * world.sigma * paper_functions.D(eps) if eps < 1.0 / math.e else math.inf
     name = "1 - 10 / sqrt(T)" if tenfold else "1 - 1 / sqrt(T)"
-    return Fact(item, f"gamma = {name}: 2 sigma D = {drift:.3f}, limit {_GAP0:.3f}", (drift < _GAP0) == tenfold)
+    return ComputedStatement(
+        item, f"gamma = {name}: 2 sigma D = {drift:.3f}, limit {_GAP0:.3f}", (drift < _GAP0) == tenfold
+    )
 
 
-def _switches(reader: Reader) -> Fact:
+def _switches(reader: Reader) -> ComputedStatement:
     count = diagnose(reader.world("fig6b")).switches
-    return Fact("fig6b", f"{count} switches", count == 2)
+    return ComputedStatement("fig6b", f"{count} switches", count == 2)
 
 
-def _second_best(reader: Reader) -> Fact:
+def _second_best(reader: Reader) -> ComputedStatement:
     total = 0.0
     world = reader.world("fig6b")
     for _, rows in blocks(world):
         top = np.sort(rows, axis=1)[:, -2:]
         total += float((top[:, 1] - top[:, 0]).sum())
-    return Fact("fig6b", f"mean distance {total / world.horizon:.3f}", total / world.horizon < 0.1)
+    return ComputedStatement("fig6b", f"mean distance {total / world.horizon:.3f}", total / world.horizon < 0.1)
 
 
 def _similar(reader: Reader) -> AtLeast:

@@ -1,4 +1,4 @@
-"""Regret over time, the kind of most figures: one curve a policy with its interval, one panel a parameter set."""
+"""Regret over time, the kind of most figures: one curve per policy with its interval, one panel per parameter set."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +10,8 @@ from driftbandit.lab.experiments.comparison import provenance
 from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.experiments.study import Study, Variants
 from driftbandit.lab.jobs.work import Cell
-from driftbandit.lab.paper.items.item import Item, Key
-from driftbandit.lab.paper.options import PARAMETERS, Options, Played
+from driftbandit.lab.paper.items.item import Item, ItemKey
+from driftbandit.lab.paper.options import PARAMETERS, PaperOptions, PlayedPaper
 from driftbandit.lab.paper.picture import NAMES, legend, markers, regret_label, rows_of_panels, style_of, thousands
 from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.text.parse import parse_policy
@@ -23,7 +23,7 @@ _BAND = 2  # every second of them for its interval
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curves(Item):
+class RegretCurves(Item):
     """Policies against each other in one world, their regret over the rounds."""
 
     def study(
@@ -50,20 +50,20 @@ class Curves(Item):
             shows=self.shows,
         )
 
-    def cells(self, options: Options) -> dict[Key, Cell]:
+    def cells(self, options: PaperOptions) -> dict[ItemKey, Cell]:
         """The paper's simulations, then the additions: one each, which stands in the panel of every parameter set."""
         world = self.environment(options.environment)
         found = super().cells(options)
         for label in options.additions:
             cell = Cell(parse_policy(label), world, options.runs, options.seed, self.checkpoints)
-            found.update({Key(label, parameters): cell for parameters in options.parameters})
+            found.update({ItemKey(label, parameters): cell for parameters in options.parameters})
         return found
 
-    def drawn(self, run: Played) -> tuple[str, ...]:
-        """The paper's policies and what is added to them. All that is no figure knows the paper's alone."""
+    def drawn(self, run: PlayedPaper) -> tuple[str, ...]:
+        """The paper's policies and what is added to them. Everything that is not a figure knows only the paper's."""
         return (*self.labels, *run.options.additions)
 
-    def zoom(self, run: Played) -> float | None:
+    def zoom(self, run: PlayedPaper) -> float | None:
         """Up to which regret a second row of panels looks closer: where a few policies reach so high that most of the
         others share the lower part of the figure."""
         tops = []
@@ -73,12 +73,12 @@ class Curves(Item):
         low, high = (max(side) for side in zip(*tops, strict=True))
         return 1.12 * low if low < _CROWDED * high else None
 
-    def size(self, run: Played, narrow: bool = False) -> tuple[float, float]:
+    def size(self, run: PlayedPaper, narrow: bool = False) -> tuple[float, float]:
         """Twice as high with a second row of panels."""
         width, height = super().size(run, narrow)
         return width, height * (1.0 if self.zoom(run) is None else 1.9)
 
-    def draw(self, run: Played, figure: Any) -> None:
+    def draw(self, run: PlayedPaper, figure: Any) -> None:
         """A panel for each parameter set, on one scale; below them the same closer up, where curves crowd."""
         zoom = self.zoom(run)
         rows = rows_of_panels(figure, run.options.parameters, self.title, 1 if zoom is None else 2)
@@ -96,7 +96,7 @@ class Curves(Item):
         ends = {label: sum(lines[label, name][1][-1] for name in rows[0]) for label in self.drawn(run)}
         legend(figure, figure.axes[0], ends)
 
-    def _lines(self, run: Played) -> dict[tuple[str, str], np.ndarray]:
+    def _lines(self, run: PlayedPaper) -> dict[tuple[str, str], np.ndarray]:
         """Rounds, mean, and both ends of the interval of every curve, by policy and parameter set."""
         found = {}
         for parameters in run.options.parameters:
@@ -128,7 +128,7 @@ class Curves(Item):
         thousands(axes.xaxis, axes.yaxis)
         axes.xaxis.set_major_locator(MaxNLocator(5))
 
-    def save(self, run: Played, path: Path, note: dict[str, Any]) -> None:
+    def save(self, run: PlayedPaper, path: Path, note: dict[str, Any]) -> None:
         """A result like any other: `driftbandit plot` and `Result.load` read it."""
         options = run.options
         curves, seconds = {}, {}

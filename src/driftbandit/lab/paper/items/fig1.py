@@ -8,7 +8,7 @@ import numpy as np
 
 from driftbandit.environments import Abrupt, PhaseTable
 from driftbandit.lab.paper.items.item import NARROW_WIDTH, Item, policy_for
-from driftbandit.lab.paper.options import Played
+from driftbandit.lab.paper.options import PlayedPaper
 from driftbandit.lab.paper.picture import draw_means, head, thousands
 from driftbandit.lab.plots.style import legend
 from driftbandit.lab.support.tables import save_columns
@@ -29,11 +29,11 @@ class Sets(Item):
         """The rounds of 𝒯(γ), as half-open ranges counted from 0."""
         return pseudo_stationary(list(world.starts), world.horizon, 1.0 - self.gamma)
 
-    def size(self, run: Played, narrow: bool = False) -> tuple[float, float]:
-        """A panel a world, one below the other."""
+    def size(self, run: PlayedPaper, narrow: bool = False) -> tuple[float, float]:
+        """A panel per world, one below the other."""
         return (NARROW_WIDTH if narrow else 9.2), 2.8 * len(self.worlds) + (1.6 if narrow else 0.0)
 
-    def draw(self, run: Played, figure: Any) -> None:
+    def draw(self, run: PlayedPaper, figure: Any) -> None:
         """The means of each world, 𝒮 hatched, 𝒯 plain, D(γ) as an arrow from each breakpoint."""
         delay = D(1.0 - self.gamma)
         places = figure.subplots(len(self.worlds), 1, squeeze=False)[:, 0]
@@ -68,8 +68,8 @@ class Sets(Item):
         words = [r"$\mathcal{T}(\gamma)$: passes as stationary", r"$\mathcal{S}(\gamma)$: too soon after a change"]
         legend(figure, [*handles, *kinds], [*names, *words], handlelength=3.4, labelspacing=0.7)
 
-    def save(self, run: Played, path: Path, note: dict[str, Any]) -> None:
-        """One row a round, in or out of 𝒯(γ)."""
+    def save(self, run: PlayedPaper, path: Path, note: dict[str, Any]) -> None:
+        """One row per round, in or out of 𝒯(γ)."""
         names = list(self.worlds)
         inside = []
         for world in self.worlds.values():

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.paper.items.item import Item
-from driftbandit.lab.paper.options import Played
+from driftbandit.lab.paper.options import PlayedPaper
 from driftbandit.lab.paper.picture import NAMES, legend, panels, regret_label, style_of, thousands
 from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.lab.support.tables import save_columns
@@ -19,8 +19,8 @@ class Gaps(Item):
     """Policies against each other in worlds that differ by their gap alone. The paper draws means without intervals;
     here each has its own."""
 
-    def draw(self, run: Played, figure: Any) -> None:
-        """A panel for each parameter set, a line a policy."""
+    def draw(self, run: PlayedPaper, figure: Any) -> None:
+        """A panel for each parameter set, a line per policy."""
         ends: dict[str, float] = {}
         for parameters, axes in panels(figure, run.options.parameters, self.title).items():
             for number, label in enumerate(self.labels):
@@ -39,8 +39,8 @@ class Gaps(Item):
         figure.axes[0].set_ylabel(regret_label(figure, "regret at the end", run.options.runs))
         legend(figure, figure.axes[0], ends)
 
-    def save(self, run: Played, path: Path, note: dict[str, Any]) -> None:
-        """One row a policy, parameter set, gap and run."""
+    def save(self, run: PlayedPaper, path: Path, note: dict[str, Any]) -> None:
+        """One row per policy, parameter set, gap and run."""
         options = run.options
         keys = [(label, p, gap) for p in options.parameters for label in self.labels for gap in self.gaps]
         runs = options.runs

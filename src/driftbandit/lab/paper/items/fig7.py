@@ -1,11 +1,11 @@
 """Figure 7: worlds whose means stay low, with and without telling DS-TS how low."""
 
 from driftbandit.environments import AbruptLimited, Smooth
-from driftbandit.lab.paper.items.curves import Curves
+from driftbandit.lab.paper.items.curves import RegretCurves
 from driftbandit.lab.paper.items.item import EIGHT, KNOWN, SIX
 
 ITEMS = (
-    Curves(
+    RegretCurves(
         id="fig7a",
         title="Figure 7(a): abrupt changes, no mean above 0.7, K = 10, B_T = 10",
         place="Figure 7(a)",
@@ -14,7 +14,7 @@ ITEMS = (
         labels=(*EIGHT, KNOWN),
         mu_max=0.7,
     ),
-    Curves(
+    RegretCurves(
         id="fig7b",
         title="Figure 7(b): smooth changes, no mean above 0.5, K = 5, T = 10\u2009000, σ = 0.001",
         place="Figure 7(b)",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from driftbandit.lab.jobs.work import Cell
-from driftbandit.lab.paper.options import Options, Played
+from driftbandit.lab.paper.options import PaperOptions, PlayedPaper
 from driftbandit.policies.beta_ts import BetaTS, SlidingTS
 from driftbandit.policies.cusum_ucb import CusumUCB
 from driftbandit.policies.discounted_ts import DiscountedTS
@@ -37,7 +37,7 @@ _SLOW = ("sw-ts", "ts")  # computed first, so that both cores finish an item at 
 AnyItem = TypeVar("AnyItem", bound="Item")
 
 
-class Key(NamedTuple):
+class ItemKey(NamedTuple):
     """Which of an item's simulations."""
 
     label: str
@@ -85,7 +85,7 @@ class Item:
         """The policies under one parameter set."""
         return {label: policy_for(label, parameters, self.world, self.mu_max) for label in self.labels}
 
-    def cells(self, options: Options) -> dict[Key, Cell]:
+    def cells(self, options: PaperOptions) -> dict[ItemKey, Cell]:
         """The simulations the item needs. Where text and code agree a cell occurs twice, and is computed once."""
         found = {}
         for gap in self.gaps or (None,):
@@ -93,7 +93,7 @@ class Item:
             for parameters in options.parameters:
                 for label, policy in self.policies(parameters).items():
                     cell = Cell(policy, world, options.runs, options.seed, self.checkpoints)
-                    found[Key(label, parameters, gap)] = cell
+                    found[ItemKey(label, parameters, gap)] = cell
         return dict(sorted(found.items(), key=lambda entry: entry[0].label not in _SLOW))
 
     def scaled(self: AnyItem, horizon: int) -> AnyItem:
@@ -103,15 +103,15 @@ class Item:
         world = type(self.world)(**{**self.world._asdict(), "horizon": horizon})
         return replace(self, world=world)
 
-    def size(self, run: Played, narrow: bool = False) -> tuple[float, float]:
+    def size(self, run: PlayedPaper, narrow: bool = False) -> tuple[float, float]:
         """Width and height of the figure in inches; narrow ones are for the screen of a telephone."""
         panels = len(run.options.parameters)
         return (NARROW_WIDTH, 0.9 + 3.0 * panels) if narrow else (10.2 if panels > 1 else 6.6, 4.2)
 
-    def draw(self, run: Played, figure: Any) -> None:
+    def draw(self, run: PlayedPaper, figure: Any) -> None:
         """Fill an empty figure."""
         raise NotImplementedError(f"{type(self).__name__} needs a method draw.")
 
-    def save(self, run: Played, path: Path, note: dict[str, Any]) -> None:
+    def save(self, run: PlayedPaper, path: Path, note: dict[str, Any]) -> None:
         """Write what was drawn as Parquet, with `note` in the file's metadata."""
         raise NotImplementedError(f"{type(self).__name__} needs a method save.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.paper.items.item import NARROW_WIDTH, Item
-from driftbandit.lab.paper.options import Played
+from driftbandit.lab.paper.options import PlayedPaper
 from driftbandit.lab.paper.picture import NAMES, head, style_of
 from driftbandit.lab.plots.style import legend, narrow
 from driftbandit.lab.support.tables import save_columns
@@ -30,12 +30,12 @@ class Orders(Item):
 
     phases: tuple[int, ...] = (5, 10)
 
-    def size(self, run: Played, narrow: bool = False) -> tuple[float, float]:
+    def size(self, run: PlayedPaper, narrow: bool = False) -> tuple[float, float]:
         """A panel for each number of phases."""
         return (NARROW_WIDTH, 2.0 + 2.8 * len(self.phases)) if narrow else (9.6, 3.9)
 
-    def draw(self, run: Played, figure: Any) -> None:
-        """A line a policy; the trivial bound T for scale."""
+    def draw(self, run: PlayedPaper, figure: Any) -> None:
+        """A line per policy; the trivial bound T for scale."""
         horizon = self.world.horizon
         places = figure.subplots(*((len(self.phases), 1) if narrow(figure) else (1, len(self.phases))), sharey=True)
         head(figure, self.title)
@@ -54,8 +54,8 @@ class Orders(Item):
         handles, names = places[0].get_legend_handles_labels()
         legend(figure, handles, names, labelspacing=1.0)
 
-    def save(self, run: Played, path: Path, note: dict[str, Any]) -> None:
-        """One row a policy, number of phases and gap."""
+    def save(self, run: PlayedPaper, path: Path, note: dict[str, Any]) -> None:
+        """One row per policy, number of phases and gap."""
         horizon = self.world.horizon
         keys = [(label, phases, gap) for label in _FORMULAS for phases in self.phases for gap in _GAPS]
         orders = [table1(horizon, phases, gap)[label] for label, phases, gap in keys]

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from driftbandit.lab.paper.claims.claim import Claim, Verdict
-from driftbandit.lab.paper.claims.evidence import FAILS, HOLDS, UNDECIDED, Decided, Decision
+from driftbandit.lab.paper.claims.claim import Claim, ClaimVerdict
+from driftbandit.lab.paper.claims.evidence import FAILS, HOLDS, UNDECIDED, ClaimDecision, Decided
 from driftbandit.lab.paper.report.page import spread
 
 NAMES = {"text": "Text", "code": "Code", "worlds": "Any parameters"}
@@ -27,7 +27,7 @@ class Evidence(NamedTuple):
     statements: list[Statement]
 
 
-class Shown(NamedTuple):
+class ShownClaim(NamedTuple):
     """A claim as the page has it."""
 
     claim: Claim
@@ -35,10 +35,10 @@ class Shown(NamedTuple):
     evidence: list[Evidence]
 
 
-def shown_claims(decided: list[Verdict], parameters: tuple[str, ...]) -> list[Shown]:
+def shown_claims(decided: list[ClaimVerdict], parameters: tuple[str, ...]) -> list[ShownClaim]:
     """Every claim with its verdicts. One about the worlds alone has the same under each set of parameters."""
     return [
-        Shown(
+        ShownClaim(
             verdict.claim,
             [verdict.decisions[name if verdict.claim.parameters else "worlds"].verdict for name in parameters],
             [_evidence(NAMES[name], decision) for name, decision in verdict.decisions.items()],
@@ -47,14 +47,14 @@ def shown_claims(decided: list[Verdict], parameters: tuple[str, ...]) -> list[Sh
     ]
 
 
-def _evidence(name: str, decision: Decision) -> Evidence:
+def _evidence(name: str, decision: ClaimDecision) -> Evidence:
     rank = (FAILS, UNDECIDED, HOLDS)
     parts = sorted(decision.parts, key=lambda part: rank.index(part.verdict))
     rows = [Statement(part.where, part.numbers, _interval(part), part.verdict) for part in parts]
     return Evidence(name, decision.verdict, _short(decision), rows)
 
 
-def _short(decision: Decision) -> str:
+def _short(decision: ClaimDecision) -> str:
     if decision.note:
         return decision.note
     kinds = [part.verdict for part in decision.parts]

@@ -25,14 +25,14 @@ class Numbers(NamedTuple):
     few: list[Row]
 
 
-class Played(NamedTuple):
+class TypedWorld(NamedTuple):
     """World and policies as they can be typed."""
 
     world: str
     policies: list[Row]
 
 
-class Shown(NamedTuple):
+class ShownItem(NamedTuple):
     """An item as the page has it."""
 
     item: Item
@@ -40,23 +40,23 @@ class Shown(NamedTuple):
     pictures: dict[str, Picture]  # "wide" and "narrow": the page shows the one that fits the screen
     alternative: str
     numbers: Numbers | None
-    played: Played | None
+    played: TypedWorld | None
 
 
-def shown_figures(run: Any, out: Path) -> list[Shown]:
+def shown_figures(run: Any, out: Path) -> list[ShownItem]:
     """All items, in the order of the paper."""
     return [_shown(run, item, out / "figures") for item in run.items.values()]
 
 
-def _shown(run: Any, item: Item, folder: Path) -> Shown:
+def _shown(run: Any, item: Item, folder: Path) -> ShownItem:
     if item.id in run.failures:
-        return Shown(item, run.failures[item.id], {}, "", None, None)
+        return ShownItem(item, run.failures[item.id], {}, "", None, None)
     paths = {"wide": folder / f"{item.id}.svg", "narrow": folder / f"{item.id}-narrow.svg"}
     found = {kind: picture(path) for kind, path in paths.items() if path.exists()} if paths["wide"].exists() else {}
     if not item.labels:
-        return Shown(item, "", found, _alternative(run, item), None, None)
+        return ShownItem(item, "", found, _alternative(run, item), None, None)
     numbers = _by_gap(run, item) if item.gaps else _by_policy(run, item)
-    return Shown(item, "", found, _alternative(run, item), numbers, _played(run, item))
+    return ShownItem(item, "", found, _alternative(run, item), numbers, _played(run, item))
 
 
 def _plain(label: str) -> str:
@@ -117,7 +117,7 @@ def _by_gap(run: Any, item: Item) -> Numbers:
     return Numbers(caption, list(rows.values()), [(NAMES[label], name) for label, name in columns], few)
 
 
-def _played(run: Any, item: Item) -> Played:
+def _played(run: Any, item: Item) -> TypedWorld:
     made = {name: item.policies(name) for name in run.options.parameters}
     rows = []
     for label in item.labels:
@@ -125,4 +125,4 @@ def _played(run: Any, item: Item) -> Played:
         same = len(set(texts)) == 1 and len(texts) > 1
         rows.append((NAMES[label], ["as left" if same and place else text for place, text in enumerate(texts)]))
     gap = item.gaps[0] if item.gaps else None
-    return Played(repr(item.environment(run.options.environment, gap)), rows)
+    return TypedWorld(repr(item.environment(run.options.environment, gap)), rows)

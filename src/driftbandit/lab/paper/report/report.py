@@ -12,7 +12,7 @@ from typing import Any
 
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper import choose
-from driftbandit.lab.paper.claims.claim import Verdict, claim_cells, unsettled, verdicts
+from driftbandit.lab.paper.claims.claim import ClaimVerdict, claim_cells, unsettled, verdicts
 from driftbandit.lab.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from driftbandit.lab.paper.disagreements import effect_cells, measured
 from driftbandit.lab.paper.picture import PANELS
@@ -53,7 +53,7 @@ def write(run: Any, out: str | Path) -> Path:
     return path
 
 
-def _page(run: Any, decided: list[Verdict], out: Path) -> str:
+def _page(run: Any, decided: list[ClaimVerdict], out: Path) -> str:
     """What the templates are given; what they make of it stands in them."""
     sets = run.options.parameters
     return render(
@@ -82,9 +82,9 @@ def _page(run: Any, decided: list[Verdict], out: Path) -> str:
     )
 
 
-def verdict_rows(decided: list[Verdict], parameters: tuple[str, ...]) -> list[dict[str, str]]:
-    """The verdicts as claims.csv has them: one row a claim, one column a parameter set. A claim about the worlds alone
-    has the same verdict in each."""
+def verdict_rows(decided: list[ClaimVerdict], parameters: tuple[str, ...]) -> list[dict[str, str]]:
+    """The verdicts as claims.csv has them: one row per claim, one column per parameter set. A claim about the worlds
+    alone has the same verdict in each."""
     rows = []
     for verdict in decided:
         claim = verdict.claim
@@ -95,7 +95,7 @@ def verdict_rows(decided: list[Verdict], parameters: tuple[str, ...]) -> list[di
 
 def verdict_counts(rows: list[dict[str, str]]) -> dict[str, list[int]]:
     """For each parameter set how many claims hold, fail, are undecided, were not run: the one count there is, for the
-    page and for docs/reproduce.md."""
+    page and for docs/how-to/reproduce.md."""
     sets = [name for name in rows[0] if name not in ("claim", "place", "says")] if rows else []
     counted = {name: Counter(row[name] for row in rows) for name in sets}
     return {name: [counted[name][kind] for kind in KINDS] for name in sets}
@@ -111,13 +111,13 @@ def _save_verdicts(rows: list[dict[str, str]], path: Path) -> None:
 def command(options: Any) -> str:
     """The command that makes this report again.
 
-    >>> from driftbandit.lab.paper.options import Options
-    >>> command(Options(Path("build/paper"), ("fig3",), runs=10, parameters=("text",)))
+    >>> from driftbandit.lab.paper.options import PaperOptions
+    >>> command(PaperOptions(Path("build/paper"), ("fig3",), runs=10, parameters=("text",)))
     'driftbandit reproduce fig3 --runs 10 --parameters text --environment authors --seed 0'
 
     What was added to the figures is part of it.
 
-    >>> command(Options(Path("build/paper"), additions=("drift-ts",)))[-24:]
+    >>> command(PaperOptions(Path("build/paper"), additions=("drift-ts",)))[-24:]
     '--seed 0 --with drift-ts'
     """
     parameters = "both" if len(options.parameters) > 1 else options.parameters[0]
