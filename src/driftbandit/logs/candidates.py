@@ -39,7 +39,7 @@ def _never_forgets(policy: Any) -> bool:
     """Does a policy, by its own parameters, keep all it knows? If it does not say, it is assumed not to."""
     base = getattr(policy, "base", None)
     if base is not None and hasattr(base, "choose"):
-        return str(getattr(policy, "forgets", "")).startswith("as the wrapped") and _never_forgets(base)
+        return bool(getattr(policy, "forgets_as_base", False)) and _never_forgets(base)
     if hasattr(policy, "gamma"):
         return bool(policy.gamma == 1.0)
     return str(getattr(policy, "forgets", "")).startswith("never")

@@ -62,6 +62,7 @@ def _lies_apart(state: Any) -> bool:
 @described(
     short="delayed",
     family="wrapper",
+    forgets_as_base=True,
     forgets="like the wrapped policy, which counts the rewards it has heard of",
     knows="what the wrapped policy needs",
     cost="as the wrapped policy, memory O(rounds)",

@@ -69,8 +69,8 @@ UNTUNED = ("drift-ts",)
 # Policies that cost hundreds of nanoseconds per round and more, and what they cost in docs/speed/table.md: at 5 arms,
 # and for each arm more. The estimate is made of these, and in the race they first play a few runs only.
 DEAR = {
-    "d-klucb": (526, 113), "sw-klucb": (422, 76), "kl-ucb": (365, 93), "glr-klucb": (518, 95),
-    "global-cts": (2818, 11), "pa-cts": (2013, 42),
+    "d-klucb": (533, 119), "sw-klucb": (455, 82), "kl-ucb": (361, 113), "glr-klucb": (536, 101),
+    "global-cts": (3039, 6), "pa-cts": (2501, 46),
 }  # fmt: skip
 CHEAP = (60, 7)  # all others, about
 
