@@ -1,6 +1,6 @@
 """How long it takes to open a long journal, and how much memory: half decisions, half rewards, in one SQLite file.
 
-    python benchmarks/live_open.py [--records 10000000] [--file /tmp/long.db]
+    python benchmarks/live_open.py [--records 10000000] [--file long.db]
 
 The rows are written straight into the tables. Then the journal is opened by one process after the other: the first has
 no snapshot to go on from and folds everything (interpreted, or compiled where the `lab` extra is there), keeping
