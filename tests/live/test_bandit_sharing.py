@@ -1,0 +1,131 @@
+"""A bandit shared by threads, coroutines, other bandits and other processes, and its clock."""
+
+import asyncio
+import multiprocessing
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import warnings
+
+import pytest
+
+from driftbandit.live import Bandit, StoreError, Unknown
+from driftbandit.live.audit import audit
+from driftbandit.policies import BetaTS
+from live.button import HOUR, Clock, assert_proved, opened, play
+
+
+def test_threads_share_a_bandit_and_every_call_counts(store) -> None:
+    with opened(store, half_life="1 h", snapshot_every=50) as bandit:
+
+        def work(number: int) -> None:
+            for n in range(40):
+                decision = bandit.decide(f"t{number}-{n}")
+                bandit.reward(decision.id, float(n % 2))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        bandit.refresh()
+        assert bandit.health()["rewards"] == 320
+        assert bandit._writer.commits < 640
+    assert_proved(store)
+
+
+def test_coroutines_share_a_bandit(store) -> None:
+    async def main(bandit: Bandit) -> list[str]:
+        async def one(n: int) -> str:
+            decision = await bandit.adecide(f"d{n}")
+            return await bandit.areward(decision.id, 1.0)
+
+        several = await bandit.adecide_many(5)
+        assert await bandit.areward_many({d.id: 0.0 for d in several}) == ["learnt"] * 5
+        return await asyncio.gather(*(one(n) for n in range(50)))
+
+    with opened(store) as bandit:
+        assert asyncio.run(main(bandit)) == ["learnt"] * 50
+        assert bandit._writer.commits < 60
+        with pytest.raises(Unknown):
+            asyncio.run(bandit.areward("nobody", 1.0))
+
+
+def test_several_bandits_share_one_journal(store) -> None:
+    with opened(store, name="one") as one, opened(store, name="two", policy=BetaTS(), arms=2) as two:
+        play(one, 5)
+        decision = two.decide("d0")
+        assert two.reward(decision.id, 1.0) == "learnt"
+        two.refresh()
+        assert (one._fold.learnt, two._fold.learnt) == (5, 1)
+    assert {report.bandit for report in audit(store)} == {"one", "two"}
+
+
+def test_without_waiting_for_the_disk_everything_is_there_after_closing(tmp_path) -> None:
+    store = tmp_path / "j.db"
+    with opened(store, durability="none") as bandit:
+        ids = {bandit.decide().id for _ in range(2000)}
+    connection = sqlite3.connect(store)
+    assert ids == {row[0] for row in connection.execute("SELECT id FROM decision")}
+    connection.close()
+
+
+def test_a_second_writing_process_is_refused_and_readers_are_not(tmp_path) -> None:
+    store = str(tmp_path / "j.db")
+    code = (
+        "import sys\nfrom driftbandit import DiscountedTS\nfrom driftbandit.live import Bandit\n"
+        "from driftbandit.live.audit import audit\nprint(audit(sys.argv[1])[0].differences)\n"
+        "Bandit.open(sys.argv[1], 'button')"
+    )
+    with opened(store) as bandit:
+        play(bandit, 3)
+        done = subprocess.run([sys.executable, "-c", code, store], capture_output=True, text=True, check=False)
+    assert done.stdout == "[]\n"
+    last = done.stderr.strip().splitlines()[-1]
+    assert "another process" in last
+    assert "PostgreSQL" in last
+    assert f"process {os.getpid()}" in last
+    with opened(store) as bandit:
+        assert bandit.health()["rewards"] == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_is_told_to_open_its_own(store) -> None:
+    def child(bandit: Bandit, answers) -> None:
+        try:
+            bandit.decide()
+        except StoreError as error:
+            answers.put(str(error))
+
+    context = multiprocessing.get_context("fork")
+    with opened(store) as bandit:
+        answers = context.Queue()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            process = context.Process(target=child, args=(bandit, answers))
+            process.start()
+        assert "forked" in answers.get(timeout=30)
+        process.join(timeout=30)
+        play(bandit, 3)
+
+
+def test_a_clock_set_back_is_reported_and_not_used(tmp_path) -> None:
+    clock = Clock()
+    with opened(tmp_path / "j.db", half_life="1 h", clock=clock) as bandit:
+        first = bandit.decide("a")
+        clock.now -= 2 * HOUR
+        with pytest.warns(RuntimeWarning, match=r"set back by 7200\.0 s"):
+            second = bandit.decide("b")
+        assert second.at == first.at
+        assert bandit.health()["clock_set_back_s"] == 7200.0
+        clock.now += 3 * HOUR
+        assert bandit.decide("c").at == clock.now
+    clock.now -= 10 * HOUR
+    with (
+        Bandit.open(tmp_path / "j.db", "button", clock=clock) as bandit,
+        pytest.warns(RuntimeWarning, match="set back"),
+    ):
+        assert bandit.decide("d").at > clock.now
+    assert_proved(tmp_path / "j.db")
