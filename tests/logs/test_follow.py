@@ -13,7 +13,7 @@ from driftbandit.logs import Log
 from driftbandit.logs.candidates import Candidate, candidates
 from driftbandit.logs.follow import follow
 from driftbandit.logs.generic import PolicyPlayer
-from driftbandit.logs.largest import BETA, NORMAL, chances_into, room
+from driftbandit.logs.largest import BETA, NORMAL, chances_into, log_of_one_plus, room, stirling_rest
 from driftbandit.logs.model import MEMORIES
 from driftbandit.logs.replayed import effective_size, replay
 from driftbandit.policies import BetaTS, DiscountedTS
@@ -276,6 +276,14 @@ def test_the_fast_chances_are_the_slow_ones(k, kind):
         chances_into(kind, p, q, scratch, out)
         expected, error = chance_of_largest(belief)
         assert np.abs(out - expected).max() < (5e-5 if case < 8 else 2e-4) + error
+
+
+def test_the_short_ways_to_logarithms_are_right():
+    for x in (1e-3, 0.3, 1.0, 1.7, 3.0, 9.0, 1e4):
+        exact = math.lgamma(x) - (x - 0.5) * math.log(x) + x - 0.5 * math.log(2.0 * math.pi)
+        assert abs(stirling_rest(x) - exact) < (3e-5 if x < 3.0 else 1e-9)
+    for s in np.linspace(0.0, 1.0, 101):
+        assert abs(log_of_one_plus(s) - math.log1p(s)) < 2e-11
 
 
 def test_extreme_beliefs_give_chances_all_the_same():

@@ -17,6 +17,7 @@ from driftbandit.primitives import compilable
 NORMAL, BETA = 0, 1
 _EVEN = 384  # a grid of one step may have this many places; beyond, steps differ and are shorter
 _STEP, _SHORT = 0.5, 0.08  # in standard deviations of the sharpest arm near by
+_REACH = 5.0  # standard deviations: beyond lies 3e-7, and e**-15 of an exponential tail
 _MORE = 220  # places an arm may need on a grid of differing steps
 
 
@@ -25,6 +26,8 @@ class Room(NamedTuple):
 
     place: Any
     weight: Any
+    step: Any  # to the next place
+    slope: Any  # of a density
     soft: Any  # ln(1 + e**place), for Beta beliefs
     odds: Any  # 1 / (1 + e**-place)
     product: Any
@@ -36,13 +39,14 @@ class Room(NamedTuple):
     low: Any
     high: Any
     live: Any  # arms that can be largest
+    top: Any  # how many places each of them needs
 
 
 def room(n_arms: int) -> Room:
     """Scratch for this many arms."""
     places = _EVEN + _MORE * n_arms
-    shapes: list[Any] = [places] * 5 + [(n_arms, places)] * 3 + [n_arms] * 4
-    return Room._make([*(np.zeros(shape) for shape in shapes), np.zeros(n_arms, np.int64)])
+    shapes: list[Any] = [places] * 7 + [(n_arms, places)] * 3 + [n_arms] * 4
+    return Room._make([*(np.zeros(shape) for shape in shapes), *np.zeros((2, n_arms), np.int64)])
 
 
 def exp_below(x: Any) -> Any:
@@ -51,15 +55,28 @@ def exp_below(x: Any) -> Any:
 
 
 @compilable
-def log_gamma(x: float) -> float:
-    """ln Gamma(x) for x > 0, by Stirling's series from 8 on and a product below."""
-    product = 1.0
-    while x < 8.0:
-        product *= x
+def stirling_rest(x: float) -> float:
+    """What Stirling's formula leaves: ln Gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, for x > 0. Six terms of its
+    continued fraction as one quotient, right to 1.1e-5 at 1 and 3e-10 from 3 on; below 1 by way of x + 1."""
+    rest = 0.0
+    while x < 1.0:
+        rest += (x + 0.5) * math.log1p(1.0 / x) - 1.0
         x += 1.0
-    z = 1.0 / (x * x)
-    series = (1.0 / 12.0 + z * (-1.0 / 360.0 + z * (1.0 / 1260.0 + z * (-1.0 / 1680.0 + z / 1188.0)))) / x
-    return (x - 0.5) * math.log(x) - x + 0.9189385332046727 + series - math.log(product)
+    z = x * x
+    upper = 0.11965538055096296 + z * (0.27558201155531475 + z / 12.0)
+    lower = 0.02658646555120315 + z * (1.5376846728209832 + z * (3.34031747199711 + z))
+    return rest + x * upper / lower
+
+
+@compilable
+def log_of_one_plus(s: float) -> float:
+    """ln(1 + s) for s from 0 to 1 without a library call, right to 1e-11."""
+    z = s / (2.0 + s)
+    z2 = z * z
+    series = 1.0 / 15.0 + z2 * (1.0 / 17.0 + z2 * (1.0 / 19.0))
+    series = 1.0 / 9.0 + z2 * (1.0 / 11.0 + z2 * (1.0 / 13.0 + z2 * series))
+    series = 1.0 / 3.0 + z2 * (1.0 / 5.0 + z2 * (1.0 / 7.0 + z2 * series))
+    return 2.0 * z * (1.0 + z2 * series)
 
 
 @compilable
@@ -112,13 +129,13 @@ def chances_into(kind: int, p: Any, q: Any, room: Any, out: Any) -> None:
         if kind == 1:
             centre = math.log(p[i] / q[i])
             width = math.sqrt(1.0 / p[i] + 1.0 / q[i])
-            room.low[i] = centre - max(6.0 * width, 15.0 / p[i] + width)
-            room.high[i] = centre + max(6.0 * width, 15.0 / q[i] + width)
+            room.low[i] = centre - max(_REACH * width, 15.0 / p[i] + width)
+            room.high[i] = centre + max(_REACH * width, 15.0 / q[i] + width)
         else:
             centre = p[i]
             width = q[i]
-            room.low[i] = centre - 6.0 * width
-            room.high[i] = centre + 6.0 * width
+            room.low[i] = centre - _REACH * width
+            room.high[i] = centre + _REACH * width
         room.centre[i] = centre
         room.width[i] = width
         first = max(first, room.low[i])
@@ -135,55 +152,63 @@ def chances_into(kind: int, p: Any, q: Any, room: Any, out: Any) -> None:
     if kind == 1:
         for m in range(count):
             y = room.place[m]
-            small = math.exp(-abs(y))
-            room.soft[m] = max(y, 0.0) + math.log1p(small)
-            room.odds[m] = 1.0 / (1.0 + small) if y >= 0.0 else small / (1.0 + small)
+            small = exp_below(-abs(y))
+            room.soft[m] = max(y, 0.0) + log_of_one_plus(small)
+            room.odds[m] = (1.0 if y >= 0.0 else small) / (1.0 + small)
+    for m in range(count - 1):
+        room.step[m] = room.place[m + 1] - room.place[m]
+    for m in range(count):
+        room.product[m] = 1.0
     for j in range(n_live):
         arm = room.live[j]
-        density, below = room.density[j], room.below[j]
+        density, below, slope, before = room.density[j], room.below[j], room.slope, room.before[j]
+        top = count  # from here on the arm's samples are smaller for sure
+        while top > 2 and room.place[top - 2] > room.high[arm]:
+            top -= 1
+        room.top[j] = top
         if kind == 1:
             a, b = p[arm], q[arm]
-            front = log_gamma(a + b) - log_gamma(a) - log_gamma(b)
-            for m in range(count):
-                density[m] = exp_below(front + a * room.place[m] - (a + b) * room.soft[m])
-            for m in range(count):  # for now the slope of the density
-                below[m] = density[m] * (a - (a + b) * room.odds[m])
+            centre, both = room.centre[arm], a + b
+            small = exp_below(-abs(centre))
+            soft = max(centre, 0.0) + log_of_one_plus(small)
+            rest = stirling_rest(both) - stirling_rest(a) - stirling_rest(b)
+            height = 0.3989422804014327 / room.width[arm] * math.exp(rest)
+            for m in range(top):
+                density[m] = height * exp_below(a * (room.place[m] - centre) - both * (room.soft[m] - soft))
+            for m in range(top):
+                slope[m] = density[m] * (a - both * room.odds[m])
         else:
             scale = 1.0 / q[arm]
             height = 0.3989422804014327 * scale
-            for m in range(count):
+            for m in range(top):
                 z = (room.place[m] - p[arm]) * scale
                 density[m] = height * exp_below(-0.5 * z * z)
-            for m in range(count):
-                below[m] = -density[m] * (room.place[m] - p[arm]) * scale * scale
-        slope = below[count - 1]
+                slope[m] = -density[m] * z * scale
+        below[top - 1] = 1.0
+        for m in range(top - 1):
+            h = room.step[m]
+            below[m] = 0.5 * h * (density[m] + density[m + 1]) + h * h * (slope[m] - slope[m + 1]) / 12.0
         value = 1.0
-        below[count - 1] = 1.0
-        for back in range(1, count):
-            m = count - 1 - back
-            h = room.place[m + 1] - room.place[m]
-            here = below[m]
-            value -= 0.5 * h * (density[m] + density[m + 1]) + h * h * (here - slope) / 12.0
-            slope = here
+        for back in range(1, top):
+            m = top - 1 - back
+            value -= below[m]
             below[m] = max(value, 0.0)
+        for m in range(top):
+            before[m] = room.product[m]
+            room.product[m] *= below[m]
     product = room.product
-    for m in range(count):
-        product[m] = 1.0
-    for j in range(n_live):
-        before, below = room.before[j], room.below[j]
-        for m in range(count):
-            before[m] = product[m]
-            product[m] *= below[m]
     for m in range(count):
         product[m] = room.weight[m]
     total = 0.0
     for back in range(n_live):
         j = n_live - 1 - back
-        density, before, below = room.density[j], room.before[j], room.below[j]
-        chance = 0.0
-        for m in range(count):
-            chance += density[m] * before[m] * product[m]
+        density, before, below, top = room.density[j], room.before[j], room.below[j], room.top[j]
+        for m in range(top):
+            before[m] *= density[m] * product[m]
             product[m] *= below[m]
+        chance = 0.0
+        for m in range(top):
+            chance += before[m]
         out[room.live[j]] = chance
         total += chance
     for j in range(n_live):
