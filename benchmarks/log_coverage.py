@@ -100,7 +100,7 @@ class Tune:
         rng = np.random.default_rng([self.seed, 7, number])
         out = self.asked(self.n, rng)
         if self.kind != "stationary":
-            if self.n < out["needed"] <= self.MOST:
+            if math.isinf(out["half_life"]) and out["needed"] <= self.MOST:
                 out["again"] = self.asked(math.ceil(out["needed"]), rng)
             if number < TRUTHS:
                 out["truth"] = self.truth(rng)
@@ -113,8 +113,23 @@ class Tune:
         half_life = math.inf
         if result.recommended:
             half_life = next(trial.half_life for trial in result.trials if trial.label == result.forgetter)
-        itself = result.chosen == result.itself
-        return {"forgetter": result.forgetter, "half_life": half_life, "needed": result.needed, "itself": itself}
+        return {
+            "forgetter": result.forgetter,
+            "half_life": half_life,
+            "needed": result.needed,
+            "itself": result.chosen == result.itself,
+            "says": result.sentence.split(":")[0],
+            "plain": self.plain(result.trials),
+        }
+
+    @staticmethod
+    def plain(trials: Any) -> list[Any]:
+        """What the plain rule would recommend: the longest half-life within one standard error of the best of the
+        first part, if that very one gains in the last. ["", inf] if nothing."""
+        close = [one for one in trials if one.kind != "itself" and one.behind.mean <= one.behind.error]
+        longest = max(close, key=lambda one: (one.half_life, one.first))
+        found = math.isfinite(longest.half_life) and longest.over_never.low > 0.0
+        return [longest.label, longest.half_life] if found else ["", math.inf]
 
     def truth(self, rng: Any) -> dict[str, list[float]]:
         """What each policy really earns with each half-life, on one more log."""
@@ -137,16 +152,26 @@ class Tune:
         itself = sum(one["itself"] for one in played)
         what = f"drift-ts, which forgets by itself, {itself} times ({100 * itself / logs:.1f} %)"
         out.append(["tune: pastes", *about, what, interval(itself / logs, logs)])
+        plain = [one["plain"] for one in played if one["plain"][0]]
+        what = f"a finite half-life {len(plain)} times ({100 * len(plain) / logs:.1f} %)"
+        out.append(["the plain rule: recommends", *about, what, interval(len(plain) / logs, logs)])
         if self.kind == "stationary":
             return out
+        wrong = sum(one["says"] == "Forgetting by a half-life does not pay" for one in played)
+        what = f"that forgetting does not pay, which is untrue here, {wrong} times ({100 * wrong / logs:.1f} %)"
+        out.append(["tune: says", *about, what, interval(wrong / logs, logs)])
         best = self.best([one["truth"] for one in played if "truth" in one])
         more = [one["again"] for one in played if "again" in one]
         spoke = [one for one in more if math.isfinite(one["half_life"])]
-        for name, some in (("how near", finite), ("how near, with the events it asked for", spoke)):
+        for name, some in (
+            ("tune: how near", [(one["forgetter"], one["half_life"]) for one in finite]),
+            ("tune: how near, with the events it asked for", [(one["forgetter"], one["half_life"]) for one in spoke]),
+            ("the plain rule: how near", plain),
+        ):
             if some:
-                near = sum(1 / 3 <= one["half_life"] / best[one["forgetter"].split(" @ ")[0]] <= 3.0 for one in some)
+                near = sum(1 / 3 <= half_life / best[label.split(" @ ")[0]] <= 3.0 for label, half_life in some)
                 what = f"{near} of {len(some)} within a factor 3 of the best"
-                out.append([f"tune: {name}", *about, what, interval(near / len(some), len(some))])
+                out.append([name, *about, what, interval(near / len(some), len(some))])
         if more:
             what = f"asked for more, up to {self.MOST}, in {len(more)} logs; given them, spoke in {len(spoke)}"
             out.append(["tune: the events it asks for", *about, what, interval(len(spoke) / len(more), len(more))])

@@ -99,7 +99,7 @@ def test_scores_are_sums_of_weighted_rows():
     n, k = 60, 3
     arm, mu, reward, period = rng.integers(0, k, n), rng.uniform(0.2, 0.5, n), rng.random(n), np.arange(n) // 20
     base = np.array([0.3, 0.5, 0.6])
-    cells = Cells(*(np.zeros(shape) for shape in ((3, 1), (3, k, 1), (3, k, 1), (3, k), (3, k))))
+    cells = Cells(*(np.zeros(shape) for shape in ((3, 1), (3, k, 1), (3, k, 1), (3, k), (3, k), (3, k))))
     expected = np.zeros((3, k))
     for t in range(n):
         p, a = period[t], arm[t]

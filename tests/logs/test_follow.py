@@ -318,7 +318,7 @@ def test_the_value_of_an_arm_is_its_inverse_propensity_average_around_the_guess(
     for arm in range(K):
         here = events.arm == arm
         plain = guesses[:, arm].sum() + ((events.reward - guesses[:, arm]) / events.propensity)[here].sum()
-        assert found.arm_value[:, arm].sum() == pytest.approx(plain)
+        assert found.arm_value[:, :, arm].sum() == pytest.approx(plain)
     assert found.reward.sum() == events.reward.sum()
 
 

@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> None:
         for line in good
     ]  # fmt: skip
     print_table(head, rows, f"gain of the follower, {unit} per event:")
-    best = f"the best fixed arm, {result.best_arm}, {_value(result.best_value)} (chosen for each block on all others)"
-    print(f"the logger earned {result.logger:.4f}; {best}")
+    best = f"the best fixed arm, {result.best_arm}, {_value(result.best_value)}"
+    print(f"the logger earned {result.logger:.4f}; {best} (each half of the rows chooses for the other)")
     for line in result.lines:
         if line.refused:
             print(f"no value: {line.refused}")

@@ -1,11 +1,12 @@
 """From the followers of all candidates to one piece of advice.
 
-The first part of the blocks chooses: the best half-life on average, unless never forgetting is within one standard
-error of it. The last part judges: forgetting is recommended only if the gain of that half-life over the best policy
-that never forgets is above 0 there, by an interval over blocks. Then the longest half-life within one standard error of
-the best is taken, if its own gain is above 0 too, so that nobody forgets faster than they must. A policy that forgets
-by a rule of its own has no half-life: it is compared with the recommendation, and replaces it only if its gain over it
-is above 0 by the same interval."""
+The first part of the blocks chooses: the best half-life on average, unless the best that never forgets is within one
+standard error of it. The last part judges: forgetting is recommended only if the gain of that half-life over the best
+policy that never forgets is above 0 there, by an interval over blocks. Then the longest half-life within one standard
+error of the best is taken, if its own gain is above 0 too, so that nobody forgets faster than they must. (To judge only
+that longest one misses gains: where the first part is noisy, half-lives are within a standard error of the best that
+hardly forget, and gain nothing.) A policy that forgets by a rule of its own has no half-life: it is compared with the
+recommendation, and replaces it only if its gain over it is above 0 by the same interval, and on the whole log too."""
 
 import math
 from typing import Any, NamedTuple
@@ -108,21 +109,24 @@ def advise(log: Log, followed: Followed, found: Drift, grid: list[float], by_clo
     never = judge.best(still)
     best = judge.best(still + moving)
     behind = {at: judge.over(best, at, judge.first) for at in enough}
-    close = [at for at in still + moving if behind[at].mean <= behind[at].error]
-    longest = max(close, key=lambda at: (tried[at].forgets, judge.mean(at, judge.first)))
     rival = judge.best(moving)
-    gain = judge.over(rival, never, judge.last)
-    recommended = longest in moving and gain.low > 0.0
-    if recommended and judge.over(longest, never, judge.last).low > 0.0:
-        rival, gain = longest, judge.over(longest, never, judge.last)
-    wanted = _wanted(log.n, judge.over(rival, never, judge.first), gain)
+    ahead, gain = judge.over(rival, never, judge.first), judge.over(rival, never, judge.last)
+    recommended = ahead.mean > ahead.error and gain.low > 0.0
+    if recommended:
+        close = [at for at in moving if behind[at].mean <= behind[at].error]
+        longest = max(close, key=lambda at: (tried[at].forgets, judge.mean(at, judge.first)))
+        its_gain = judge.over(longest, never, judge.last)
+        if its_gain.low > 0.0:
+            rival, gain = longest, its_gain
+    wanted = _wanted(log.n, ahead, gain)
     pick = rival if recommended else never
+    sentence = _sentence(log, tried[rival].label, tried[never].label, recommended, gain, wanted)
     alone = judge.best(itself) if itself else None
     alone_gain = None if alone is None else judge.over(alone, pick, judge.last)
-    sentence = _sentence(log, tried[rival].label, tried[never].label, recommended, gain, wanted)
     if alone is not None and alone_gain is not None:
-        sentence = f"{sentence} {_aside(log, tried[alone].label, tried[pick].label, alone_gain)}"
-        if alone_gain.low > 0.0 and judge.mean(alone, judge.first) > judge.mean(pick, judge.first):
+        overall = judge.over(alone, pick, np.concatenate([judge.first, judge.last])).mean > 0.0
+        sentence = f"{sentence} {_aside(log, tried[alone].label, tried[pick].label, alone_gain, overall)}"
+        if alone_gain.low > 0.0 and overall:
             pick = alone
     low = log.reward_range[0]
     trials = [
@@ -171,26 +175,39 @@ def _warnings(rival: Candidate, grid: list[float], recommended: bool, gain: Esti
 
 def _much(log: Log, gain: Estimate) -> str:
     unit, word = (100.0, " points") if log.reward_range == (0.0, 1.0) else (1.0, "")
-    return f"{unit * gain.mean:+.2f}{word} [{unit * gain.low:+.2f}, {unit * gain.high:+.2f}]"
+    mean, low, high = (unit * value for value in gain[:3])
+    digits = 2 if max(abs(mean), abs(low), abs(high)) >= 0.05 else 4
+    return f"{mean:+.{digits}f}{word} [{low:+.{digits}f}, {high:+.{digits}f}]"
 
 
 def _sentence(log: Log, rival: str, never: str, recommended: bool, gain: Estimate, wanted: float) -> str:
+    """What the last part says of the best half-life of the first, and no more than it says."""
     much = f"{_much(log, gain)} over {never}"
     if recommended:
         return f"Forgetting pays: {rival} earns {much} in the part of the log that did not choose it."
+    more = ""
+    if math.isfinite(wanted):
+        more = f"; about {float(f'{wanted:.2g}'):,.0f} events would be needed, and there are {log.n:,}"
+    if gain.low > 0.0:
+        return (
+            f"The parts of the log disagree: {rival}, the best half-life of the first, is not clearly ahead of {never} "
+            f"there, but earns {_much(log, gain)} over it in the last{more}."
+        )
     if gain.high < 0.0:
-        return f"Forgetting by a half-life does not pay: the best forgetter, {rival}, earns {much}."
-    if not math.isfinite(wanted):
-        return f"Forgetting by a half-life does not seem to pay: the best forgetter, {rival}, earns {much}."
-    events = f"{float(f'{wanted:.2g}'):,.0f}"
-    return f"Not distinguishable: {rival} earns {much}; about {events} events would be needed, and there are {log.n:,}."
+        return f"Forgetting by a half-life does not pay: the best forgetter, {rival}, earns {much} in the last part."
+    if more:
+        return f"Not distinguishable: {rival} earns {much} in the last part{more}."
+    return (
+        f"No half-life is seen to pay: the best forgetter, {rival}, earns {much} in the last part, which does not "
+        "exclude a gain."
+    )
 
 
-def _aside(log: Log, label: str, pick: str, gain: Estimate) -> str:
+def _aside(log: Log, label: str, pick: str, gain: Estimate, overall: bool) -> str:
     """What is to be said of a policy that forgets by a rule of its own."""
     much = f"{label}, which has no half-life to choose, earns {_much(log, gain)} over {pick}"
     if gain.low > 0.0:
-        return f"{much}: better."
+        return f"{much}: better." if overall else f"{much}: better there, but not over the whole log."
     return f"{much}: worse." if gain.high < 0.0 else f"{much}: not distinguishable."
 
 

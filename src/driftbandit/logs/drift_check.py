@@ -4,23 +4,25 @@ pay where all arms rise and fall together.
 Two gains over the best fixed arm answer, at the scale of hours, days, weeks and months. The *oracle* picks the best arm
 of each period on one half of the period's rows and is scored on the other half, since picked and scored on the same
 rows it would gain from noise alone. *Last period's best* plays what was best by the rewards that became known one
-period ago: what a memory of that length can have, late rewards included. Rows are weighted by inverse propensities,
-around the arms' averages."""
+period ago: what a memory of that length can have, late rewards included. The fixed arm is chosen by halves too. (Chosen
+for each block on all other blocks it would be the one that does worst in that block, where arms that move are about as
+good on the whole.) Where arms come and go, it is a fixed order: the best of those that were available at half of a
+period's events. Rows are weighted by inverse propensities, around the arms' averages."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import mix
 from driftbandit.logs.bootstrap import Estimate, block_mean
+from driftbandit.logs.events import half_of
 from driftbandit.logs.log import Log
 from driftbandit.logs.periods import FEWEST_BLOCKS, block_length, period_of, scales
-from driftbandit.logs.refusals import refuse_what_cannot_tell
-from driftbandit.primitives import stride
+from driftbandit.logs.refusals import refuse_what_cannot_tell, warnings_about
 
 _TICK = 1e-6  # seconds
 _HARDLY = 0.25  # of what an oracle gains: "does not stay" is said if no memory asked about can gain more
+_NOTHING = 0.01  # of a reward's standard deviation: "will not pay" is said if no memory asked about can gain more
 _LEAN = 10.0  # plays: an arm's average of a period leans on its average of the whole log with this weight
 
 
@@ -66,6 +68,7 @@ class Cells(NamedTuple):
     reward: Any  # sum of reward / mu
     heard: Any  # periods × arms: as weight, by the period in which the reward became known
     earned: Any  # as reward, likewise
+    offered: Any  # periods × arms: number of events at which the arm was available
 
 
 def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
@@ -87,7 +90,7 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
     }
     cells = {name: _empty(log, size) for name, size in lengths.items()}
     for events in log.pieces():
-        half = (mix(np.asarray(events.row, np.uint64) * stride(3) + stride(seed + 7)) >> np.uint64(63)).astype(np.int64)
+        half = half_of(events.row, seed)
         for name, size in lengths.items():
             period = period_of(events.time, summary.start, size, summary.dates)
             _count(cells[name], events, half, period)
@@ -101,14 +104,14 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
     verdict, sentence, family = _verdict(log, found)
     shown = _shown(lengths, cells, summary.n, log.n_arms)
     times, means = _means(log, lengths[shown], cells[shown]) if shown else (np.zeros(0), np.zeros((0, log.n_arms)))
-    return Drift(found, verdict, sentence, family, length, list(summary.warnings), means, times, log.arms)
+    return Drift(found, verdict, sentence, family, length, warnings_about(log), means, times, log.arms)
 
 
 def _empty(log: Log, size: float) -> Cells:
     summary = log.summary
     periods = int(period_of(np.array([summary.end]), summary.start, size, summary.dates)[0]) + 1
     k = log.n_arms
-    return Cells(*(np.zeros((periods, *rest)) for rest in ((2,), (k, 2), (k, 2), (k,), (k,))))
+    return Cells(*(np.zeros((periods, *rest)) for rest in ((2,), (k, 2), (k, 2), (k,), (k,), (k,))))
 
 
 def _period_known(events: Any, period: np.ndarray, summary: Any, size: float) -> np.ndarray:
@@ -132,6 +135,10 @@ def _count(cells: Cells, events: Any, half: np.ndarray, period: np.ndarray) -> N
     np.add.at(cells.events, (period, half), 1.0)
     np.add.at(cells.weight, (period, events.arm, half), 1.0 / events.propensity)
     np.add.at(cells.reward, (period, events.arm, half), events.reward / events.propensity)
+    if events.allowed is None:
+        cells.offered[:] += np.bincount(period, minlength=len(cells.offered))[:, None]
+    else:
+        np.add.at(cells.offered, period, events.allowed)
 
 
 def _blocks(log: Log, size: float, length: float, periods: int) -> np.ndarray:
@@ -145,27 +152,23 @@ def _blocks(log: Log, size: float, length: float, periods: int) -> np.ndarray:
 
 def _scale(log: Log, name: str, size: float, cells: Cells, block_of: np.ndarray, level: float) -> Scale:
     base = cells.reward.sum(axis=0) / np.maximum(cells.weight.sum(axis=0), 1e-300)  # arms × halves
-    whole = cells.reward.sum(axis=(0, 2)) / np.maximum(cells.weight.sum(axis=(0, 2)), 1e-300)
     pulls = np.maximum(log.summary.pulls, 1)
     lean = _LEAN * cells.weight.sum(axis=(0, 2)) / pulls
     events = np.bincount(block_of, cells.events.sum(axis=1))
+    there = np.flatnonzero(cells.events.sum(axis=1) > 0)
+    heard = np.flatnonzero(cells.heard.sum(axis=1) > 0)
+    latest = np.searchsorted(heard, there) - 1  # the latest period before this one in which anything was heard of
+    now, before = there[latest >= 0], heard[latest[latest >= 0]]
     rows = np.arange(len(block_of))
-    oracle = np.zeros(len(block_of))
+    oracle, last = np.zeros(len(block_of)), np.zeros(len(block_of))
     for scored in (0, 1):
         other = 1 - scored
         value = scores(cells, scored, base[:, other])
-        pick = estimates(cells.weight[:, :, other], cells.reward[:, :, other], base[:, other], lean).argmax(axis=1)
-        fixed = int(base[:, other].argmax())
-        oracle += value[rows, pick] - value[:, fixed]
-    value = scores(cells, 0, whole) + scores(cells, 1, whole)
-    there = np.flatnonzero(cells.events.sum(axis=1) > 0)
-    heard = np.flatnonzero(cells.heard.sum(axis=1) > 0)
-    pick = estimates(cells.heard, cells.earned, whole, lean).argmax(axis=1)
-    last = np.zeros(len(block_of))
-    best_without = _best_without(value, block_of)
-    for now, before in zip(there, np.searchsorted(heard, there) - 1, strict=True):
-        if before >= 0:  # the latest period before this one in which anything was heard of
-            last[now] = value[now, pick[heard[before]]] - value[now, best_without[block_of[now]]]
+        seen = estimates(cells.weight[:, :, other], cells.reward[:, :, other], base[:, other], lean)
+        fixed = value[rows, best_offered(base[:, other], cells.offered)]
+        oracle += value[rows, best_offered(seen, cells.offered)] - fixed
+        remembered = estimates(cells.heard[before], cells.earned[before], base[:, other], lean)
+        last[now] += value[now, best_offered(remembered, cells.offered[now])] - fixed[now]
     width = log.reward_range[1] - log.reward_range[0]
     gains = [block_mean(np.bincount(block_of, gain), events, level).scaled(width) for gain in (oracle, last)]
     shared, own = _movements(cells, base, block_of, level)
@@ -194,11 +197,10 @@ def estimates(weight: np.ndarray, reward: np.ndarray, base: np.ndarray, lean: np
     return np.asarray((reward + lean * (base + shift[:, None])) / (weight + lean))
 
 
-def _best_without(value: np.ndarray, block_of: np.ndarray) -> np.ndarray:
-    """For each block, the arm that is best in all others."""
-    totals = np.zeros((block_of.max() + 1, value.shape[1]))
-    np.add.at(totals, block_of, value)
-    return np.asarray((totals.sum(axis=0) - totals).argmax(axis=1))
+def best_offered(value: np.ndarray, offered: np.ndarray) -> np.ndarray:
+    """For each period the arm of largest value among those available at half of its events, or else most often."""
+    most = offered.max(axis=1, keepdims=True)
+    return np.asarray(np.where(offered >= 0.5 * most, value, -np.inf).argmax(axis=1))
 
 
 def _movements(cells: Cells, base: np.ndarray, block_of: np.ndarray, sure: float) -> tuple[Estimate, Estimate]:
@@ -234,7 +236,12 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
         )
     moves = [scale for scale in found if scale.oracle.low > 0.0]
     most = max(found, key=lambda scale: scale.last.high)
-    excluded = f"Gains above {points(max(most.last.high, 0.0))} are excluded at every scale asked."
+    bound = max(most.last.high, 0.0)
+    excluded = f"Gains above {points(bound)} are excluded at every scale asked."
+    sure = bound <= _NOTHING * _spread_of_a_reward(log)
+    unpaid = f"forgetting will not pay. {excluded}"
+    if not sure:
+        unpaid = f"no sign that forgetting pays, but gains up to {points(bound)} are not excluded."
     top = max(moves, key=lambda scale: scale.oracle.mean) if moves else None
     if top is not None and most.last.high < _HARDLY * top.oracle.mean:
         return (
@@ -255,14 +262,21 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
     if any(scale.levels_move for scale in found):
         return (
             "levels",
-            f"The levels move, the ranking does not: forgetting will not pay. {excluded}",
+            f"The levels move, the ranking {'does not' if sure else 'is not seen to'}: {unpaid}",
             "policies that do not forget (ts, kl-ucb); not change detectors, which take common ups and downs for more",
         )
     return (
         "nothing",
-        f"Nothing seems to move: forgetting will not pay. {excluded}",
+        f"Nothing seems to move: {unpaid}",
         "policies that do not forget: ts, kl-ucb",
     )
+
+
+def _spread_of_a_reward(log: Log) -> float:
+    """The standard deviation of a reward that is 0 or 1, at the log's average; others have less."""
+    low, high = log.reward_range
+    mean = log.summary.mean
+    return (high - low) * math.sqrt(max(mean * (1.0 - mean), 0.0))
 
 
 def _last(scale: Scale) -> str:

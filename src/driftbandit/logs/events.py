@@ -4,6 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.draws import mix
+from driftbandit.primitives import stride
+
 
 class Events(NamedTuple):
     """Some consecutive decisions of a log, in the order of their times."""
@@ -41,3 +44,10 @@ class Events(NamedTuple):
             return np.ones((self.n, width), bool)
         more = max(width - self.allowed.shape[1], 0)
         return np.pad(self.allowed, ((0, 0), (0, more)), mode="edge")
+
+
+def half_of(row: Any, seed: int = 0) -> np.ndarray:
+    """Which half of a log each row belongs to, 0 or 1: by a hash of its number, so that neither time nor order tells.
+    What is chosen on one half is scored on the other."""
+    hashed = mix(np.asarray(row, np.uint64) * stride(3) + stride(seed + 7))
+    return np.asarray((hashed >> np.uint64(63)).astype(np.int64))

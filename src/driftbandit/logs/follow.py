@@ -20,7 +20,7 @@ from driftbandit.draws import POLICY, stream_key
 from driftbandit.lab.support.progress import Progress
 from driftbandit.logs.asked import AskedFollower, must_be_asked
 from driftbandit.logs.candidates import Candidate
-from driftbandit.logs.events import Events
+from driftbandit.logs.events import Events, half_of
 from driftbandit.logs.families import FamilyPlayer, Work, fits
 from driftbandit.logs.generic import PolicyPlayer
 from driftbandit.logs.log import Log
@@ -45,12 +45,12 @@ class Followed(NamedTuple):
     accepted: Any  # of accepted events
     earned: Any  # of their rewards
     reward: Any  # blocks: the logger's rewards
-    arm_value: Any  # blocks × arms: as value, for the policy that plays this arm always
+    arm_value: Any  # halves × blocks × arms: as value, for the policy that plays this arm always
     block_of: Any  # pieces: the block a piece lies in
     pieces: Any  # pieces: number of events
     noise: Any  # pieces × candidates: sum of the second term of v
     surprise: Any  # pieces: rewards minus guesses
-    arm_noise: Any  # pieces × arms
+    arm_noise: Any  # halves × pieces × arms
     share: float  # c, the traffic of an own history
 
 
@@ -87,12 +87,12 @@ def follow(
         accepted=np.zeros((n_blocks, columns)),
         earned=np.zeros((n_blocks, columns)),
         reward=np.zeros(n_blocks),
-        arm_value=np.zeros((n_blocks, k)),
+        arm_value=np.zeros((2, n_blocks, k)),
         block_of=np.zeros(n_pieces, np.int64),
         pieces=np.zeros(n_pieces),
         noise=np.zeros((n_pieces, columns)),
         surprise=np.zeros(n_pieces),
-        arm_noise=np.zeros((n_pieces, k)),
+        arm_noise=np.zeros((2, n_pieces, k)),
         share=summary.least,
     )
     q_model = _Guesses(k, compiled) if guesses is None else None
@@ -207,8 +207,10 @@ def _add(
     miss = reward - q[np.arange(n), arm]
     ratio = at / mu[:, None]
     noise = ratio * miss[:, None]
-    each = np.zeros_like(q)
-    each[np.arange(n), arm] = miss / mu
+    each = np.zeros((2, *q.shape))
+    half = half_of(events.row[rows])
+    each[half, np.arange(n), arm] = miss / mu
+    known = np.stack([q * (half == side)[:, None] for side in (0, 1)])
     for b, here in _runs(block):
         sums.events[b] += here.stop - here.start
         sums.value[b] += (guess[here] + noise[here]).sum(axis=0)
@@ -218,14 +220,14 @@ def _add(
         sums.accepted[b] += accept[here].sum(axis=0)
         sums.earned[b] += (accept[here] * reward[here, None]).sum(axis=0)
         sums.reward[b] += reward[here].sum()
-        sums.arm_value[b] += (q[here] + each[here]).sum(axis=0)
+        sums.arm_value[:, b] += (known[:, here] + each[:, here]).sum(axis=1)
     fine = period_of(time, summary.start, piece_length(sums.length, summary.dates), summary.dates)
     for p, here in _runs(fine):
         sums.block_of[p] = block[here.start]
         sums.pieces[p] += here.stop - here.start
         sums.noise[p] += noise[here].sum(axis=0)
         sums.surprise[p] += miss[here].sum()
-        sums.arm_noise[p] += each[here].sum(axis=0)
+        sums.arm_noise[:, p] += each[:, here].sum(axis=1)
 
 
 def _runs(number: np.ndarray) -> list[tuple[int, slice]]:

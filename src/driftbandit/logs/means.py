@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import mix
 from driftbandit.environments.phased import Phased, phased
 from driftbandit.environments.table import ROUNDS
+from driftbandit.logs.events import half_of
 from driftbandit.logs.log import Log
-from driftbandit.primitives import stride
 
 _ROWS = 512  # the most rows of a table
 
@@ -50,7 +49,7 @@ def world(log: Log, periods: int | None = None, seed: int = 0) -> MeansOverTime:
     weight, reward, events = np.zeros((count, k, 2)), np.zeros((count, k, 2)), np.zeros(count, np.int64)
     for piece in log.pieces():
         place = np.minimum(((piece.time - summary.start) / summary.span * count).astype(np.int64), count - 1)
-        half = (mix(np.asarray(piece.row, np.uint64) * stride(5) + stride(seed + 11)) >> np.uint64(63)).astype(np.int64)
+        half = half_of(piece.row, seed + 4)
         events += np.bincount(place, minlength=count)
         np.add.at(weight, (place, piece.arm, half), 1.0 / piece.propensity)
         np.add.at(reward, (place, piece.arm, half), piece.reward / piece.propensity)

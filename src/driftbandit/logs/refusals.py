@@ -46,8 +46,8 @@ def warnings_about(log: Log, half_lives: Iterable[float] = ()) -> list[str]:
     rare = int(np.argmin(summary.offered))
     if summary.offered[rare] < _NEARLY_ALWAYS:
         out.append(
-            f"Arm {log.arms[rare]:.40} was available at {100.0 * summary.offered[rare]:.0f} % of the events only: a "
-            "fixed arm is taken to earn as usual where it was not, and gains over the best one are so far a guess."
+            f"Arm {log.arms[rare]:.40} was available at {100.0 * summary.offered[rare]:.0f} % of the events only: "
+            "gains over the best fixed arm take an arm to earn as usual where it was not available, which is a guess."
         )
     if summary.adaptive:
         out.append(

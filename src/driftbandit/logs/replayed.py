@@ -55,7 +55,7 @@ class Replay(NamedTuple):
     lines: list[ReplayLine]
     logger: float
     best_arm: str
-    best_value: Estimate  # of the best fixed arm, chosen for each block on all others
+    best_value: Estimate  # of the best fixed arm, chosen for each half of the rows on the other
     share: float  # c: own histories are at this share of the traffic
     events: int
     block: float
@@ -125,19 +125,16 @@ def refuse_few_blocks(blocks: int) -> None:
 
 def best_arm(followed: Followed) -> int:
     """The arm with the largest estimated value when played always."""
-    return int(followed.arm_value.sum(axis=0).argmax())
+    return int(followed.arm_value.sum(axis=(0, 1)).argmax())
 
 
 def fixed_arm(followed: Followed) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of value by blocks and of noise by pieces for the best fixed arm, chosen for each block on all other
-    blocks: chosen on the block itself it would be flattered."""
-    totals = followed.arm_value.sum(axis=0) - followed.arm_value
-    pick = totals.argmax(axis=1)
-    by_piece = pick[followed.block_of]
-    return (
-        followed.arm_value[np.arange(len(pick)), pick],
-        followed.arm_noise[np.arange(len(by_piece)), by_piece],
-    )
+    """Sums of value by blocks and of noise by pieces for the best fixed arm, chosen for each half of the rows on the
+    other half: chosen on the same rows it would be flattered by noise. (Chosen for each block on all other blocks it
+    would look too bad: of arms that move but are equal on the whole, the best elsewhere is the worst here.)"""
+    first, second = followed.arm_value.sum(axis=1).argmax(axis=1)
+    value, noise = followed.arm_value, followed.arm_noise
+    return value[0, :, second] + value[1, :, first], noise[0, :, second] + noise[1, :, first]
 
 
 def effective_size(followed: Followed, at: int) -> float:
