@@ -1,0 +1,113 @@
+"""From sums over blocks to advice: which half-life is taken, when none is, and that the sentence says no more."""
+
+import numpy as np
+import pytest
+
+from driftbandit.environments import phased
+from driftbandit.logs.advice import advise
+from driftbandit.logs.bootstrap import block_mean
+from driftbandit.logs.candidates import candidates
+from driftbandit.logs.follow import follow
+from driftbandit.logs.simulated import uniform_log
+
+BLOCKS, FIRST = 32, 19
+LOG = uniform_log(phased([[0.4, 0.5]], [0], 3200), seed=1)
+NAMES = ["ts", "dts @ 100", "dts @ 1000"]
+FOLLOWED = follow(LOG, candidates([*NAMES, "drift-ts"], False), compiled=False)
+RIPPLE = np.where(np.arange(BLOCKS) % 2 == 0, 1.0, -1.0)  # noise that the blocks average away
+
+
+def advice(*gains, ripples=None):
+    """Advice where candidates earn these gains over ts per event, each a pair: in the first part and in the last; the
+    ripple of a candidate is the noise of its blocks."""
+    values = np.full((BLOCKS, len(gains) + 1), 0.4)
+    for at, (first, last) in enumerate(gains, 1):
+        ripple = 0.002 if ripples is None else ripples[at - 1]
+        values[:, at] += np.where(np.arange(BLOCKS) < FIRST, first, last) + ripple * RIPPLE
+    events = np.full(BLOCKS, 100.0)
+    columns = slice(0, len(gains) + 1)
+    made = FOLLOWED._replace(
+        candidates=FOLLOWED.candidates[columns],
+        events=events,
+        value=100.0 * values,
+        weight=FOLLOWED.weight[:, columns],
+        weight2=FOLLOWED.weight2[:, columns],
+    )
+    return advise(LOG, made, None, [100.0, 1000.0], True)
+
+
+def test_the_longest_half_life_near_the_best_is_taken_where_it_gains():
+    found = advice((0.050, 0.050), (0.0499, 0.040), ripples=(0.002, 0.004))
+    assert found.recommended
+    assert (found.forgetter, found.chosen) == ("dts @ 1000", "dts @ 1000")
+    assert found.gain.mean == pytest.approx(0.040, abs=1e-3)
+
+
+def test_the_best_half_life_is_taken_where_the_longest_near_it_gains_nothing():
+    """Its blocks are so noisy that it is within a standard error of the best: judged alone, nothing would be found."""
+    found = advice((0.050, 0.050), (0.040, 0.0), ripples=(0.002, 0.06))
+    behind = next(trial.behind for trial in found.trials if trial.label == "dts @ 1000")
+    assert behind.mean <= behind.error
+    assert found.recommended
+    assert found.forgetter == "dts @ 100"
+
+
+def test_a_best_half_life_that_gains_nothing_is_not_rescued_by_a_longer_one():
+    assert not advice((0.050, 0.0), (0.0499, 0.040)).recommended
+
+
+def test_a_half_life_far_behind_the_best_is_not_taken():
+    assert advice((0.050, 0.050), (0.020, 0.020)).forgetter == "dts @ 100"
+
+
+@pytest.mark.parametrize(
+    ("gains", "ripple", "says"),
+    [
+        ((0.05, 0.05), 0.002, "Forgetting pays: dts @ 100 earns +4.98 points [+4.88, +5.09] over ts in the part"),
+        ((-0.05, 0.05), 0.002, "The parts of the log disagree: "),
+        ((0.05, -0.05), 0.002, "Forgetting by a half-life does not pay: "),
+        ((0.05, 0.01), 0.06, "Not distinguishable: "),
+        ((0.05, -0.01), 0.06, "No half-life is seen to pay: "),
+        ((-0.05, 0.01), 0.06, "No half-life is seen to pay: "),
+    ],
+)
+def test_the_sentence_says_what_the_interval_says(gains, ripple, says):
+    found = advice(gains, ripples=[ripple])
+    assert found.sentence.startswith(says)
+    low, high = found.gain.low, found.gain.high
+    assert found.recommended == says.startswith("Forgetting pays")
+    if "pays:" in says or "disagree" in says:
+        assert low > 0.0
+    elif "does not pay" in says:
+        assert high < 0.0
+    else:
+        assert low <= 0.0 <= high
+    assert ("events would be needed" in found.sentence) == says.startswith("Not dist")
+    assert found.chosen == ("dts @ 100" if found.recommended else "ts")
+
+
+def test_the_number_of_events_is_larger_than_the_log():
+    for ripple in (0.03, 0.06, 0.2):
+        found = advice((0.05, 0.01), ripples=[ripple])
+        assert not found.recommended
+        assert found.needed > LOG.n
+
+
+def test_what_forgets_by_itself_must_gain_in_the_last_part_and_on_the_whole():
+    better = advice((-0.01, -0.01), (-0.01, -0.01), (-0.001, 0.05))
+    assert better.chosen == "drift-ts"
+    assert better.sentence.endswith(": better.")
+    not_overall = advice((-0.01, -0.01), (-0.01, -0.01), (-0.05, 0.05))
+    assert not_overall.chosen == "ts"
+    assert not_overall.sentence.endswith("better there, but not over the whole log.")
+    worse = advice((-0.01, -0.01), (-0.01, -0.01), (-0.01, -0.01))
+    assert worse.chosen == "ts"
+    assert worse.sentence.endswith(": worse.")
+
+
+def test_tiny_differences_are_written_out():
+    assert "-0.0100 points" in advice((-0.0001, -0.0001), ripples=[1e-6]).sentence
+
+
+def test_ripples_average_away():
+    assert block_mean(RIPPLE[:18], np.ones(18)).mean == 0.0
