@@ -91,7 +91,7 @@ def _draw(figure: Any, found: dict[str, Any], runs: int) -> None:
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(thousands)
-    axes.set_xlabel(f"regret after {thousands(WORLD.horizon)} rounds, mean of {runs} runs ± 2 standard errors")
+    axes.set_xlabel(f"regret after {thousands(WORLD.horizon)} rounds, {runs} runs ± 2 standard errors")
     axes.set_title(f"{WORLD.n_arms} arms, a change every {thousands(WORLD.horizon // WORLD.phases)} rounds", loc="left")
     figure.legend(loc="outside lower center", ncols=len(DELAYS), title="rewards come this many rounds late",
                   handletextpad=0.2, columnspacing=1.2)  # fmt: skip
