@@ -2,9 +2,9 @@
 
 Run it where the peers are installed, in an environment of its own (their dependencies are not ours):
 
-    python -m venv peers && peers/bin/pip install pymab numba scipy scikit-learn pandas && \\
+    python -m venv peers && peers/bin/pip install pymab numba platformdirs scipy scikit-learn pandas && \\
         peers/bin/pip install --no-deps obp==0.4.1
-    PYTHONPATH=src peers/bin/python benchmarks/log_peers.py
+    PYTHONPATH=src peers/bin/python benchmarks/log_peers.py > docs/logs/peers.md
 
 A policy that learns is no fixed policy, which is all their estimators know: they are handed the chances and guesses of
 our follower event by event, and must then find the same doubly robust and self-normalised values. Replay is compared on
@@ -22,9 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.environments import phased
+from driftbandit.logs import machine
 from driftbandit.logs.candidates import Candidate, candidates
+from driftbandit.logs.families import believe, family, take
 from driftbandit.logs.follow import _Guesses, follow
-from driftbandit.logs.generic import PolicyPlayer
+from driftbandit.logs.largest import chances_into, room
 from driftbandit.logs.replayed import effective_size
 from driftbandit.logs.simulated import adaptive_log, uniform_log
 from driftbandit.primitives import argmax
@@ -68,16 +70,18 @@ def chances_and_guesses(log: Any, candidate: Candidate) -> tuple[np.ndarray, np.
     order = np.arange(events.n)
     q, pi = np.zeros((events.n, k)), np.zeros((events.n, k))
     _Guesses(k, True).write(events, order, 0, q)
-    player = PolicyPlayer(candidate, k, False, 0)
+    members, scratch = family([candidate], k, 0.0, False, [0]), room(k)
+    chances = machine.compiled(chances_into, scratch)
     for e in range(events.n):
-        pi[e] = player.chances(list(range(k)))
-        player.player.learn(e, int(events.arm[e]), float(events.reward[e]))
+        believe(members, 0, k, events.time[e])
+        chances(members.kind[0], members.p, members.q, scratch, pi[e])
+        take(members, 0, k, events.time[e], events.arm[e], events.reward[e])
     return pi, q
 
 
 def line(what: str, ours: float, theirs: float, our_time: float, their_time: float) -> None:
     print(
-        f"| {what} | {ours:.10f} | {theirs:.10f} | {abs(ours - theirs):.1e} | {our_time:.2f} s | {their_time:.2f} s |"
+        f"| {what} | {ours:.10f} | {theirs:.10f} | {abs(ours - theirs):.1e} | {our_time:.4f} s | {their_time:.4f} s |"
     )
 
 
