@@ -329,6 +329,17 @@ def test_replay_and_tune_warn_of_late_rewards():
     assert "Half of the rewards come 300 late" in tune(log, half_lives=[20.0, 40.0], untuned=()).warnings[0]
 
 
+def test_rewards_that_came_after_the_log_are_refused():
+    events = uniform_log(SWAPS, seed=3).whole()
+    columns = {"time": events.time, "arm": events.arm, "reward": events.reward}
+    never = Log({**columns, "reward_time": [None] * events.n}, propensity="uniform")
+    late = Log({**columns, "reward_time": events.time + 20_000.0}, propensity="uniform")
+    for ask in (drift, replay, tune):
+        for log in (never, late):
+            with pytest.raises(ValueError, match="Only 0 rewards became known before the log ended"):
+                ask(log)
+
+
 def test_tune_refuses_a_log_with_too_little_evidence():
     """A logger that plays one arm in 400 events once: its weights leave a handful of events' worth."""
     rng = np.random.default_rng(0)

@@ -14,7 +14,15 @@ _NEARLY_ALWAYS = 0.98
 
 
 def refuse_what_cannot_tell(log: Log) -> None:
-    """Refuse a log with too few rewards that say something."""
+    """Refuse a log with too few rewards that say something, or that came too late for anybody to learn from."""
+    summary = log.summary
+    if not summary.delay < summary.span:  # seldom: only then are they counted
+        heard = sum(int((events.known <= summary.end).sum()) for events in log.pieces())
+        if heard < FEWEST_ODD:
+            raise refuse(
+                f"only {heard} rewards became known before the log ended",
+                "Nobody could have learnt from them: log for longer, or check the column reward_time.",
+            )
     if log.summary.odd < FEWEST_ODD:
         raise refuse(
             f"only {log.summary.odd} rewards differ from the rest",
