@@ -91,9 +91,9 @@ class Tune:
 
     MOST = 60_000  # a log that is said to need more is not made
 
-    def __init__(self, kind: str, n: int, seed: int) -> None:
-        self.kind, self.n, self.seed = kind, n, seed
-        self.case = f"tune, even, {kind}, {n}, seed {seed}"
+    def __init__(self, name: str, logger: Any, kind: str, n: int, seed: int) -> None:
+        self.name, self.logger, self.kind, self.n, self.seed = name, logger, kind, n, seed
+        self.case = f"tune, {name}, {kind}, {n}, seed {seed}"
 
     def play(self, number: int) -> dict[str, Any]:
         """One log; and where it is too short, by its own word, one that is long enough."""
@@ -109,7 +109,7 @@ class Tune:
     def asked(self, n: int, rng: Any) -> dict[str, Any]:
         """What `tune` says of a log of so many events."""
         world = world_of(self.kind, n, rng, self.n // 8)
-        result = tune(uniform_log(world, seed=int(rng.integers(1 << 40))))
+        result = tune(self.logger(world, seed=int(rng.integers(1 << 40))))
         half_life = math.inf
         if result.recommended:
             half_life = next(trial.half_life for trial in result.trials if trial.label == result.forgetter)
@@ -134,7 +134,7 @@ class Tune:
     def truth(self, rng: Any) -> dict[str, list[float]]:
         """What each policy really earns with each half-life, on one more log."""
         world = world_of(self.kind, self.n, rng, self.n // 8)
-        log = uniform_log(world, seed=int(rng.integers(1 << 40)))
+        log = self.logger(world, seed=int(rng.integers(1 << 40)))
         grid = half_life_grid(log, True)
         policies = ["dts", "ds-ts", *(f"ds-ts(tau_max={tau:g}, weight={weight:g})" for tau, weight in SPREADS)]
         tried = candidates([f"{policy} @ {h:.12g}" for policy in policies for h in grid], False)
@@ -144,7 +144,7 @@ class Tune:
     def rows(self, played: list[Any]) -> list[list[str]]:
         """Its lines of the table."""
         logs = len(played)
-        about = ["even", self.kind, str(self.n), str(logs)]
+        about = [self.name, self.kind, str(self.n), str(logs)]
         finite = [one for one in played if math.isfinite(one["half_life"])]
         share = len(finite) / logs
         what = f"a finite half-life {len(finite)} times ({100 * share:.1f} %)"
@@ -231,7 +231,7 @@ def main() -> None:
     if args.only != "tune":
         jobs += [Cover(n, loggers[n], kind, args.events, args.seed) for n in loggers for kind in kinds]
     if args.only != "cover":
-        jobs += [Tune(kind, args.tune_events, args.seed) for kind in kinds[:2]]
+        jobs += [Tune(n, loggers[n], kind, args.tune_events, args.seed) for n in loggers for kind in kinds[:2]]
     jobs = [job for job in jobs if args.case in job.case]
     args.kept.parent.mkdir(parents=True, exist_ok=True)
     kept = kept_in(args.kept)
