@@ -52,8 +52,10 @@ def test_the_best_half_life_is_taken_where_the_longest_near_it_gains_nothing():
     assert found.forgetter == "dts @ 100"
 
 
-def test_a_best_half_life_that_gains_nothing_is_not_rescued_by_a_longer_one():
-    assert not advice((0.050, 0.0), (0.0499, 0.040)).recommended
+def test_the_longest_near_the_best_is_taken_where_only_it_gains():
+    found = advice((0.050, 0.0), (0.0499, 0.040), ripples=(0.002, 0.004))
+    assert found.recommended
+    assert found.forgetter == "dts @ 1000"
 
 
 def test_a_half_life_far_behind_the_best_is_not_taken():

@@ -224,7 +224,11 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
         return f"{100.0 * value:+.1f} points" if log.reward_range == (0.0, 1.0) else f"{value:+.3g}"
 
     if not found:
-        return "cannot tell", "The log is too short, or has events in too few blocks of time, to ask whether the best arm moves.", ""
+        return (
+            "cannot tell",
+            "The log is too short, or has events in too few blocks of time, to ask whether the best arm moves.",
+            "",
+        )
     stays = [scale for scale in found if scale.last.low > 0.0]
     if stays:
         best = max(stays, key=lambda scale: scale.last.mean)

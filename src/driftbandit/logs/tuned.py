@@ -1,7 +1,7 @@
 """How fast to forget: a half-life chosen on the first part of a log and judged on the last, or a plain "cannot tell".
 
 The follower of every candidate runs over the whole log; `advice` chooses and judges. In a world that stands still a
-half-life is recommended in fewer than one log of forty."""
+half-life is recommended in fewer than one log of twenty."""
 
 from collections.abc import Callable
 from typing import Any
