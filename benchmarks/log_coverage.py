@@ -1,4 +1,4 @@
-"""Do the intervals of `replay` cover the truth, and does `tune` keep quiet where nothing changes?
+"""Do the intervals of `replay` cover the truth, and do `drift` and `tune` keep quiet where nothing changes?
 
 Logs are simulated in worlds whose means are known, by a logger that draws evenly and by Thompson sampling with a tenth
 of even draws. The truth for a follower is the average over its log of sum pi_t(a) mean_t(a): the same follower run with
@@ -6,6 +6,7 @@ the true means as guesses. Writes the tables in docs/logs; a quarter of an hour 
 several sittings, since every log's result is kept in build/:
 
     python benchmarks/log_coverage.py --only cover --out docs/logs/coverage-replay.md
+    python benchmarks/log_coverage.py --only drift --out docs/logs/coverage-drift.md
     python benchmarks/log_coverage.py --only tune --out docs/logs/coverage-tune.md
 """
 
@@ -24,6 +25,7 @@ from driftbandit.environments import Smooth, phased
 from driftbandit.lab.support.tables import save_rows
 from driftbandit.logs.bootstrap import block_mean
 from driftbandit.logs.candidates import candidates
+from driftbandit.logs.drift_check import drift
 from driftbandit.logs.follow import follow
 from driftbandit.logs.half_lives import SPREADS, half_life_grid
 from driftbandit.logs.simulated import adaptive_log, uniform_log
@@ -38,6 +40,11 @@ def world_of(kind: str, n: int, rng: Any, phase: int = 0) -> Any:
     """A world of three arms, drawn anew for each log; phases of equal length, eight if nothing is said."""
     if kind == "stationary":
         return phased([rng.uniform(0.3, 0.6, 3)], [0], n)
+    if kind == "equal arms":
+        return phased([np.full(3, rng.uniform(0.3, 0.6))], [0], n)
+    if kind == "levels":
+        starts = np.arange(0, n, n // 30)
+        return phased(rng.uniform(0.3, 0.6, 3) + rng.normal(0.0, 0.08, (len(starts), 1)).clip(-0.25, 0.25), starts, n)
     if kind == "abrupt":
         starts = np.arange(0, n, phase or n // 8)
         return phased(rng.uniform(0.2, 0.7, (len(starts), 3)), starts, n)
@@ -185,6 +192,35 @@ class Tune:
         return {policy: grid[int(np.argmax(values))] for policy, values in means.items()}
 
 
+class Verdicts:
+    """How often `drift` says what, in worlds of which it is known."""
+
+    def __init__(self, kind: str, n: int, seed: int) -> None:
+        self.kind, self.n, self.seed = kind, n, seed
+        self.case = f"drift, even, {kind}, {n}, seed {seed}"
+
+    def play(self, number: int) -> str:
+        """One log's verdict."""
+        rng = np.random.default_rng([self.seed, 9, number])
+        world = world_of(self.kind, self.n, rng)
+        return drift(uniform_log(world, seed=int(rng.integers(1 << 40)))).verdict
+
+    def rows(self, played: list[str]) -> list[list[str]]:
+        """Its lines of the table: the ranking moves and stays; the ranking moves at all; levels move."""
+        about, logs = ["even", self.kind, str(self.n), str(len(played))], len(played)
+        out = []
+        for what, verdicts in (
+            ("the ranking moves and stays", ("ranking",)),
+            ("the ranking moves, but does not stay, or it is unclear", ("fleeting", "unclear")),
+            ("the levels move, the ranking does not", ("levels",)),
+            ("nothing seems to move", ("nothing",)),
+        ):
+            count = sum(verdict in verdicts for verdict in played)
+            result = f"{what}: {count} times ({100 * count / logs:.1f} %)"
+            out.append(["drift: says", *about, result, interval(count / logs, logs)])
+        return out
+
+
 def truth_of(world: Any, log: Any, tried: Any) -> np.ndarray:
     """Each follower's sum of pi_t(a) mean_t(a): the same follower with the true means as guesses, without the noise."""
     means = world.means(0, world.horizon)
@@ -219,7 +255,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=4000)
     parser.add_argument("--tune-events", type=int, default=6000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=["cover", "tune"])
+    parser.add_argument("--only", choices=["cover", "drift", "tune"])
     parser.add_argument("--case", default="", metavar="TEXT", help="only cases with this in their name, as in abrupt")
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop then; called again, it goes on")
     parser.add_argument("--kept", type=Path, default=Path("build/log_coverage.jsonl"), help="each log's result")
@@ -228,9 +264,13 @@ def main() -> None:
     loggers = {"even": uniform_log, "ts + 10 % even": adaptive_log}
     kinds = ("stationary", "abrupt", "smooth")
     jobs: list[Any] = []
-    if args.only != "tune":
+    if args.only in (None, "cover"):
         jobs += [Cover(n, loggers[n], kind, args.events, args.seed) for n in loggers for kind in kinds]
-    if args.only != "cover":
+    if args.only in (None, "drift"):
+        jobs += [
+            Verdicts(kind, args.tune_events, args.seed) for kind in ("equal arms", "stationary", "levels", "abrupt")
+        ]
+    if args.only in (None, "tune"):
         jobs += [Tune(n, loggers[n], kind, args.tune_events, args.seed) for n in loggers for kind in kinds[:2]]
     jobs = [job for job in jobs if args.case in job.case]
     args.kept.parent.mkdir(parents=True, exist_ok=True)
