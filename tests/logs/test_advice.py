@@ -37,7 +37,7 @@ def advice(*gains, ripples=None):
 
 
 def test_the_longest_half_life_near_the_best_is_taken_where_it_gains():
-    found = advice((0.050, 0.050), (0.0499, 0.040), ripples=(0.002, 0.004))
+    found = advice((0.050, 0.050), (0.0499, 0.040), ripples=(0.002, -0.004))
     assert found.recommended
     assert (found.forgetter, found.chosen) == ("dts @ 1000", "dts @ 1000")
     assert found.gain.mean == pytest.approx(0.040, abs=1e-3)
@@ -53,7 +53,7 @@ def test_the_best_half_life_is_taken_where_the_longest_near_it_gains_nothing():
 
 
 def test_the_longest_near_the_best_is_taken_where_only_it_gains():
-    found = advice((0.050, 0.0), (0.0499, 0.040), ripples=(0.002, 0.004))
+    found = advice((0.050, 0.0), (0.0499, 0.040), ripples=(0.002, -0.004))
     assert found.recommended
     assert found.forgetter == "dts @ 1000"
 

@@ -64,28 +64,31 @@ def test_a_log_that_is_too_short_does_not_say_that_forgetting_will_not_pay():
     assert "will not pay" not in short.sentence
 
 
-def test_arms_that_come_and_go_are_picked_where_they_are():
-    """The best arm is there every other stretch. Nothing else moves: a fixed order of the arms is best throughout."""
-    rng = np.random.default_rng(4)
-    n = 12_000
-    there = np.ones((n, 3), bool)
-    there[:, 2] = np.arange(n) // 500 % 2 == 0
-    arm = np.array([rng.choice(np.flatnonzero(row)) for row in there])
-    reward = (rng.random(n) < np.array([0.3, 0.5, 0.7])[arm]).astype(float)
-    available = np.where(there[:, 2], "0|1|2", "0|1")
-    log = Log(
-        {
-            "time": np.arange(n),
-            "arm": arm,
-            "reward": reward,
-            "propensity": 1 / there.sum(axis=1),
-            "available": available,
-        }
-    )
-    found = drift(log)
+def come_and_go(means, seed):
+    """A log in which arm 2 is there every other stretch of 500 events; `means` are each event's."""
+    rng = np.random.default_rng(seed)
+    n = len(means)
+    there = np.arange(n) // 500 % 2 == 0
+    arm = rng.integers(0, np.where(there, 3, 2))
+    reward = (rng.random(n) < means[np.arange(n), arm]).astype(float)
+    columns = {"time": np.arange(n), "arm": arm, "reward": reward, "propensity": np.where(there, 1 / 3, 1 / 2)}
+    return Log({**columns, "available": np.where(there, "0|1|2", "0|1")})
+
+
+def test_where_the_best_arm_comes_and_goes_a_fixed_order_is_hard_to_beat():
+    found = drift(come_and_go(np.tile([0.3, 0.5, 0.7], (12_000, 1)), seed=4))
     assert found.verdict == "nothing"
     assert max(scale.last.mean for scale in found.scales) < 0.01
     assert any("Arm 2 was available at 50 %" in text for text in found.warnings)
+
+
+def test_a_ranking_that_moves_while_the_best_arm_is_away_is_seen():
+    """Arms 0 and 1 change places. Arm 2 is better than both, but cannot be played where it is not."""
+    second = np.arange(12_000) // 1500 % 2
+    means = np.stack([np.where(second, 0.2, 0.6), np.where(second, 0.6, 0.2), np.full(12_000, 0.8)], axis=1)
+    found = drift(come_and_go(means, seed=4))
+    assert found.verdict == "ranking"
+    assert 0.03 < max(scale.last.mean for scale in found.scales) < 0.1  # half of the time, half of 0.4, for an oracle
 
 
 def test_the_movements_are_about_as_large_as_they_are():
