@@ -19,7 +19,8 @@ RATE, GROW = 1 / 16, 1 / 4  # how many births: at first, and for each change bel
 SHARE = 1 / 4  # the part of the weight that flows to drifters and tides, times t
 RHO = 1 / 2  # how likely a single arm is to change where arms change one by one
 EVERY = 8  # rounds between births
-HASTE = 4  # how much less exploring is worth where knowledge does not last
+SURE = 2  # how often runs and tides count what they know, to choose
+HASTE = 4  # how much less exploring is worth where an arm drifts
 TIDE = 1 / 4  # the tides' part of what drifters and tides have at the start and are given
 V0 = 1 / 4  # prior variance of a tide's level and offsets, in units of the noise of one reward
 RATES = [4.0 ** -(g + 3) for g in range(12)]
@@ -166,11 +167,11 @@ def shelve(bank: Bank, run: Run, level: int = 0) -> None:
 class NaiveDriftTS:
     """DriftTS, in the words of its specification (the constants are above).
 
-    Choose: a hypothesis by its weight; a count (n, x) of each arm there; a = 1 + x, b = 1 + n - x, both
-    times 1 + 4 sqrt(K rate) (2 + n), where rate is q of a drifter, (1/16 + changes/4)/(1 + t) of a run, 0 of a tide;
-    score = max(Beta(a, b) draw, (1 + x) / (2 + n)). The largest score is played, among equals the one with the larger
-    draw, then the first arm. Learn: every hypothesis is multiplied by the likelihood of the reward and learns it;
-    weights are normalised, a little flows to drifters and tides, and in every 8th round each bank gives birth to a run.
+    Choose: a hypothesis by its weight; a count (n, x) of each arm there; a = 1 + x, b = 1 + n - x, both times 2, or for
+    drifters times 1 + 4 sqrt(K q) (a + b); score = max(Beta(a, b) draw, a / (a + b)). The largest score is played,
+    among equals the one with the larger draw, then the first arm. Learn: every hypothesis is multiplied by the
+    likelihood of the reward and learns it; weights are normalised, a little flows to drifters and tides, and in every
+    8th round each bank gives birth to a run.
 
     Draws: uniform(0) against the cumulative weights of A's runs, S's runs, drifters and tides, in units of their sum.
     In which order is a convention that only says which number draws whom: runs are numbered from the oldest, drifters
@@ -195,16 +196,9 @@ class NaiveDriftTS:
         return [*runs_of(self.together), *runs_of(self.one_by_one), *self.drifters, *self.tides]
 
     def choose(self, t: int, rng: Round) -> int:
-        hypothesis = self.drawn(rng.uniform(0))
-        counts = [self.count(hypothesis, k, rng) for k in range(self.n_arms)]
-        factors = [
-            1.0 + HASTE * (self.n_arms * self.rate_of_change(hypothesis)) ** 0.5 * (2.0 + count.pulls)
-            for count in counts
-        ]
-        a = [(1.0 + count.wins) * factor for count, factor in zip(counts, factors, strict=True)]
-        b = [(1.0 + count.pulls - count.wins) * factor for count, factor in zip(counts, factors, strict=True)]
+        a, b = self.parameters(self.drawn(rng.uniform(0)), rng)
         draws = rng.betas(a, b)
-        scores = [max(draws[k], counts[k].mean()) for k in range(self.n_arms)]
+        scores = [max(draws[k], a[k] / (a[k] + b[k])) for k in range(self.n_arms)]
         best = 0
         for k in range(1, self.n_arms):
             if (scores[k], draws[k]) > (scores[best], draws[best]):
@@ -223,11 +217,17 @@ class NaiveDriftTS:
                 return hypothesis
         return possible[-1]
 
-    def rate_of_change(self, hypothesis: Hypothesis) -> float:
-        """At which what is known of an arm's place among the others becomes worthless."""
-        if isinstance(hypothesis, Run):
-            return (RATE + GROW * hypothesis.changes) / (1.0 + self.t)
-        return RATES[hypothesis.g] if isinstance(hypothesis, Drifter) else 0.0
+    def parameters(self, hypothesis: Hypothesis, rng: Round) -> tuple[list[float], list[float]]:
+        """Of each arm's Beta distribution, if this hypothesis holds."""
+        a, b = [], []
+        for k in range(self.n_arms):
+            count = self.count(hypothesis, k, rng)
+            factor = float(SURE)
+            if isinstance(hypothesis, Drifter):
+                factor = 1.0 + HASTE * (self.n_arms * RATES[hypothesis.g]) ** 0.5 * (2.0 + count.pulls)
+            a.append((1.0 + count.wins) * factor)
+            b.append((1.0 + count.pulls - count.wins) * factor)
+        return a, b
 
     def count(self, hypothesis: Hypothesis, k: int, rng: Round) -> Count:
         if isinstance(hypothesis, Drifter):

@@ -24,8 +24,6 @@ RUNS = 2 * ROOM  # A, then S
 RATES = 12  # rates q at which the world may wander: 4**-3, 4**-4, ..., 4**-14, in units of reward variance per round
 TIDES = RUNS + RATES  # runs, drifters, tides
 HYPOTHESES = TIDES + RATES
-RATE = 1.0 / 16.0  # changes per unit of log time at first: more harms the world at rest, less the trap
-GROW = 1.0 / 4.0  # and more for every change seen: 0 leaves a heavy tail, 1 starves the drifters
 V0 = 1.0 / 4.0  # prior variance of a tide's level and of each offset, in units of a reward's
 AT_ONCE = 4  # hypotheses a vector holds; the places of a bank are gone through in such steps
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.policies.drift_bank import HYPOTHESES, LOSSES, RATES, ROOM, RUN_RECORD, RUNS, TIDES
-from driftbandit.policies.drift_draw import haste_of, take_its_word
+from driftbandit.policies.drift_draw import HASTE, SURE, take_its_word
 
 NEGLIGIBLE = 1e-5  # hypotheses of less weight than this, all together, are left out; it is part of the error
 _HEAVY = 0.05  # hypotheses of this weight tell how exact the integrals are
@@ -29,7 +29,6 @@ class DriftBelief(NamedTuple):
     weights: np.ndarray  # of the hypotheses kept
     a: np.ndarray  # hypotheses × 2 × arms
     b: np.ndarray
-    mean: np.ndarray  # below which a score never is; equal ones are equal, as those made of a and b may not be
     first: np.ndarray  # hypotheses × arms
     left_out: float  # weight of what was not kept
 
@@ -37,21 +36,21 @@ class DriftBelief(NamedTuple):
         """The probability that each of these arms is chosen if only they may be, and a bound on its error: a coarser
         rule for the heavier hypotheses shows how far the finer one can be off."""
         total, off, compared = np.zeros(len(arms)), np.zeros(len(arms)), 0.0
-        for weight, a, b, mean, first in zip(self.weights, self.a, self.b, self.mean, self.first, strict=True):
-            laws = a[:, arms], b[:, arms], mean[:, arms], first[arms]
-            fine = _chances(*laws, nodes=5)
+        for weight, a, b, first in zip(self.weights, self.a, self.b, self.first, strict=True):
+            fine = _chances(a[:, arms], b[:, arms], first[arms], 5)
             total += weight * fine
             if weight >= _HEAVY or compared == 0.0:
-                off += weight * np.abs(fine - _chances(*laws, nodes=3))
+                off += weight * np.abs(fine - _chances(a[:, arms], b[:, arms], first[arms], 3))
                 compared += weight
         return total / total.sum(), float(off.max() / compared) + self.left_out + 1e-12
 
 
-def _chances(a: np.ndarray, b: np.ndarray, mean: np.ndarray, first: np.ndarray, nodes: int) -> np.ndarray:
+def _chances(a: np.ndarray, b: np.ndarray, first: np.ndarray, nodes: int) -> np.ndarray:
     """The chances of all arms under one hypothesis."""
     laws = 1 if (first == 1.0).all() else 2
     p = np.stack([first, 1.0 - first])[:laws]  # laws × arms, as everything below
-    a, b, mean = a[:laws], b[:laws], mean[:laws]
+    a, b = a[:laws], b[:laws]
+    mean = a / (a + b)
     sd = np.sqrt(mean * (1.0 - mean) / (a + b + 1.0))
     # Some arm's score is always as high as this, and who cannot reach it does not matter.
     low = np.where(p > 0.0, mean, 1.0).min(axis=0).max()
@@ -150,32 +149,28 @@ def rounds_of(state: Any) -> int:
     return round(float(sum(state.known.wins) + sum(state.known.losses)))
 
 
-def mixture(state: Any, negligible: float = NEGLIGIBLE, hasty: bool = True) -> tuple[np.ndarray, DriftBelief]:
+def mixture(
+    state: Any, sure: float = SURE, haste: float = HASTE, negligible: float = NEGLIGIBLE
+) -> tuple[np.ndarray, DriftBelief]:
     """The hypotheses worth keeping, likeliest first, by their positions, and what they say of the arms: in the policy's
-    own words, which writes into the scratch of the state. If not `hasty`, what they know, not what a choice makes of
-    it."""
+    own words, which writes into the scratch of the state. With `sure` 1 and `haste` 0, what they know, not what a
+    choice makes of it."""
     weights, t, n_arms = np.array(state.known.world[:HYPOTHESES]), rounds_of(state), len(state.known.wins)
     weights /= weights.sum()
     order = np.argsort(-weights, kind="stable")
     kept = order[: int(np.searchsorted(np.cumsum(weights[order]), 1.0 - negligible)) + 1]
-    a, b, mean, first = [], [], [], []
+    a, b, first = [], [], []
     for hypothesis in kept.tolist():
-        sides, haste = [], haste_of(state.known, t, hypothesis) if hasty else 0.0
+        sides = []
         for side in (-1.0, 1.0):
-            take_its_word(state, t, _Coin(side), hypothesis, haste)
-            sides.append((list(state.a), list(state.b), list(state.scores)))
+            take_its_word(state, t, _Coin(side), hypothesis, sure, haste)
+            sides.append((list(state.a), list(state.b)))
         split = ROOM <= hypothesis < RUNS
         a.append([side[0] for side in sides])
         b.append([side[1] for side in sides])
-        mean.append([side[2] for side in sides])
         first.append([state.known.changed[k * ROOM + hypothesis - ROOM] if split else 1.0 for k in range(n_arms)])
     return kept, DriftBelief(
-        weights[kept] / weights[kept].sum(),
-        np.array(a),
-        np.array(b),
-        np.array(mean),
-        np.array(first),
-        float(1.0 - weights[kept].sum()),
+        weights[kept] / weights[kept].sum(), np.array(a), np.array(b), np.array(first), float(1.0 - weights[kept].sum())
     )
 
 
@@ -239,7 +234,7 @@ class Explanation(NamedTuple):
 
 def explained(state: Any, names: Iterable[Any]) -> Explanation:
     """What the policy believes."""
-    kept, belief = mixture(state, hasty=False)
+    kept, belief = mixture(state, sure=1.0, haste=0.0)
     t, weights, kinds = rounds_of(state), belief.weights, kinds_of(state)[kept]
     born = np.concatenate([births_of(state), np.zeros(2 * RATES)])[kept]
     still, drifts, tides = (float(weights[kinds == kind].sum()) for kind in (STILL, DRIFTS, HAS_TIDES))
@@ -247,7 +242,7 @@ def explained(state: Any, names: Iterable[Any]) -> Explanation:
     jumps = float(weights[jumped].sum())
     drifter = (kept >= RUNS) & (kept < TIDES)
     reach = np.where(kept < RUNS, t - born, np.where(drifter, np.minimum(t, 2.0 ** (kept - RUNS + 3)), t))
-    mean = belief.mean
+    mean = belief.a / (belief.a + belief.b)
     variance = mean * (1.0 - mean) / (belief.a + belief.b + 1.0)
     parts = weights[:, None, None] * np.stack([belief.first, 1.0 - belief.first], axis=1)
     middle = (parts * mean).sum(axis=(0, 1))

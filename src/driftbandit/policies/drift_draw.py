@@ -11,14 +11,12 @@ from typing import Any
 from driftbandit.policies.drift_bank import (
     AT_ONCE,
     CHANGES,
-    GROW,
     HYPOTHESES,
     LEVEL,
     LOSSES,
     LOST,
     MOVER_RECORD,
     OFFSET,
-    RATE,
     RATES,
     ROOM,
     RUN_RECORD,
@@ -32,8 +30,8 @@ from driftbandit.primitives import column_moments, column_sums, compilable, inde
 SHARE = 1.0 / 4.0  # of one round in t, given to the movers each round, so that none is ever lost
 TIDE = 1.0 / 4.0  # the tides' part of that and of the prior; between .03 and .5 it changes little
 
-HASTE = 4.0  # how much less exploring is worth in a world that changes; chosen on the design worlds
-RUN_HASTE = 1.0  # with 0 drifters alone would make haste
+SURE = 2.0  # how often runs and tides count what they know when a choice is drawn; chosen on the design worlds
+HASTE = 4.0  # how much less exploring a drifting arm is worth; chosen on the design worlds
 
 A_SUMS, S_SUMS, MOVER_SUMS, SUMS = 0, AT_ONCE, 2 * AT_ONCE, 3 * AT_ONCE  # in `cumulative`: of columns up to each
 TO_DRIFTER, TO_TIDE = (1.0 - TIDE) / RATES, TIDE / RATES
@@ -119,39 +117,24 @@ def draw_hypothesis(world: Any, cumulative: Any, u: Any) -> Any:
 
 
 @compilable
-def haste_of(known: Any, t: int, drawn: Any) -> Any:
-    """How much less there is to explore for if this hypothesis holds, because what is learnt of an arm is of use for a
-    while only: until the mean has wandered away, at rate q, or until the next change, which a run that has seen c of
-    them expects at rate (RATE + GROW c) / t. Under a tide the differences between arms stay for ever. The more arms
-    there are, the dearer it is to know them all."""
-    rate = 0.0
-    if drawn < RUNS:
-        rate = RUN_HASTE * (RATE + GROW * known.world[index(drawn + CHANGES)]) / (1.0 + t)
-    elif drawn < TIDES:
-        rate = known.rates[index(drawn - RUNS)]
-    return HASTE * math.sqrt(rate * len(known.wins))
+def take_its_word(state: Any, t: int, rng: Any, drawn: int, sure: Any, haste: Any) -> None:
+    """Write down the Beta parameters of every arm by what a hypothesis knows of it; in bank S a coin for each arm says
+    whether it changed.
 
-
-@compilable
-def take_its_word(state: Any, t: int, rng: Any, drawn: int, haste: Any) -> None:
-    """Write down the mean and the Beta parameters of every arm by what a hypothesis knows of it; in bank S a coin for
-    each arm says whether it changed. The parameters are multiplied by 1 + haste (a + b): the better an arm is known,
-    the less it is explored further. The mean is taken before, where counts are whole and equal means are equal."""
+    Draws from what is known explore more than they need to, so runs and tides count it twice (`sure`). What is learnt
+    of a drifting arm is of use for a while only, and the more arms there are, the dearer it is to know them all: a
+    drifter's parameters are multiplied by 1 + haste sqrt(K q) (a + b)."""
     known = state.known
     if drawn < RUNS:
         for arm in range(len(known.wins)):
             at = index(arm * RUN_RECORD + drawn)
             if drawn >= ROOM and rng.uniform(1 + arm) >= known.changed[index(arm * ROOM + (drawn - ROOM))]:
                 at = index(at + ROOM)  # from OLD, where the arm did not change
-            a = 1.0 + max(known.wins[arm] - known.runs[at], 0.0)
-            b = 1.0 + max(known.losses[arm] - known.runs[at + LOSSES], 0.0)
-            whole = a + b
-            sharper = 1.0 + haste * whole
-            state.scores[arm] = a / whole
-            state.a[arm] = a * sharper
-            state.b[arm] = b * sharper
+            state.a[arm] = sure * (1.0 + max(known.wins[arm] - known.runs[at], 0.0))
+            state.b[arm] = sure * (1.0 + max(known.losses[arm] - known.runs[at + LOSSES], 0.0))
     elif drawn < TIDES:
         rate = known.rates[index(drawn - RUNS)]
+        sharpen = haste * math.sqrt(rate * len(known.wins))
         for arm in range(len(known.wins)):
             at = index(arm * MOVER_RECORD + (drawn - RUNS))
             wins = known.movers[at]
@@ -159,9 +142,7 @@ def take_its_word(state: Any, t: int, rng: Any, drawn: int, haste: Any) -> None:
             stays = 1.0 / (1.0 + (rate * (t - known.last[arm])) * (wins + losses))
             a = 1.0 + wins * stays
             b = 1.0 + losses * stays
-            whole = a + b
-            sharper = 1.0 + haste * whole
-            state.scores[arm] = a / whole
+            sharper = 1.0 + sharpen * (a + b)
             state.a[arm] = a * sharper
             state.b[arm] = b * sharper
     else:
@@ -170,8 +151,5 @@ def take_its_word(state: Any, t: int, rng: Any, drawn: int, haste: Any) -> None:
             at = index(arm * MOVER_RECORD + OFFSET + (drawn - TIDES))
             pulls = max(1.0 / known.movers[at + (SPREAD - OFFSET)] - 1.0 / V0, 0.0)
             won = pulls * min(max(level + known.movers[at], 0.0), 1.0)
-            a = 1.0 + won
-            b = 1.0 + (pulls - won)
-            state.scores[arm] = a / (a + b)
-            state.a[arm] = a
-            state.b[arm] = b
+            state.a[arm] = sure * (1.0 + won)
+            state.b[arm] = sure * (1.0 + (pulls - won))

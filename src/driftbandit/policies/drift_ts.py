@@ -27,12 +27,13 @@ from driftbandit.policies.drift_bank import (
 from driftbandit.policies.drift_belief import DriftBelief, Explanation, explained, mixture
 from driftbandit.policies.drift_births import give_birth
 from driftbandit.policies.drift_draw import (
+    HASTE,
     SHARE,
     SUMS,
+    SURE,
     TIDE,
     add_up,
     draw_hypothesis,
-    haste_of,
     share_out,
     take_its_word,
 )
@@ -64,7 +65,7 @@ class DriftTSState(NamedTuple):
     a: Any  # Beta parameters of the hypothesis drawn
     b: Any
     draws: Any  # the samples of the last choice
-    scores: Any  # the means, then the samples but not below the means
+    scores: Any  # the same, not below the mean
 
 
 @described(
@@ -137,13 +138,13 @@ class DriftTS(NamedTuple):
         lane_by_lane(self, state, t, rng)
         rng.betas(a, b, draws)
         for arm in range(len(a)):
-            scores[arm] = max(draws[arm], scores[arm])
+            scores[arm] = max(draws[arm], a[arm] / (a[arm] + b[arm]))
         return argmax_of_pairs(scores, draws)
 
     def believe(self, state: DriftTSState, t: int, rng: Any) -> None:
-        """Draw a hypothesis, and write down its mean and Beta parameters of every arm."""
+        """Draw a hypothesis, and write down its Beta parameters of every arm."""
         drawn = draw_hypothesis(state.known.world, state.known.cumulative, rng.uniform(0))
-        take_its_word(state, t, rng, drawn, haste_of(state.known, t, drawn))
+        take_its_word(state, t, rng, drawn, SURE, HASTE)
 
     def learn(self, state: DriftTSState, t: int, arm: Any, reward: Any) -> None:
         """Weigh all hypotheses by how well they predicted the reward, and let them learn from it."""
