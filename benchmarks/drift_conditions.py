@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pages import shown_and_kept
 from safe_agent import Explored
 
 from driftbandit.agent.exploration import DEFAULT_FLOOR
 from driftbandit.environments import Abrupt, Rare, Trap
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.support.files import replacing
 from driftbandit.policies.beta_ts import BetaTS
 from driftbandit.policies.delayed import Delayed
 from driftbandit.policies.discounted_ts import DiscountedTS
@@ -78,13 +78,7 @@ def main() -> None:
     parser.add_argument("--horizon", type=int, default=HORIZON)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    told = []
-    for line in lines(args.runs, args.horizon):
-        print(line, flush=True)
-        told.append(line)
-    if args.out:
-        with replacing(args.out) as draft:
-            draft.write_text("\n".join(told) + "\n", encoding="utf-8")
+    shown_and_kept(lines(args.runs, args.horizon), args.out)
 
 
 if __name__ == "__main__":

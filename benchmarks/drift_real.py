@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from pages import shown_and_kept
 
 from driftbandit import Agent
-from driftbandit.lab.support.files import replacing
 from driftbandit.text.parse import parse
 
 FILE = Path(__file__).parents[1] / "examples" / "flights" / "hourly.csv.gz"
@@ -82,13 +82,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=16)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    page = []
-    for line in lines(args.runs):
-        print(line, flush=True)
-        page.append(line)
-    if args.out is not None:
-        with replacing(args.out) as draft:
-            draft.write_text("\n".join(page) + "\n", encoding="utf-8")
+    shown_and_kept(lines(args.runs), args.out)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""DriftTS with one constant changed, or one part taken away: regret in design worlds, and the ratio to it as it is.
+"""DriftTS with one constant changed, or one part taken away: its regret in design worlds over that of DriftTS as it is.
 
     python benchmarks/drift_variants.py [--runs 32] [--only NAME ...] [--out docs/drift-ts/variants.md]
 
@@ -17,27 +17,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from pages import shown_and_kept
 
+from driftbandit.lab.field.suite import DESIGN, SuiteWorld, chosen
 from driftbandit.lab.support.files import replacing
 
-WORLDS = (
-    "authors-K5",
-    "fresh-K5-p10",
-    "gap.2-K5",
-    "fast-K5",
-    "local-K5",
-    "common.2",
-    "smooth-K5-short",
-    "stat-K5",
-    "trap-K5",
-)
-STILL_OR_TRAP = ("stat-K5", "trap-K5")  # not part of the mean: what helps one hurts the other
+KINDS = ("abrupt", "gap", "smooth", "fast", "local", "common")  # of the design worlds that change
+APART = ("stationary", "trap")  # not part of the mean: what helps one hurts the other
 VARIANTS: dict[str, dict[str, float]] = {
     "as it is": {},
     "without bank S": {"RHO": 1.0},
     "without tides": {"TIDE": 0.0},
     "without drifters": {"TIDE": 1.0},
     "without haste": {"HASTE": 0.0},
+    "everything counted once": {"SURE": 1.0},
     "a hazard that does not grow": {"GROW": 0.0},
     "all of the growth": {"GROW": 1.0},
     "RATE 1/8": {"RATE": 1 / 8},
@@ -49,8 +42,10 @@ VARIANTS: dict[str, dict[str, float]] = {
     "TIDE 1/16": {"TIDE": 1 / 16},
     "TIDE 1/2": {"TIDE": 1 / 2},
     "RHO 1/4": {"RHO": 1 / 4},
-    "HASTE 4": {"HASTE": 4.0},
-    "HASTE 16": {"HASTE": 16.0},
+    "SURE 1.5": {"SURE": 1.5},
+    "SURE 3": {"SURE": 3.0},
+    "HASTE 2": {"HASTE": 2.0},
+    "HASTE 8": {"HASTE": 8.0},
     "EVERY 4": {"EVERY": 4},
     "EVERY 16": {"EVERY": 16},
     "EVERY 64": {"EVERY": 64},
@@ -76,14 +71,17 @@ def play(constants: dict[str, float], runs: int) -> dict[str, list[float]]:
     """The regret of every run in every world, in this process."""
     change(constants)
     from driftbandit.lab.engine.simulate import simulate
-    from driftbandit.lab.field.suite import chosen
     from driftbandit.policies.drift_ts import DriftTS
 
     out = {}
-    for world in chosen(WORLDS):
+    for world in design_worlds():
         played = simulate(DriftTS(), world.environment, runs=runs, seed=0, checkpoints=1, progress=False, workers=1)
         out[world.name] = played.regret[:, -1].tolist()
     return out
+
+
+def design_worlds() -> list[SuiteWorld]:
+    return [world for world in chosen((DESIGN,)) if world.kind in KINDS + APART]
 
 
 def measured(name: str, runs: int) -> dict[str, np.ndarray]:
@@ -99,28 +97,33 @@ def measured(name: str, runs: int) -> dict[str, np.ndarray]:
 
 def lines(names: list[str], runs: int) -> Iterator[str]:
     """The table, line by line as it is measured."""
+    kinds = {kind: [world.name for world in design_worlds() if world.kind == kind] for kind in KINDS + APART}
+    changing = [name for kind in KINDS for name in kinds[kind]]
+    columns = {**{kind: kinds[kind] for kind in KINDS}, "all these": changing, **{kind: kinds[kind] for kind in APART}}
     yield "# DriftTS with one constant changed, or one part taken away"
     yield ""
-    yield f"Made by `python benchmarks/drift_variants.py`: mean regret of {runs} runs, seed 0, in design worlds. The"
-    yield "last column is the geometric mean of its ratio to it as it is, over the changing worlds (all but stat"
-    yield "and trap), with its standard error by a bootstrap over the runs, which all variants share."
+    apart = sum(len(kinds[kind]) for kind in APART)
+    yield f"Made by `python benchmarks/drift_variants.py`: {runs} runs, seed 0, in {len(changing)} design worlds"
+    yield f"that change and {apart} that stand still or are traps. Regret over that of DriftTS as it is: the geometric"
+    yield "mean over the worlds of each kind (how many they are in brackets) ± its standard error by a bootstrap over"
+    yield "the runs, which all variants share."
     yield ""
-    yield f"| variant | {' | '.join(WORLDS)} | ratio |"
-    yield f"|---|{'--:|' * (len(WORLDS) + 1)}"
+    yield f"| variant | {' | '.join(f'{name} ({len(worlds)})' for name, worlds in columns.items())} |"
+    yield f"|---|{'--:|' * len(columns)}"
     base = measured("as it is", runs)
     for name in names:
-        found = measured(name, runs)
-        cells = [f"{found[world].mean():,.0f} ± {found[world].std(ddof=1) / math.sqrt(runs):,.0f}" for world in WORLDS]
-        yield f"| {name} | {' | '.join(cells)} | {ratio(found, base, runs)} |"
+        if name != "as it is":
+            found = measured(name, runs)
+            yield f"| {name} | {' | '.join(ratio(found, base, worlds, runs) for worlds in columns.values())} |"
 
 
-def ratio(found: dict[str, np.ndarray], base: dict[str, np.ndarray], runs: int) -> str:
+def ratio(found: dict[str, np.ndarray], base: dict[str, np.ndarray], worlds: list[str], runs: int) -> str:
     """The geometric mean of ratios of mean regret, and how far chance may move it."""
-    worlds = [world for world in WORLDS if world not in STILL_OR_TRAP]
     generator = np.random.default_rng(0)
     rows = [np.arange(runs), *(generator.integers(0, runs, runs) for _ in range(400))]
     logs = [np.mean([math.log(found[w][row].mean() / base[w][row].mean()) for w in worlds]) for row in rows]
-    return f"{math.exp(logs[0]):.3f} ± {np.std(logs[1:]):.3f}"
+    middle = math.exp(logs[0])
+    return f"{middle:.2f} ± {middle * np.std(logs[1:]):.2f}"
 
 
 def main() -> None:
@@ -135,13 +138,7 @@ def main() -> None:
         with replacing(args.keep) as draft:
             draft.write_text(json.dumps(play(VARIANTS[args.play], args.runs)), encoding="utf-8")
         return
-    page = []
-    for line in lines(args.only or list(VARIANTS), args.runs):
-        print(line, flush=True)
-        page.append(line)
-    if args.out is not None:
-        with replacing(args.out) as draft:
-            draft.write_text("\n".join(page) + "\n", encoding="utf-8")
+    shown_and_kept(lines(args.only or list(VARIANTS), args.runs), args.out)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ RATE, GROW = 1 / 16, 1 / 4  # how many births: at first, and for each change bel
 SHARE = 1 / 4  # the part of the weight that flows to drifters and tides, times t
 RHO = 1 / 2  # how likely a single arm is to change where arms change one by one
 EVERY = 8  # rounds between births
+SURE = 2  # how often runs and tides count what they know, to choose
+HASTE = 4  # how much less exploring is worth where an arm drifts
 TIDE = 1 / 4  # the tides' part of what drifters and tides have at the start and are given
 V0 = 1 / 4  # prior variance of a tide's level and offsets, in units of the noise of one reward
 RATES = [4.0 ** -(g + 3) for g in range(12)]
@@ -165,11 +167,11 @@ def shelve(bank: Bank, run: Run, level: int = 0) -> None:
 class NaiveDriftTS:
     """DriftTS, in the words of its specification (the constants are above).
 
-    Choose: a hypothesis by its weight; a count (n, x) of each arm there; a = 1 + x, b = 1 + n - x, for drifters both
-    times 1 + (a + b) / 2^g; score = max(Beta(a, b) draw, a / (a + b)). The largest score is played, among equals the
-    one with the larger draw, then the first arm. Learn: every hypothesis is multiplied by the likelihood of the reward
-    and learns it; weights are normalised, a little flows to drifters and tides, and in every 8th round each bank gives
-    birth to a run.
+    Choose: a hypothesis by its weight; a count (n, x) of each arm there; a = 1 + x, b = 1 + n - x, both times 2, or for
+    drifters times 1 + 4 sqrt(K q) (a + b); score = max(Beta(a, b) draw, a / (a + b)). The largest score is played,
+    among equals the one with the larger draw, then the first arm. Learn: every hypothesis is multiplied by the
+    likelihood of the reward and learns it; weights are normalised, a little flows to drifters and tides, and in every
+    8th round each bank gives birth to a run.
 
     Draws: uniform(0) against the cumulative weights of A's runs, S's runs, drifters and tides, in units of their sum.
     In which order is a convention that only says which number draws whom: runs are numbered from the oldest, drifters
@@ -220,9 +222,9 @@ class NaiveDriftTS:
         a, b = [], []
         for k in range(self.n_arms):
             count = self.count(hypothesis, k, rng)
-            factor = 1.0
+            factor = float(SURE)
             if isinstance(hypothesis, Drifter):
-                factor = 1.0 + (2.0 + count.pulls) / 2.0**hypothesis.g
+                factor = 1.0 + HASTE * (self.n_arms * RATES[hypothesis.g]) ** 0.5 * (2.0 + count.pulls)
             a.append((1.0 + count.wins) * factor)
             b.append((1.0 + count.pulls - count.wins) * factor)
         return a, b

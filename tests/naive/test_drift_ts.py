@@ -205,11 +205,11 @@ STEPS = [(0, 1.0), (1, 0.0), (0, 0.0), (0, 1.0)]
 UNIFORMS = {0: 0.3, 1: 0.5, 2: 0.5, 3: 0.5}
 
 
-def test_with_the_root_alone_it_draws_as_thompson_sampling_does():
+def test_with_the_root_alone_it_draws_from_twice_what_thompson_sampling_knows():
     for index in (0, 1):
         rng = Fixed(UNIFORMS, [0.1, 0.2, 0.3])
         assert only(taught(STEPS, 3), index).choose(4, rng) == 0  # 3/5, 1/3, 1/2
-        assert rng.asked == ([3.0, 1.0, 1.0], [2.0, 2.0, 1.0])
+        assert rng.asked == ([6.0, 2.0, 2.0], [4.0, 4.0, 2.0])  # Beta(3, 2), Beta(1, 2), Beta(1, 1), counted twice
 
 
 def test_a_run_of_s_tosses_a_coin_for_each_arm():
@@ -218,18 +218,22 @@ def test_a_run_of_s_tosses_a_coin_for_each_arm():
     root.changed, root.longer = [0.5, 0.51, 1.0], [Count(6.0, 4.0)] * 3
     rng = Fixed(UNIFORMS, [0.1, 0.2, 0.3])
     twin.choose(4, rng)
-    assert rng.asked == ([5.0, 1.0, 1.0], [3.0, 2.0, 1.0])  # 0.5 < 0.5 is false: arm 0 did not change
+    assert rng.asked == ([10.0, 2.0, 2.0], [6.0, 4.0, 2.0])  # 0.5 < 0.5 is false: arm 0 did not change
 
 
 def test_a_drifter_fades_and_draws_closer_to_its_mean():
-    """Arm 1 lost in round 2, after 4 rewards: n = 1/(1 + 2/64) = 32/33, a = 1, b = 65/33; a + b = 98/33. Drifter 0
-    multiplies both by 1 + 98/33; arm 2, never played, by 1 + 2. Drifter 3 (rate 1/4096): 1 + (a + b)/8."""
-    rng = Fixed(UNIFORMS, [0.1, 0.2, 0.3])
+    """Arm 1 lost in round 2, after 4 rewards: n = 1/(1 + 2/64) = 32/33, a = 1, b = 65/33; a + b = 98/33. The haste of
+    drifter 0 is 4 sqrt(3/64) = sqrt(3)/2, by which arm 2, never played, has 1 + 2 sqrt(3)/2; of drifter 3, of rate
+    1/4096, it is sqrt(3)/16."""
+    rng, root = Fixed(UNIFORMS, [0.1, 0.2, 0.3]), 3**0.5
     only(taught(STEPS, 3), 2).choose(4, rng)
-    assert [rng.asked[i][k] for k in (1, 2) for i in (0, 1)] == pytest.approx([131 / 33, 65 / 33 * 131 / 33, 3.0, 3.0])
+    factor = 1 + 98 / 33 * root / 2
+    asked = [rng.asked[i][k] for k in (1, 2) for i in (0, 1)]
+    assert asked == pytest.approx([factor, 65 / 33 * factor, 1 + root, 1 + root])
     only(taught(STEPS, 3), 5).choose(4, rng)
     n = 1 / (1 + 2 / 4096)
-    assert [rng.asked[i][1] for i in (0, 1)] == pytest.approx([1 + (2 + n) / 8, (1 + n) * (1 + (2 + n) / 8)])
+    factor = 1 + (2 + n) * root / 16
+    assert [rng.asked[i][1] for i in (0, 1)] == pytest.approx([factor, (1 + n) * factor])
 
 
 def test_a_tide_moves_level_and_offset_by_their_shares_of_the_surprise():
@@ -243,7 +247,7 @@ def test_a_tide_moves_level_and_offset_by_their_shares_of_the_surprise():
     rng = Fixed(UNIFORMS, [0.1, 0.2, 0.3])
     only(twin, 14).choose(1, rng)
     x = 64 / 81 * (0.5 + 16.5 / 97)
-    assert rng.asked == ([pytest.approx(1 + x), 1.0, 1.0], [pytest.approx(1 + 64 / 81 - x), 1.0, 1.0])
+    assert rng.asked == ([pytest.approx(2 + 2 * x), 2.0, 2.0], [pytest.approx(2 + 128 / 81 - 2 * x), 2.0, 2.0])
 
 
 def test_a_tide_beyond_the_unit_interval_is_clipped_where_it_predicts_but_not_where_it_learns():

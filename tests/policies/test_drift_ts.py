@@ -30,7 +30,7 @@ from driftbandit.policies.drift_bank import (
     slots_at,
     three_parts_of_win,
 )
-from driftbandit.policies.drift_draw import add_up
+from driftbandit.policies.drift_draw import HASTE, add_up, take_its_word
 from driftbandit.policies.drift_ts import DriftTS
 from driftbandit.policies.likelihood import power
 from driftbandit.state import to_lists
@@ -222,7 +222,7 @@ def test_weights_are_probabilities_and_records_stay_in_range(history):
 
 
 @given(histories)
-def test_with_the_first_run_alone_it_draws_from_what_ts_draws_from(history):
+def test_with_the_first_run_alone_it_knows_what_ts_knows_and_counts_it_twice(history):
     state, ts = taught(POLICY_, history, n_arms=3), taught(BetaTS(), history, n_arms=3)
     known = state.known
     known.world[:HYPOTHESES] = [1.0] + [0.0] * (HYPOTHESES - 1)
@@ -232,11 +232,11 @@ def test_with_the_first_run_alone_it_draws_from_what_ts_draws_from(history):
     stream = Stream(stream_key(1, 0, POLICY))
     for n in range(3):
         arm = POLICY_.choose(state, len(history), stream.at(n))
-        assert state.a == pytest.approx(ts.a)
-        assert state.b == pytest.approx(ts.b)
-        BetaTS().choose(ts, len(history), stream.at(n))
-        assert state.draws == pytest.approx(ts.scores)
+        assert state.a == pytest.approx([2.0 * a for a in ts.a])
+        assert state.b == pytest.approx([2.0 * b for b in ts.b])
         assert state.scores[arm] == max(state.scores)
+        take_its_word(state, len(history), stream.at(n), 0, 1.0, HASTE)  # what it knows is what TS knows
+        assert (state.a, state.b) == (pytest.approx(ts.a), pytest.approx(ts.b))
 
 
 @pytest.mark.parametrize("n_arms", [2, 6])

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.policies.drift_bank import HYPOTHESES, LOSSES, RATES, ROOM, RUN_RECORD, RUNS, TIDES
-from driftbandit.policies.drift_draw import take_its_word
+from driftbandit.policies.drift_draw import HASTE, SURE, take_its_word
 
 NEGLIGIBLE = 1e-5  # hypotheses of less weight than this, all together, are left out; it is part of the error
 _HEAVY = 0.05  # hypotheses of this weight tell how exact the integrals are
@@ -149,9 +149,12 @@ def rounds_of(state: Any) -> int:
     return round(float(sum(state.known.wins) + sum(state.known.losses)))
 
 
-def mixture(state: Any, negligible: float = NEGLIGIBLE) -> tuple[np.ndarray, DriftBelief]:
+def mixture(
+    state: Any, sure: float = SURE, haste: float = HASTE, negligible: float = NEGLIGIBLE
+) -> tuple[np.ndarray, DriftBelief]:
     """The hypotheses worth keeping, likeliest first, by their positions, and what they say of the arms: in the policy's
-    own words, which writes into the scratch of the state."""
+    own words, which writes into the scratch of the state. With `sure` 1 and `haste` 0, what they know, not what a
+    choice makes of it."""
     weights, t, n_arms = np.array(state.known.world[:HYPOTHESES]), rounds_of(state), len(state.known.wins)
     weights /= weights.sum()
     order = np.argsort(-weights, kind="stable")
@@ -160,7 +163,7 @@ def mixture(state: Any, negligible: float = NEGLIGIBLE) -> tuple[np.ndarray, Dri
     for hypothesis in kept.tolist():
         sides = []
         for side in (-1.0, 1.0):
-            take_its_word(state, t, _Coin(side), hypothesis)
+            take_its_word(state, t, _Coin(side), hypothesis, sure, haste)
             sides.append((list(state.a), list(state.b)))
         split = ROOM <= hypothesis < RUNS
         a.append([side[0] for side in sides])
@@ -231,7 +234,7 @@ class Explanation(NamedTuple):
 
 def explained(state: Any, names: Iterable[Any]) -> Explanation:
     """What the policy believes."""
-    kept, belief = mixture(state)
+    kept, belief = mixture(state, sure=1.0, haste=0.0)
     t, weights, kinds = rounds_of(state), belief.weights, kinds_of(state)[kept]
     born = np.concatenate([births_of(state), np.zeros(2 * RATES)])[kept]
     still, drifts, tides = (float(weights[kinds == kind].sum()) for kind in (STILL, DRIFTS, HAS_TIDES))

@@ -30,7 +30,8 @@ from driftbandit.primitives import column_moments, column_sums, compilable, inde
 SHARE = 1.0 / 4.0  # of one round in t, given to the movers each round, so that none is ever lost
 TIDE = 1.0 / 4.0  # the tides' part of that and of the prior; between .03 and .5 it changes little
 
-HASTE = 8.0  # how much less exploring a drifting arm is worth; chosen on the design worlds
+SURE = 2.0  # how often runs and tides count what they know when a choice is drawn; chosen on the design worlds
+HASTE = 4.0  # how much less exploring a drifting arm is worth; chosen on the design worlds
 
 A_SUMS, S_SUMS, MOVER_SUMS, SUMS = 0, AT_ONCE, 2 * AT_ONCE, 3 * AT_ONCE  # in `cumulative`: of columns up to each
 TO_DRIFTER, TO_TIDE = (1.0 - TIDE) / RATES, TIDE / RATES
@@ -116,23 +117,24 @@ def draw_hypothesis(world: Any, cumulative: Any, u: Any) -> Any:
 
 
 @compilable
-def take_its_word(state: Any, t: int, rng: Any, drawn: int) -> None:
+def take_its_word(state: Any, t: int, rng: Any, drawn: int, sure: Any, haste: Any) -> None:
     """Write down the Beta parameters of every arm by what a hypothesis knows of it; in bank S a coin for each arm says
     whether it changed.
 
-    A drifter's are multiplied by 1 + (a + b) / 2**g: what is learnt of a drifting arm is of use for a while only, so
-    there is less to explore for (HASTE sqrt(q) = 2**-g)."""
+    Draws from what is known explore more than they need to, so runs and tides count it twice (`sure`). What is learnt
+    of a drifting arm is of use for a while only, and the more arms there are, the dearer it is to know them all: a
+    drifter's parameters are multiplied by 1 + haste sqrt(K q) (a + b)."""
     known = state.known
     if drawn < RUNS:
         for arm in range(len(known.wins)):
             at = index(arm * RUN_RECORD + drawn)
             if drawn >= ROOM and rng.uniform(1 + arm) >= known.changed[index(arm * ROOM + (drawn - ROOM))]:
                 at = index(at + ROOM)  # from OLD, where the arm did not change
-            state.a[arm] = 1.0 + max(known.wins[arm] - known.runs[at], 0.0)
-            state.b[arm] = 1.0 + max(known.losses[arm] - known.runs[at + LOSSES], 0.0)
+            state.a[arm] = sure * (1.0 + max(known.wins[arm] - known.runs[at], 0.0))
+            state.b[arm] = sure * (1.0 + max(known.losses[arm] - known.runs[at + LOSSES], 0.0))
     elif drawn < TIDES:
         rate = known.rates[index(drawn - RUNS)]
-        haste = HASTE * math.sqrt(rate)
+        sharpen = haste * math.sqrt(rate * len(known.wins))
         for arm in range(len(known.wins)):
             at = index(arm * MOVER_RECORD + (drawn - RUNS))
             wins = known.movers[at]
@@ -140,7 +142,7 @@ def take_its_word(state: Any, t: int, rng: Any, drawn: int) -> None:
             stays = 1.0 / (1.0 + (rate * (t - known.last[arm])) * (wins + losses))
             a = 1.0 + wins * stays
             b = 1.0 + losses * stays
-            sharper = 1.0 + haste * (a + b)
+            sharper = 1.0 + sharpen * (a + b)
             state.a[arm] = a * sharper
             state.b[arm] = b * sharper
     else:
@@ -149,5 +151,5 @@ def take_its_word(state: Any, t: int, rng: Any, drawn: int) -> None:
             at = index(arm * MOVER_RECORD + OFFSET + (drawn - TIDES))
             pulls = max(1.0 / known.movers[at + (SPREAD - OFFSET)] - 1.0 / V0, 0.0)
             won = pulls * min(max(level + known.movers[at], 0.0), 1.0)
-            state.a[arm] = 1.0 + won
-            state.b[arm] = 1.0 + (pulls - won)
+            state.a[arm] = sure * (1.0 + won)
+            state.b[arm] = sure * (1.0 + (pulls - won))

@@ -26,7 +26,17 @@ from driftbandit.policies.drift_bank import (
 )
 from driftbandit.policies.drift_belief import DriftBelief, Explanation, explained, mixture
 from driftbandit.policies.drift_births import give_birth
-from driftbandit.policies.drift_draw import SHARE, SUMS, TIDE, add_up, draw_hypothesis, share_out, take_its_word
+from driftbandit.policies.drift_draw import (
+    HASTE,
+    SHARE,
+    SUMS,
+    SURE,
+    TIDE,
+    add_up,
+    draw_hypothesis,
+    share_out,
+    take_its_word,
+)
 from driftbandit.policies.drift_valid import validate
 from driftbandit.primitives import argmax_of_pairs, lane_by_lane
 from driftbandit.state import to_lists
@@ -134,7 +144,7 @@ class DriftTS(NamedTuple):
     def believe(self, state: DriftTSState, t: int, rng: Any) -> None:
         """Draw a hypothesis, and write down its Beta parameters of every arm."""
         drawn = draw_hypothesis(state.known.world, state.known.cumulative, rng.uniform(0))
-        take_its_word(state, t, rng, drawn)
+        take_its_word(state, t, rng, drawn, SURE, HASTE)
 
     def learn(self, state: DriftTSState, t: int, arm: Any, reward: Any) -> None:
         """Weigh all hypotheses by how well they predicted the reward, and let them learn from it."""
