@@ -61,6 +61,17 @@ def baseline_slot(config: Config, names: list[Hashable], baseline: Any) -> int |
     return None if baseline == "uniform" and "uniform" not in names else slot_of(config, names, baseline)
 
 
+def slots_of(config: Config, available: Any) -> list[int]:
+    """The slots of the arms that a call is limited to, in order."""
+    if isinstance(available, str | bytes) or not isinstance(available, Iterable):
+        raise ValueError(f"available is a list of arms; got {available!r:.60}.")
+    names = names_of(config)
+    slots = sorted({slot_of(config, names, arm) for arm in available})
+    if not slots:
+        raise ValueError("available needs at least one arm; got none.")
+    return slots
+
+
 def first_config(policy: Any, arms: int | Iterable[Hashable], key: int, rounds: str, options: dict[str, Any]) -> Config:
     """The configuration a bandit begins with."""
     policy = checked_policy(policy)
