@@ -24,8 +24,8 @@ class Losses(NamedTuple):
 
 
 def losses(target: str, decided: set[str], rewarded: set[str]) -> Losses:
-    """Compare a journal with what was acknowledged, and the state from its snapshots with that from its beginning: after
-    as many events, since PostgreSQL may still be ending what a killed process had asked."""
+    """Compare a journal with what was acknowledged, and the state from its snapshots with that from its beginning, each
+    after as many events: PostgreSQL may still be ending what a killed process had asked."""
     with View(target, "drill") as view:
         seen, state = view._fold.n, view.fingerprint()
     journal = reading(target)
