@@ -75,12 +75,10 @@ class Writer:
         """A place in the next commit for what `chooser` makes of this wish when the commit begins. The caller holds no
         lock. If it is alone, and may wait `here`, all is done when this returns."""
         ticket = Ticket([], wish)
-        if here and self._crowd == (1, 1) and len(self) == 0 and self._leads.acquire(blocking=False):
-            try:
+        if here and self._crowd == (1, 1) and len(self) == 0 and not self._leads.locked():
+            with self._leads:  # an interrupt cannot come between taking this lock and being sure to give it back
                 self._write_alone(chooser, ticket)
-            finally:
-                self._leads.release()
-                self._ring()
+            self._ring()
             return ticket
         with self._mutex:
             self._check()
