@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
-from driftbandit.agent.inputs import as_float, checked_seed, listed
+from driftbandit.agent.inputs import as_float, check_own, checked_seed, listed
 from driftbandit.draws import POLICY as POLICY_STREAM
 from driftbandit.draws import stream_key
 from driftbandit.live import settings
@@ -127,6 +127,7 @@ class Bandit(Changing):
                 with contextlib.suppress(Conflict):  # another process was quicker: what it wrote stands
                     bandit._configure("create", config)
                 bandit._replica.catch_up(changes=1)
+            check_own(bandit._fold.policy, len(bandit._fold.config.arms))
             differ = settings.differences(bandit._fold.config, options, policy, arms)
             if differ:
                 warn(f"Bandit {name} has {'; '.join(differ)} in its journal, and that stands; change() changes it.")
