@@ -22,6 +22,7 @@ from driftbandit.live.tables import DECISION, EVENT, Tables, only_reading
 
 _CHUNK = 5_000
 _STUCK = 0.05  # seconds for which events may wait for a transaction before we ask whose it is
+_CLOCK = 1.0  # seconds after which a commit asks for the server's time again, if none had to before
 _NOTIFY = 0.02  # least seconds between two calls that wake other processes: once awake they look by themselves
 
 _CLOCK_AND_LOCK = (
@@ -68,7 +69,7 @@ class PostgreSQL(Tables):
         self._reading = threading.RLock()
         self._waiting_since: dict[int, float] = {}  # bandit: since when events wait for a transaction to end
         self._strangers = False  # whether the last look found transactions that are not ours
-        self._told = 0.0
+        self._told = self._set = 0.0
         self._follower: Follower | None = None
         try:
             self._reader = self._connect_reader()
@@ -142,19 +143,22 @@ class PostgreSQL(Tables):
         if self._writer is None or self._writer.closed:
             self._writer = self._connect()
         writer = self._writer
+        batch = CommitGroup(writer, self._era, asks)
         try:
-            began = time.monotonic_ns()
-            with writer.pipeline():
-                writer.execute("BEGIN")
-                clock = writer.execute(_CLOCK_AND_LOCK)
-                batch = CommitGroup(writer, self._era, asks)
-                batch.send()
-                writer.execute("COMMIT")
-                if batch.appended and time.monotonic() - self._told > _NOTIFY:
-                    # Not within the transaction: PostgreSQL lets only one transaction that notifies commit at a time.
-                    self._told = time.monotonic()
-                    writer.execute("NOTIFY driftbandit")
-            self._hear_time(clock.fetchone()[0], began)
+            if batch.only_decides and time.monotonic() - self._set < _CLOCK:
+                batch.send()  # one statement is a transaction by itself, and decisions have no order to agree on
+            else:
+                began = time.monotonic_ns()
+                with writer.pipeline():
+                    writer.execute("BEGIN")
+                    clock = writer.execute(_CLOCK_AND_LOCK)
+                    batch.send()
+                    writer.execute("COMMIT")
+                    if batch.appended and time.monotonic() - self._told > _NOTIFY:
+                        # Not within the transaction: PostgreSQL lets one that notifies commit at a time.
+                        self._told = time.monotonic()
+                        writer.execute("NOTIFY driftbandit")
+                self._hear_time(clock.fetchone()[0], began)
             batch.finish()
         except BaseException:
             with contextlib.suppress(Exception):  # a connection in the middle of something is not used again
@@ -328,6 +332,7 @@ class PostgreSQL(Tables):
         """Note how far the server's clock is from ours, which only has to run evenly; a slow answer says little."""
         ended = time.monotonic_ns()
         if self._offset is None or ended - began < 50_000_000:
+            self._set = ended / 1e9
             self._offset = int(told) - began // 1000  # it is the first thing asked; the rest is the commit's time
 
     def now(self) -> int:
