@@ -181,3 +181,17 @@ def test_a_thousand_coroutines_share_a_few_commits(tmp_path) -> None:
         assert asyncio.run(all_of_them()) == ["learnt"] * 1000
         assert bandit._writer.commits - before < 100
         assert bandit._fold.learnt == 1000
+
+
+def test_a_loop_that_ended_before_its_answer_came_stops_nobody_else(tmp_path, monkeypatch) -> None:
+    async def given_up(bandit):
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(bandit.adecide("d1"), 0.01)
+
+    with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), 2) as bandit:
+        with monkeypatch.context() as patch:
+            slowed(bandit, patch, 0.1)
+            asyncio.run(given_up(bandit))
+            time.sleep(0.15)
+        assert bandit.reward("d1", 1.0) == "learnt"
+        assert bandit.decide("d2").id == "d2"

@@ -1,5 +1,6 @@
 """What a caller of the writer waits for."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -57,7 +58,11 @@ class Ticket:
             if not future.done():
                 future.set_result(None)
 
-        self._hook = lambda: loop.call_soon_threadsafe(arrived)
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+                loop.call_soon_threadsafe(arrived)
+
+        self._hook = tell
         if not self.settled:
             await future
         return self.result()
