@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftbandit import Agent, cli
+from driftbandit import Agent, Bandit, cli
 from driftbandit.environments import Abrupt
-from driftbandit.lab.engine import policy_check
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.text import load, user_code
+from driftbandit.text import load, policy_check, user_code
 
 RIGHT = """import math
 from typing import Any, NamedTuple
@@ -211,6 +210,33 @@ def test_a_compiled_agent_refuses_as_the_simulator_does(tmp_path: Path) -> None:
         Agent(made(tmp_path, late), 3, compiled=True)
     with pytest.raises(TypeError, match=r"mine.py, line \d+.*sums"):
         Agent(made(tmp_path, RIGHT.replace(ZEROS, whole)), 3, compiled=True)
+
+
+@pytest.mark.parametrize("fault", ["numpy's chance in choose", "numpy's chance in learn", "numpy's chance in init"])
+def test_agents_and_bandits_refuse_it_before_they_decide(tmp_path: Path, fault: str) -> None:
+    old, new, _, method, _ = FAULTS[fault]
+    (tmp_path / "right").mkdir()
+    policy, right = made(tmp_path, RIGHT.replace(old, new)), made(tmp_path / "right", RIGHT)
+    journal = tmp_path / "a.db"
+    with pytest.raises(policy_check.PolicyError, match=f"in {method}"):
+        Agent(policy, 3)
+    with pytest.raises(policy_check.PolicyError, match=f"in {method}"):
+        Bandit.open(journal, "b", policy, 3)
+    assert not journal.exists()
+    with Bandit.open(journal, "b", right, 3) as bandit:
+        with pytest.raises(policy_check.PolicyError, match=f"in {method}"):
+            bandit.change(policy=policy)
+        assert bandit._fold.changes == 1
+        assert bandit.decide().arm in range(3)
+    with pytest.raises(policy_check.PolicyError, match=f"in {method}"):
+        Bandit.open(journal, "b", policies={"Mine": type(policy)})
+
+
+def test_two_classes_with_the_same_fields_are_both_played_before_they_pass(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    policy_check.check(made(tmp_path, RIGHT), 3)
+    with pytest.raises(policy_check.PolicyError, match="choose returned"):
+        policy_check.check(made(tmp_path / "other", RIGHT.replace("return best", "return None")), 3)
 
 
 def test_whole_numbers_in_a_state_give_the_same_bits_compiled_and_interpreted(tmp_path: Path) -> None:

@@ -1,12 +1,17 @@
 """Group commit: who is woken, by whom, and what happens when somebody is not there any more."""
 
+import asyncio
 import threading
 import time
 
+import pytest
+
 from driftbandit import Bandit, DiscountedTS
+from driftbandit.live.audit import audit
 from driftbandit.live.errors import StoreError
 from driftbandit.live.journal import Decide
 from driftbandit.live.records import DecisionRow
+from driftbandit.live.sqlitecommit import Group
 
 
 def asked(bandit, id: str):
@@ -73,3 +78,120 @@ def test_a_commit_that_fails_is_told_to_everybody_in_it(tmp_path, monkeypatch) -
             assert found == ["The disk is full."] * 8
         assert bandit.health()["failed"] == 8
         assert bandit.decide("d0").id == "d0"
+
+
+def test_a_lone_caller_writes_in_its_own_thread_and_a_crowd_does_not(tmp_path, monkeypatch) -> None:
+    with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), 2) as bandit:
+        commit, who = bandit._journal.commit, []
+
+        def noted(asks):
+            who.append((threading.current_thread().name, len(asks)))
+            time.sleep(0.01)
+            return commit(asks)
+
+        monkeypatch.setattr(bandit._journal, "commit", noted)
+        bandit.decide()
+        bandit.decide("x")
+        assert who == [("MainThread", 1)] * 2
+        crew = [threading.Thread(target=bandit.decide, name=f"caller {n}") for n in range(20)]
+        for member in crew:
+            member.start()
+        for member in crew:
+            member.join(5.0)
+        groups = [size for name, size in who[2:] if name == "driftbandit-writer"]
+        assert sum(groups) >= 10
+        assert max(groups) >= 2
+
+
+def test_a_wish_that_cannot_be_met_fails_by_itself(tmp_path, monkeypatch) -> None:
+    with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), ["x", "y"]) as bandit:
+        slowed(bandit, monkeypatch)
+        found = {}
+
+        def work(n: int) -> None:
+            try:
+                found[n] = bandit.decide(f"d{n}", available=["x"] if n % 4 else ["z"]).arm
+            except ValueError as error:
+                found[n] = str(error)[:7]
+
+        crew = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+        for member in crew:
+            member.start()
+        for member in crew:
+            member.join(5.0)
+        assert found == {n: "x" if n % 4 else "Arm 'z'" for n in range(16)}
+        assert bandit.health()["decisions"] == 12
+        assert bandit.health()["waiting"] == 0
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_an_interrupt_in_a_lone_commit_harms_nothing(tmp_path, monkeypatch, written: bool) -> None:
+    path = tmp_path / "a.db"
+    with Bandit.open(path, "b", DiscountedTS(), 2) as bandit:
+        bandit.decide("d0")
+        write = Group._insert_decisions
+
+        def interrupted(group, asks):
+            if written:
+                write(group, asks)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Group, "_insert_decisions", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                bandit.decide("d1")
+        assert [bandit.decide(f"d{n}").id for n in range(1, 4)] == ["d1", "d2", "d3"]
+        bandit.reward("d1", 1.0)
+    assert [report.differences for report in audit(path)] == [[]]
+
+
+def test_closing_while_threads_decide_leaves_nobody_waiting(tmp_path) -> None:
+    path = tmp_path / "a.db"
+    bandit = Bandit.open(path, "b", DiscountedTS(), 2)
+    made, refused = [], []
+
+    def work() -> None:
+        try:
+            while True:
+                made.append(bandit.decide().id)
+        except StoreError as error:
+            refused.append(str(error))
+
+    crew = [threading.Thread(target=work) for _ in range(16)]
+    for member in crew:
+        member.start()
+    time.sleep(0.05)
+    bandit.close()
+    for member in crew:
+        member.join(5.0)
+    assert refused == ["This bandit is closed; open it again."] * 16
+    with Bandit.open(path, "b") as again:
+        assert again.health()["decisions"] >= len(set(made)) == len(made)
+    assert [report.differences for report in audit(path)] == [[]]
+
+
+def test_a_thousand_coroutines_share_a_few_commits(tmp_path) -> None:
+    with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), 2) as bandit:
+
+        async def all_of_them():
+            made = await asyncio.gather(*(bandit.adecide() for _ in range(1000)))
+            return await asyncio.gather(*(bandit.areward(decision.id, 1.0) for decision in made))
+
+        before = bandit._writer.commits
+        assert asyncio.run(all_of_them()) == ["learnt"] * 1000
+        assert bandit._writer.commits - before < 100
+        assert bandit._fold.learnt == 1000
+
+
+def test_a_loop_that_ended_before_its_answer_came_stops_nobody_else(tmp_path, monkeypatch) -> None:
+    async def given_up(bandit):
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(bandit.adecide("d1"), 0.01)
+
+    with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), 2) as bandit:
+        with monkeypatch.context() as patch:
+            slowed(bandit, patch, 0.1)
+            asyncio.run(given_up(bandit))
+            time.sleep(0.15)
+        assert bandit.reward("d1", 1.0) == "learnt"
+        assert bandit.decide("d2").id == "d2"

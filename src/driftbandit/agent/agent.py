@@ -15,6 +15,7 @@ from driftbandit.agent.inputs import (
     arm_name,
     arm_names,
     as_float,
+    check_own,
     checked_choice,
     checked_draws,
     checked_n,
@@ -89,6 +90,7 @@ class Agent:
         if isinstance(policy, type) or not isinstance(policy, Policy):
             raise TypeError(f"Agent needs a policy such as DriftTS(), and arms=...; got {shown(policy)}.")
         names = arm_names(arms)
+        check_own(policy, len(names))
         self.policy, self.reward_range = policy, checked_range(reward_range)
         self.outside: str = checked_choice("outside", outside, ("refuse", "clip", "allow"))
         if outside == "allow" and bears(policy) == "[0, 1]":

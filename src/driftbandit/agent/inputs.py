@@ -176,3 +176,18 @@ def from_json_arm(arm: Any) -> Hashable:
     if isinstance(arm, list):
         raise ValueError("an arm is a list")
     return arm  # type: ignore[no-any-return]
+
+
+def check_own(policy: Any, n_arms: int) -> None:
+    """Look at a user's own policy before it decides, as a simulation does: once for each policy and number of arms."""
+    if _holds_own(policy):
+        from driftbandit.text import policy_check  # with all that reads programs: most agents have no need of it
+
+        policy_check.check(policy, n_arms, compiled=False)
+
+
+def _holds_own(value: Any) -> bool:
+    if not isinstance(value, tuple):
+        return False
+    own = hasattr(value, "_fields") and not type(value).__module__.startswith("driftbandit.")
+    return own or any(map(_holds_own, value))

@@ -7,18 +7,19 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
-from driftbandit.agent.inputs import as_float, checked_seed, listed
+from driftbandit.agent.inputs import as_float, check_own, checked_seed, listed
 from driftbandit.draws import POLICY as POLICY_STREAM
 from driftbandit.draws import stream_key
-from driftbandit.live import rules, settings
+from driftbandit.live import settings
 from driftbandit.live.changing import Changing
+from driftbandit.live.deciding import ANY, Chooser, Wish
 from driftbandit.live.errors import Conflict, StoreError, Unknown
-from driftbandit.live.ids import ROUNDS, Decisions, Supply, checked_id, checked_name, made_ids
-from driftbandit.live.journal import Decide, Pay
+from driftbandit.live.ids import ROUNDS, checked_id, checked_name
+from driftbandit.live.journal import Pay
 from driftbandit.live.opening import exists, policy_classes, policy_maker, warn, writing
-from driftbandit.live.records import WAYS, Config, Decision, DecisionRow, slots_text
+from driftbandit.live.records import WAYS, Decision, DecisionRow
 from driftbandit.live.replica import Replica
-from driftbandit.live.writer import Ticket
+from driftbandit.live.ticket import Ticket
 
 MOST = 1000  # decisions or rewards in one call
 _REMEMBERED = 10_000  # decisions, to spare the store a look when their reward comes
@@ -126,6 +127,7 @@ class Bandit(Changing):
                 with contextlib.suppress(Conflict):  # another process was quicker: what it wrote stands
                     bandit._configure("create", config)
                 bandit._replica.catch_up(changes=1)
+            check_own(bandit._fold.policy, len(bandit._fold.config.arms))
             differ = settings.differences(bandit._fold.config, options, policy, arms)
             if differ:
                 warn(f"Bandit {name} has {'; '.join(differ)} in its journal, and that stands; change() changes it.")
@@ -144,7 +146,7 @@ class Bandit(Changing):
         self._closed = False
         self._failed = self._writer.failed
         self._recent: dict[str, DecisionRow] = {}  # decisions of ours that are likely to be rewarded soon
-        self._known_config: Config | None = None
+        self._chooser = Chooser(replica)
         replica.start(self)
 
     # ---- deciding ----------------------------------------------------------------------------------------------------
@@ -154,82 +156,82 @@ class Bandit(Changing):
     ) -> Decision:
         """The arm to play now, written down before it is returned. The same id again gives the same decision; without
         an id, one is made. `probability=True` also computes how likely the arm was."""
-        rows, ticket, chance = self._start([id], available, probability)
-        return self._finish(rows, ticket.wait() if self._waits([id]) else None, chance)[0]
+        return self._decide(self._wish([id], available, probability))[0]
 
     def decide_many(
         self, what: int | Iterable[str], *, available: Iterable[Hashable] | None = None, probability: bool = False
     ) -> list[Decision]:
         """Up to 1,000 decisions in one commit: this many, or one for each of these ids."""
-        ids = _wanted(what)
-        rows, ticket, chance = self._start(ids, available, probability)
-        return self._finish(rows, ticket.wait() if self._waits(ids) else None, chance)
+        return self._decide(self._wish(_wanted(what), available, probability))
 
     async def adecide(
         self, id: str | None = None, *, available: Iterable[Hashable] | None = None, probability: bool = False
     ) -> Decision:
         """`decide` for asyncio."""
-        rows, ticket, chance = self._start([id], available, probability)
-        return self._finish(rows, await ticket.arrive() if self._waits([id]) else None, chance)[0]
+        return (await self._adecide(self._wish([id], available, probability)))[0]
 
     async def adecide_many(
         self, what: int | Iterable[str], *, available: Iterable[Hashable] | None = None, probability: bool = False
     ) -> list[Decision]:
         """`decide_many` for asyncio."""
-        rows, ticket, chance = self._start(_wanted(what), available, probability)
-        return self._finish(rows, await ticket.arrive(), chance)
+        return await self._adecide(self._wish(_wanted(what), available, probability))
 
-    def _waits(self, ids: list[str | None]) -> bool:
+    def _wish(self, ids: list[str | None], available: Any, probability: bool) -> Wish:
+        self._replica.open_or_raise()
+        if self.durability == "none" and self._writer.failed > self._failed:
+            lost, self._failed = self._writer.failed - self._failed, self._writer.failed
+            raise StoreError(f"{lost} earlier records could not be written, and nobody waited for them.")
+        if ids == [None] and available is None and not probability:
+            return ANY
+        if available is not None and not isinstance(available, str) and isinstance(available, Iterable):
+            available = list(available)  # the caller's own, and not to be walked through by another thread
+        return Wish([None if id is None else checked_id(id) for id in ids], available, bool(probability))
+
+    def _decide(self, wish: Wish) -> list[Decision]:
+        if not self._waits(wish):
+            return self._at_once(wish)
+        ticket = self._writer.wish(self._chooser, wish)
+        return self._decisions(ticket, ticket.wait())
+
+    async def _adecide(self, wish: Wish) -> list[Decision]:
+        if not self._waits(wish):
+            return self._at_once(wish)
+        ticket = self._writer.wish(self._chooser, wish, here=False)
+        return self._decisions(ticket, await ticket.arrive())
+
+    def _waits(self, wish: Wish) -> bool:
         """Whether to wait for the disk: a given id may have been used before, and the store must not fall behind."""
-        return self.durability == "disk" or any(id is not None for id in ids) or self._writer.waiting > _BEHIND
+        return self.durability == "disk" or self._writer.waiting > _BEHIND or any(id is not None for id in wish.ids)
 
-    def _start(
-        self, ids: list[str | None], available: Iterable[Hashable] | None, probability: bool
-    ) -> tuple[list[DecisionRow], Ticket, Any]:
-        """Choose, and hand the rows to the writer."""
+    def _at_once(self, wish: Wish) -> list[Decision]:
+        """Choose, and leave the rest to the writer."""
         with self._lock:
-            fold, config = self._fold, self._config()
-            if self.durability == "none" and self._writer.failed > self._failed:
-                lost, self._failed = self._writer.failed - self._failed, self._writer.failed
-                raise StoreError(f"{lost} earlier records could not be written, and nobody waited for them.")
-            slots = None if available is None else self._slots(available)
-            allowed = fold.active if slots is None else slots
-            at = self._replica.now()
-            view = self._replica.view(at)
-            text = slots_text(slots)
-            rows: list[DecisionRow] = []
-            if len(ids) == 1 and ids[0] is None and config.rounds == "hash":
-                made, rng = self._supply.take()
-                slot, how = rules.choose(config, fold.policy, view, fold.learnt, rng, allowed)
-                rows.append(DecisionRow(made, at, slot, how, fold.n, text))
-            else:
-                fresh = iter(made_ids(ids.count(None)))
-                named = [next(fresh) if id is None else checked_id(id) for id in ids]
-                stream = Decisions.of(int(config.key), [self._round(name) for name in named])
-                for column, name in enumerate(named):
-                    slot, how = rules.choose(config, fold.policy, view, fold.learnt, stream.at(column), allowed)
-                    rows.append(DecisionRow(name, at, slot, how, fold.n, text))
-            chance = rules.chances(config, fold.policy, view, fold.learnt, allowed)[0] if probability else None
-            ticket = self._writer.submit([Decide(self._number, row) for row in rows])
-            self._replica.sweep(at)
-            return rows, ticket, chance
+            self._replica.open_or_raise()
+            asks, chance = self._chooser.choose(wish)
+            ticket = self._writer.submit(list(asks))
+            ticket.chance = chance
+            self._replica.sweep(self._replica.clock.last)
+        return self._decisions(ticket, [ask.row for ask in asks])
 
-    def _finish(self, rows: list[DecisionRow], answers: list[Any] | None, chance: Any) -> list[Decision]:
-        out = []
-        for row, stands in zip(rows, answers if answers is not None else rows, strict=True):
+    def _decisions(self, ticket: Ticket, answers: list[Any]) -> list[Decision]:
+        names, out = self._chooser.names, []
+        for place, stands in enumerate(answers):
             if isinstance(stands, BaseException):
                 raise stands
-            if self._journal.live and answers is not None:
-                self._recent[stands.id] = stands
-            own = chance is not None and stands == row
-            out.append(
-                Decision(stands.id, self._names[stands.slot], stands.at, stands.known, WAYS[stands.how],
-                         float(chance[stands.slot]) if own else None)
-            )  # fmt: skip
+            chance = None
+            if ticket.chance is not None and stands == ticket.asks[place].row:
+                chance = float(ticket.chance[stands.slot])
+            out.append(Decision(stands.id, names[stands.slot], stands.at, stands.known, WAYS[stands.how], chance))
+        if self._journal.live and self.durability == "disk":
+            self._remember(answers)
+        return out
+
+    def _remember(self, rows: list[DecisionRow]) -> None:
+        """Their rewards are likely to come soon, and by this process."""
+        self._recent.update((row.id, row) for row in rows)
         while len(self._recent) > _REMEMBERED:
             with contextlib.suppress(KeyError, StopIteration, RuntimeError):  # another thread may be doing the same
                 del self._recent[next(iter(self._recent))]
-        return out
 
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
@@ -275,7 +277,8 @@ class Bandit(Changing):
     def _pay(self, pairs: list[tuple[str, float]]) -> Ticket:
         checked = [(checked_id(id), self._checked(value)) for id, value in pairs]
         with self._lock:
-            config, at = self._config(), self._replica.now()
+            self._replica.open_or_raise()
+            config, at = self._fold.config, self._replica.now()
             wait, default, known = config.wait, config.default, self._recent.pop
             asks = [Pay(self._number, id, value, at, wait, default, known(id, None)) for id, value in checked]
             ticket = self._writer.submit(list(asks))
@@ -293,18 +296,6 @@ class Bandit(Changing):
         return value + 0.0  # -0.0 becomes 0.0
 
     # ---- inside ------------------------------------------------------------------------------------------------------
-
-    def _config(self) -> Config:
-        """The current configuration; what follows from it is recomputed when it has changed."""
-        self._replica.open_or_raise()
-        config: Config = self._fold.config
-        if config is not self._known_config:
-            self._names = settings.names_of(config)
-            self._round = ROUNDS[config.rounds]
-            if self._known_config is None:
-                self._supply = Supply(int(config.key))
-            self._known_config = config
-        return config
 
     def close(self) -> None:
         """Write everything that was asked for, and release the journal."""

@@ -96,19 +96,19 @@ class Supply:
     def __init__(self, key: int) -> None:
         self._key = key
         self._size = self.SMALLEST // 2
-        self._ids: list[str] = []
-        self._stream = Decisions(np.zeros(0, np.uint64))
+        self._block: tuple[list[str], Decisions] = [], Decisions(np.zeros(0, np.uint64))
         self._column = 0
 
     def take(self) -> tuple[str, Decisions]:
-        """The next id, and its numbers, valid until the next call."""
+        """The next id, and its numbers, valid until the next call. An interrupt at any place leaves every id with its
+        own numbers."""
         column = self._column
-        if column >= len(self._ids):
+        if column >= len(self._block[0]):
             self._size = min(2 * self._size, self.LARGEST)
-            self._ids = made_ids(self._size)
-            self._stream = Decisions.of(self._key, [hashed_round(made) for made in self._ids])
-            column = 0
+            made = made_ids(self._size)
+            block = made, Decisions.of(self._key, [hashed_round(id) for id in made])
+            self._column, self._block, column = len(made), block, 0
         self._column = column + 1
-        stream = self._stream
+        ids, stream = self._block
         stream._column = column
-        return self._ids[column], stream
+        return ids[column], stream

@@ -55,6 +55,11 @@ class CommitGroup:
         self.appended = False
         self._checks: list[Callable[[], None]] = []
 
+    @property
+    def only_decides(self) -> bool:
+        """Whether nothing but decisions is asked for."""
+        return all(type(ask) is Decide for ask in self._asks.values())
+
     def send(self) -> None:
         """Ask the server to write; within a transaction of the caller's."""
         kinds: dict[type, dict[int, Any]] = {}

@@ -16,7 +16,7 @@ from driftbandit.live.fold import Fold, Maker
 from driftbandit.live.journal import Journal, Keep, Settle, Settled
 from driftbandit.live.opening import Opened, policy_maker, rereader
 from driftbandit.live.records import Event
-from driftbandit.live.writer import Ticket
+from driftbandit.live.ticket import Ticket
 
 _SETTLED_AT_ONCE = 1000
 _WORTH_COMPILING = 1000  # events together

@@ -76,7 +76,7 @@ class Reports:
             raise ValueError(f"probabilities needs draws of 1 or more; got {draws!r:.60}.")
         with self._lock:
             fold, config = self._fold, self._fold.config
-            slots = fold.active if available is None else self._slots(available)
+            slots = fold.active if available is None else settings.slots_of(config, available)
             view = fold.view(self._replica.now())
             values, error = rules.chances(config, fold.policy, view, fold.learnt, slots, draws)
             names = settings.names_of(config)
@@ -91,15 +91,6 @@ class Reports:
             f", floor {config.floor:g}" if config.floor > 0.0 else ""
         )
         return page.chances_table(config.policy, told, self.probabilities(draws=200))
-
-    def _slots(self, available: Iterable[Hashable]) -> list[int]:
-        if isinstance(available, str | bytes) or not isinstance(available, Iterable):
-            raise ValueError(f"available is a list of arms; got {available!r:.60}.")
-        config = self._fold.config
-        slots = sorted({settings.slot_of(config, settings.names_of(config), arm) for arm in available})
-        if not slots:
-            raise ValueError("available needs at least one arm; got none.")
-        return slots
 
     def outcome(self, id: str) -> Outcome:
         """A decision's record."""

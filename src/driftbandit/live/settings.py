@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from driftbandit.agent.inputs import arm_names, as_float, checked_range, from_json_arm, listed, to_json_arm
+from driftbandit.agent.inputs import arm_names, as_float, check_own, checked_range, from_json_arm, listed, to_json_arm
 from driftbandit.half_life import checked_half_life, duration, spelt
 from driftbandit.live.records import Config
 from driftbandit.policies.drift_ts import DriftTS
@@ -61,6 +61,17 @@ def baseline_slot(config: Config, names: list[Hashable], baseline: Any) -> int |
     return None if baseline == "uniform" and "uniform" not in names else slot_of(config, names, baseline)
 
 
+def slots_of(config: Config, available: Any) -> list[int]:
+    """The slots of the arms that a call is limited to, in order."""
+    if isinstance(available, str | bytes) or not isinstance(available, Iterable):
+        raise ValueError(f"available is a list of arms; got {available!r:.60}.")
+    names = names_of(config)
+    slots = sorted({slot_of(config, names, arm) for arm in available})
+    if not slots:
+        raise ValueError("available needs at least one arm; got none.")
+    return slots
+
+
 def first_config(policy: Any, arms: int | Iterable[Hashable], key: int, rounds: str, options: dict[str, Any]) -> Config:
     """The configuration a bandit begins with."""
     policy = checked_policy(policy)
@@ -77,6 +88,7 @@ def first_config(policy: Any, arms: int | Iterable[Hashable], key: int, rounds: 
         raise ValueError(refused_rewards(policy, 'outside="allow"', 'outside="clip" keeps them inside'))
     if options.get("default") is None and low <= 0.0 <= high:
         config = config._replace(default=0.0)
+    check_own(policy, len(config.arms))
     started(policy, len(config.arms))
     return changed(config, policy, {name: value for name, value in options.items() if value is not None})
 
@@ -88,6 +100,7 @@ def changed(config: Config, policy: Any, options: dict[str, Any]) -> Config:
     if "policy" in options:
         policy = checked_policy(options["policy"])
         out = out._replace(policy=repr(policy))
+        check_own(policy, len(config.arms))
         started(policy, len(config.arms))
         if config.outside == "allow" and bears(policy) == "[0, 1]":
             raise ValueError(refused_rewards(policy, 'outside="allow"', "this bandit was made so"))

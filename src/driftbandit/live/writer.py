@@ -1,8 +1,9 @@
 """Group commit: one thread writes what all others ask, as many asks at a time as have come in meanwhile.
 
-A commit costs the disk a few milliseconds however much it holds. While one is under way, further asks gather; they all
-go into the next. Each caller waits for the commit that holds its own ask, so nothing is acknowledged before it is on
-the disk."""
+A commit costs the disk up to some milliseconds however much it holds. While one is under way, further asks gather; they
+all go into the next. Each caller waits for the commit that holds its own ask, so nothing is acknowledged before it is
+on the disk. A caller who is alone writes in its own thread: to wake another and be woken by it takes longer than many
+disks."""
 
 import queue
 import threading
@@ -10,16 +11,16 @@ import time
 from collections import deque
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from driftbandit.live.errors import StoreError
 from driftbandit.live.journal import Ask, Journal
 from driftbandit.live.records import Event
+from driftbandit.live.ticket import Ticket
 
 _GROUP = 4096  # asks in a commit
 _PATIENCE = 0.5  # of the time of the last commit: how long to wait for others to join
 _LONGEST = 0.01  # seconds, and never longer
-_CHAIN = 0.05  # seconds after which a thread no longer relies on being woken by another
 _NONE = 1 << 60  # more tickets than there can be
 _QUEUE = 100_000  # asks that may wait; further ones are refused, not dropped
 
@@ -28,74 +29,12 @@ class Busy(StoreError):
     """More asks wait than the store can take; try again in a moment."""
 
 
-class Ticket:
-    """The answers to come of some asks that go into one commit.
+class Grants(Protocol):
+    """What turns wishes into asks: see `deciding`."""
 
-    Threads that wait for one commit are woken in a chain, each by the one before it as it goes on. Woken all at once
-    they would fight for the interpreter, which lets one of them run."""
-
-    __slots__ = ("_done", "_hook", "_next", "answers", "asks", "error", "settled", "waits")
-
-    def __init__(self, asks: list[Ask]) -> None:
-        self.asks = asks
-        self.answers: list[Any] = []
-        self.error: BaseException | None = None
-        self.settled = False
-        self.waits = False  # whether a thread sleeps until this is settled
-        self._next: Ticket | None = None
-        self._hook: Callable[[], Any] | None = None
-        self._done = threading.Lock()
-        self._done.acquire()
-
-    def wait(self) -> list[Any]:
-        """The answers, once they are on disk."""
-        self.waits = True
-        try:
-            # A chain is broken where a thread was interrupted before it came here; then the time wakes us.
-            while not (self._done.acquire(True, _CHAIN) or self.settled):
-                pass
-        finally:
-            self.waits = False
-            if self._next is not None:
-                self._next.wake()
-        return self.result()
-
-    def wake(self) -> None:
-        """Let a waiting thread go on."""
-        self._done.release()
-
-    async def arrive(self) -> list[Any]:
-        """The same for a coroutine: its loop goes on meanwhile."""
-        import asyncio  # not before somebody uses it: it is a large part of all that is loaded
-
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-
-        def arrived() -> None:
-            if not future.done():
-                future.set_result(None)
-
-        self._hook = lambda: loop.call_soon_threadsafe(arrived)
-        if not self.settled:
-            await future
-        return self.result()
-
-    def result(self) -> list[Any]:
-        """The answers, or the error that kept all of them from being written."""
-        if self.error is not None:
-            raise type(self.error)(*self.error.args)
-        return self.answers
-
-    def settle(self, answers: list[Any], error: BaseException | None = None) -> None:
-        """Record the outcome; a waiting thread still has to be woken."""
-        self.answers, self.error = answers, error
-        self.settled = True
-        if self._hook is not None:
-            self._hook()
-
-    def before(self, other: "Ticket") -> None:
-        """Wake the other when this one goes on."""
-        self._next = other
+    def grant(self, tickets: list[Ticket]) -> None:
+        """Choose for all of these, and have them enqueued."""
+        ...
 
 
 class Writer:
@@ -105,39 +44,90 @@ class Writer:
         self.journal = journal
         self.listeners: dict[int, list[Callable[[list[Event]], None]]] = {}
         self.commits = 0
-        self._mutex = threading.Lock()
-        self._asked = self._written = 0
         self.failed = 0  # asks that could not be written
+        self._mutex = threading.Lock()
+        self._leads = threading.Lock()  # held by the thread that commits
+        self._asked = self._written = 0
+        self._wished: deque[tuple[Grants, Ticket]] = deque()
         self._pending: deque[Ticket] = deque()
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._wanted = _NONE  # the thread sleeps until so many tickets are pending
+        self._wanted = _NONE  # the thread sleeps until so many tickets are there
+        self._crowd = (1, 1)  # tickets of the last two commits
+        self._took = 0.0  # seconds of the last commit
         self._closed = ""  # why nothing can be written any more
         self._thread = threading.Thread(target=self._run, name="driftbandit-writer", daemon=True)
         self._thread.start()
+
+    # ---- asking ------------------------------------------------------------------------------------------------------
 
     def submit(self, asks: list[Ask]) -> Ticket:
         """Have these written, all in one commit. The caller holds its bandit's lock, so that asks are written in the
         order in which they were thought of."""
         ticket = Ticket(asks)
         with self._mutex:
-            if self._closed:
-                raise StoreError(self._closed)
-            if self.waiting > _QUEUE:
-                raise Busy(f"More than {_QUEUE} calls wait for the store; try again in a moment.")
+            self._check()
             self._asked += len(asks)
             self._pending.append(ticket)
-        if len(self._pending) >= self._wanted:
-            self._bell.put(None)
+        self._ring()
         return ticket
+
+    def wish(self, chooser: Grants, wish: Any, here: bool = True) -> Ticket:
+        """A place in the next commit for what `chooser` makes of this wish when the commit begins. The caller holds no
+        lock. If it is alone, and may wait `here`, all is done when this returns."""
+        ticket = Ticket([], wish)
+        if here and self._crowd == (1, 1) and len(self) == 0 and not self._leads.locked():
+            with self._leads:  # an interrupt cannot come between taking this lock and being sure to give it back
+                self._write_alone(chooser, ticket)
+            self._ring()
+            return ticket
+        with self._mutex:
+            self._check()
+            self._wished.append((chooser, ticket))
+        self._ring()
+        return ticket
+
+    def _write_alone(self, chooser: Grants, ticket: Ticket) -> None:
+        """Write this ticket, unless others have come meanwhile: theirs and ours are then left to the thread, which no
+        signal can interrupt in the middle of something that belongs to others."""
+        with self._mutex:
+            self._check()
+        chooser.grant([ticket])
+        with self._mutex:
+            alone = list(self._pending) == [ticket]
+            if alone:
+                self._pending.clear()
+        if alone:
+            self._write([ticket])
+
+    def enqueue(self, tickets: list[Ticket]) -> None:
+        """Wishes that have become asks. The caller holds its bandit's lock, as for `submit`."""
+        with self._mutex:
+            self._asked += sum(len(ticket.asks) for ticket in tickets)
+            self._pending.extend(tickets)
+
+    def _check(self) -> None:
+        if self._closed:
+            raise StoreError(self._closed)
+        if self.waiting > _QUEUE:
+            raise Busy(f"More than {_QUEUE} calls wait for the store; try again in a moment.")
+
+    def _ring(self) -> None:
+        if len(self) >= self._wanted:
+            self._bell.put(None)
+
+    def __len__(self) -> int:
+        return len(self._wished) + len(self._pending)
 
     @property
     def waiting(self) -> int:
         """Calls that wait to be written."""
-        return self._asked - self._written
+        return self._asked - self._written + len(self._wished)
+
+    # ---- ending ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Write what has been asked, then end."""
-        with self._mutex:
+        with self._leads, self._mutex:  # whoever writes alone has ended
             if self._closed:
                 return
             self._closed = "This bandit is closed; open it again."
@@ -145,34 +135,36 @@ class Writer:
         self._thread.join()
 
     def disown(self, why: str) -> None:
-        """Refuse everything from now on, and leave the thread and the lock alone: they are another process's."""
+        """Refuse everything from now on, and leave the thread and the locks alone: they are another process's."""
         self._mutex = threading.Lock()
         self._closed = why
+
+    # ---- writing -----------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         """Group after group. Those whose commit has just ended come back one by one; beginning the next commit with the
         first of them would leave all others to the one after, and halve the rate. So a writer that has had company
         waits for as many as came before, for a part of the time that a commit takes."""
-        took, crowd = 0.0, (1, 1)
         while self._sleep_until(1, None):
-            if max(crowd) > 1:
-                self._sleep_until(max(crowd), min(_PATIENCE * took, _LONGEST))
-            tickets, size = [], 0
-            while self._pending and size < _GROUP:
-                tickets.append(self._pending.popleft())
-                size += len(tickets[-1].asks)
-            began = time.monotonic()
-            self._write(tickets)
-            took, crowd = time.monotonic() - began, (crowd[1], len(tickets))
+            if max(self._crowd) > 1:
+                self._sleep_until(max(self._crowd), min(_PATIENCE * self._took, _LONGEST))
+            with self._leads:
+                self._grant()
+                tickets, size = [], 0
+                while self._pending and size < _GROUP:
+                    tickets.append(self._pending.popleft())
+                    size += len(tickets[-1].asks)
+                if tickets:
+                    self._write(tickets)
 
     def _sleep_until(self, wanted: int, seconds: float | None) -> bool:
-        """Sleep until so many tickets are pending, or the time is over, or the writer is closed. Whether any is.
+        """Sleep until so many tickets are there, or the time is over, or the writer is closed. Whether any is.
 
-        Whoever appends a ticket looks at `_wanted` afterwards, and we look at the tickets after having set it: so one
-        of us two sees the other."""
+        Whoever adds a ticket looks at `_wanted` afterwards, and we look at the tickets after having set it: so one of
+        us two sees the other."""
         self._wanted = wanted
         until = None if seconds is None else time.monotonic() + seconds
-        while len(self._pending) < wanted and not self._closed:
+        while len(self) < wanted and not self._closed:
             left = None if until is None else until - time.monotonic()
             if left is not None and left <= 0.0:
                 break
@@ -181,13 +173,23 @@ class Writer:
             except queue.Empty:
                 break
         self._wanted = _NONE
-        return bool(self._pending)
+        return len(self) > 0
+
+    def _grant(self) -> None:
+        """Have those chosen who have left a wish."""
+        of: dict[Grants, list[Ticket]] = {}
+        for _ in range(min(len(self._wished), _GROUP)):
+            chooser, ticket = self._wished.popleft()
+            of.setdefault(chooser, []).append(ticket)
+        for chooser, tickets in of.items():
+            chooser.grant(tickets)
 
     def _write(self, tickets: list[Ticket]) -> None:
         asks = tickets[0].asks if len(tickets) == 1 else [ask for ticket in tickets for ask in ticket.asks]
         self._written += len(asks)
         answers: list[Any] = []
         failure: BaseException | None = None
+        began = time.monotonic()
         try:
             answers, added = self.journal.commit(asks)
             self.commits += 1
@@ -196,6 +198,7 @@ class Writer:
         except BaseException as error:
             self.failed += len(asks)
             failure = error
+        self._took, self._crowd = time.monotonic() - began, (self._crowd[1], len(tickets))
         asleep: list[Ticket] = []
         awake: list[Ticket] = []
         for ticket in tickets:

@@ -164,3 +164,11 @@ def text_of(value: Any) -> str:
     if module in _files:
         return f"{_files[module][0]}:{written}"
     return f"{module}:{written}" if module in _imported else written
+
+
+def classes_in(value: Any) -> frozenset[type]:
+    """The classes of the tuples a value is made of, itself included."""
+    if not isinstance(value, tuple | list):
+        return frozenset()
+    here = frozenset() if type(value) in (tuple, list) else frozenset({type(value)})
+    return here.union(*(classes_in(item) for item in value))

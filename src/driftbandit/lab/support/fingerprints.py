@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from driftbandit.text import user_code
+from driftbandit.text.user_code import classes_in as classes_in
 
 PACKAGE = "driftbandit"
 ROOT = Path(__file__).parents[2]
@@ -36,7 +37,6 @@ AROUND = (
     "lab.engine.kernel_files",  # the files it keeps that in, which mark their own format
     "lab.engine.compile_errors",  # words
     "lab.engine.policy_check",  # refuses, or changes nothing
-    "lab.engine.watched_state",
     "lab.jobs.work",  # what a piece of work is: its fields are in the name of every result
     "protocols",  # declarations
     "checks",  # these three refuse, or change nothing
@@ -70,14 +70,6 @@ def package_digest() -> str:
     """A digest of the whole package: of figures and words too."""
     files = ((path.relative_to(ROOT).as_posix(), path.read_bytes()) for path in sorted(ROOT.rglob("*.py")))
     return _hash(files)[:16]
-
-
-def classes_in(value: Any) -> frozenset[type]:
-    """The classes of the tuples a value is made of, itself included."""
-    if not isinstance(value, tuple | list):
-        return frozenset()
-    here = frozenset() if type(value) in (tuple, list) else frozenset({type(value)})
-    return here.union(*(classes_in(item) for item in value))
 
 
 @lru_cache(maxsize=1024)

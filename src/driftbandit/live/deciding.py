@@ -1,0 +1,86 @@
+"""Choosing for many callers at once.
+
+A call that waits for the disk anyway leaves a wish, and whoever begins the next commit chooses for all who have left
+one: from one look at the clock and at what is known, under one lock. A call that does not wait chooses by itself, with
+the same lines."""
+
+import contextlib
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+from driftbandit.live import rules, settings
+from driftbandit.live.errors import StoreError
+from driftbandit.live.ids import ROUNDS, Decisions, Supply, made_ids
+from driftbandit.live.journal import Decide
+from driftbandit.live.records import Config, DecisionRow, slots_text
+from driftbandit.live.replica import Replica
+from driftbandit.live.ticket import Ticket
+
+
+class Wish(NamedTuple):
+    """What a caller wants decided: one decision for each id (None: an id is made), among these arms (None: all)."""
+
+    ids: list[str | None]
+    available: list[Hashable] | None = None
+    probability: bool = False
+
+
+ANY = Wish([None])  # what most callers want
+
+
+class Chooser:
+    """The part of a bandit that chooses; its lock is the bandit's."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica, self._fold, self._number = replica, replica.fold, replica.number
+        self._known: Config | None = None
+
+    def config(self) -> Config:
+        """The configuration now; what follows from it is recomputed when it has changed."""
+        config: Config = self._fold.config
+        if config is not self._known:
+            self.names = settings.names_of(config)
+            self._round = ROUNDS[config.rounds]
+            if self._known is None:
+                self._supply = Supply(int(config.key))
+            self._known = config
+        return config
+
+    def grant(self, tickets: list[Ticket]) -> None:
+        """Choose for all of these, and put them where the next commit finds them. A wish that cannot be met fails by
+        itself."""
+        replica = self._replica
+        with replica.lock:
+            ready = []
+            for ticket in tickets:
+                try:
+                    ticket.asks, ticket.chance = self.choose(ticket.wish)
+                    ready.append(ticket)
+                except Exception as error:
+                    ticket.settle([error])
+                    ticket.wake()
+            replica.writer.enqueue(ready)
+            with contextlib.suppress(StoreError):
+                replica.sweep(replica.clock.last)
+
+    def choose(self, wish: Wish) -> tuple[list[Decide], Any]:
+        """The decisions to write, and the chances of all arms where they are wished for. The caller holds the lock."""
+        fold, config, number, at = self._fold, self.config(), self._number, self._replica.now()
+        view = self._replica.view(at)
+        policy, learnt, n = fold.policy, fold.learnt, fold.n
+        slots = None if wish.available is None else settings.slots_of(config, wish.available)
+        allowed, text = (fold.active, None) if slots is None else (slots, slots_text(slots))
+        asks: list[Decide] = []
+        if wish.ids[0] is None and config.rounds == "hash" and len(wish.ids) == 1:
+            made, rng = self._supply.take()
+            slot, how = rules.choose(config, policy, view, learnt, rng, allowed)
+            asks.append(Decide(number, DecisionRow(made, at, slot, how, n, text)))
+        else:
+            fresh = iter(made_ids(wish.ids.count(None)))
+            named = [next(fresh) if id is None else id for id in wish.ids]
+            stream = Decisions.of(int(config.key), [self._round(name) for name in named])
+            for column, name in enumerate(named):
+                slot, how = rules.choose(config, policy, view, learnt, stream.at(column), allowed)
+                asks.append(Decide(number, DecisionRow(name, at, slot, how, n, text)))
+        chance = rules.chances(config, policy, view, learnt, allowed)[0] if wish.probability else None
+        return asks, chance
