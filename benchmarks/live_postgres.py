@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import random
 import statistics
 import time
 import warnings
@@ -14,6 +15,7 @@ from driftbandit.live.ids import made_ids
 from driftbandit.live.journal import Decide, Pay
 from driftbandit.live.records import REWARD, DecisionRow, Event, mark
 
+WARM_UP = 1.0  # seconds
 LOADS = {"half": 0.5, "a quarter": 0.25}  # of what 8 bandits can do: what the lag is when they are not at their limit
 
 
@@ -62,10 +64,17 @@ def _append(url, kind, seconds, group, gate, answers, pace):
 
 
 def _until(seconds, gate, cycle, answers, group, lags, pace):
+    """Cycle for so long, after a second that is not counted: connections, caches and plans warm up, and processes that
+    began at one moment fall out of step."""
     gate.wait()
-    began = due = time.monotonic()
-    done, until = 0, began + seconds
-    while time.monotonic() < until:
+    time.sleep(pace * random.random())
+    due = time.monotonic()
+    warm = due + WARM_UP
+    done, until = 0, warm + seconds
+    while (now := time.monotonic()) < until:
+        if now < warm:
+            done = 0
+            lags.clear()
         cycle()
         done += 2 * group
         due += pace
@@ -79,6 +88,7 @@ def _watch(url, seconds, gate, answers):
         gate.wait()
         bandit.refresh()
         bandit._replica.lag = 0.0
+        time.sleep(WARM_UP)
         lags, until = [], time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(0.005)

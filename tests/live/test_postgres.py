@@ -46,6 +46,44 @@ def test_an_event_is_not_read_before_an_older_transaction_of_ours_has_ended(post
     journal.close()
 
 
+def test_an_analyze_by_the_server_samples_few_rows(postgres) -> None:
+    """It is a transaction that readers wait for. The rows it samples are 300 times the largest target of a column."""
+    opened(postgres).close()
+    with psycopg.connect(postgres) as connection:
+        targets = connection.execute(
+            "SELECT attrelid::regclass::text, attname, attstattarget FROM pg_attribute WHERE attnum > 0 AND ("
+            "attrelid IN ('driftbandit.decision'::regclass, 'driftbandit.event'::regclass) OR "
+            "attrelid = 'driftbandit.event_decision'::regclass AND attnum = 3)"
+        ).fetchall()
+    assert len(targets) == 8 + 13 + 1
+    assert {target for *_, target in targets} == {1}
+
+
+@pytest.mark.parametrize("query", ["_FINAL", "_MORE"])
+def test_a_look_for_new_events_goes_by_the_index_whatever_the_server_knows(postgres, query) -> None:
+    """Once the table has been analysed, and the statement planned for values not known yet, the server would read all
+    of it for one row, if it were not asked for the first: 95 ms for 700,000 events."""
+    from driftbandit.live import postgres as store
+
+    opened(postgres).close()
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO driftbandit.event (era, bandit, kind, at, decision, slot, how, value, decided, mark) "
+            "SELECT 0, 1, 1, g, 'd' || g, 0, 0, 1.0, g, 0 FROM generate_series(1, 20000) g"
+        )
+        connection.execute("ANALYZE driftbandit.event")
+        connection.execute(store._INDEX)
+        connection.execute("SET plan_cache_mode = force_generic_plan")
+        values = (1, 0, "0", 0, 0, 1000) if query == "_FINAL" else (1, 0, "0", 0)
+        numbered = getattr(store, query).replace("%s", "{}").format(*(f"${n + 1}" for n in range(len(values))))
+        types = ", ".join(["bigint", "int", "text", "bigint", "int", "int"][: len(values)])
+        connection.execute(f"PREPARE look ({types}) AS {numbered}")
+        shown = connection.execute(f"EXPLAIN EXECUTE look ({', '.join(repr(value) for value in values)})").fetchall()
+    plan = "\n".join(row[0] for row in shown)
+    assert "using event_pkey" in plan, plan
+    assert "Seq Scan" not in plan, plan
+
+
 def test_a_strangers_open_transaction_holds_nothing_up(postgres) -> None:
     with psycopg.connect(postgres) as stranger, opened(postgres) as bandit:
         stranger.execute("CREATE TABLE elsewhere (x int)")  # has an id now, and stays open

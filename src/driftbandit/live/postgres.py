@@ -37,8 +37,10 @@ _AFTER = f"""
 _INDEX = "SET enable_bitmapscan = off"
 _FINAL = _AFTER.replace("xid < %s", "xid < (SELECT pg_snapshot_xmin(pg_current_snapshot()))")
 _BEFORE = _AFTER.replace("xid < %s", "xid < %s::text::xid8")
+# In order, though any row would do: else the server, expecting many, reads the table from its beginning to the end.
 _MORE = """
-    SELECT FROM driftbandit.event WHERE bandit = %s AND (era, xid, seq) > (%s, %s::text::xid8, %s) LIMIT 1"""
+    SELECT FROM driftbandit.event WHERE bandit = %s AND (era, xid, seq) > (%s, %s::text::xid8, %s)
+    ORDER BY era, xid, seq LIMIT 1"""
 _ERA = """
     SELECT max(CASE WHEN e.xid < pg_snapshot_xmax(pg_current_snapshot()) THEN e.era ELSE e.era + 1 END)
     FROM driftbandit.bandit b CROSS JOIN LATERAL (
