@@ -34,7 +34,7 @@ ROWS = [
     ("2,a,1,0.5\n", {}, "Row 4: the time goes back"),
     ("inf,a,1,0.5\n", {}, "Row 4: time is infinite"),
     ("4,,1,0.5\n", {}, "Row 4: arm is missing"),
-    ("4,c,1,0.5\n", {"arms": ["a", "b"]}, "Row 4: 'c' is no arm. The arms are a, b."),
+    ("4,c,1,0.5\n", {"arms": ["a", "b"]}, "Row 4: 'c' is not an arm. The arms are a, b."),
     ("4,a,1,\n", {}, "Row 4: propensity is missing"),
     ("4,a,1,0\n", {}, "Row 4: propensity is 0 or below"),
     ("4,a,1,-0.5\n", {}, "Row 4: propensity is 0 or below"),
@@ -67,7 +67,7 @@ COLUMNS = [
     (
         "time,arm,reward,available\n1,a,1,a|b\n2,b,0,b|z\n",
         {"propensity": "uniform", "arms": ["a", "b"]},
-        "Row 2: 'z' is no arm",
+        "Row 2: 'z' is not an arm",
     ),
     ("time,arm,reward,p_a,p_b\n1,a,1,0.5,0.5\n2,b,0,0.5,0.6\n", {}, "Row 2: the p_ columns do not sum to 1"),
     ("time,arm,reward,p_a,p_b\n1,a,1,0.5,0.5\n2,b,0,1.5,-0.5\n", {}, "Row 2: a p_ column is below 0 or above 1"),
@@ -94,7 +94,7 @@ COLUMNS = [
     (HEAD.encode() + b"1,\xff,1,0.5\n", {}, "Row 1: the text is not UTF-8"),
     (HEAD + "2026-01-01,a,1,0.5\n2026-13-01,b,0,0.5\n", {}, "Row 2: time is '2026-13-01', not a date"),
     (HEAD + "2026-01-01T00:00:00Z,a,1,0.5\n7,b,0,0.5\n", {}, "Row 2: time is '7', not a date"),
-    (HEAD + GOOD, {"time_unit": "fortnight"}, "'fortnight' is no unit of time"),
+    (HEAD + GOOD, {"time_unit": "fortnight"}, "'fortnight' is not a unit of time"),
     (HEAD + GOOD, {"reward_range": (1, 0)}, "reward_range is (1, 0)"),
 ]
 

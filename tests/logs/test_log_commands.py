@@ -76,11 +76,11 @@ def test_every_command_prints_json(file, capsys, command):
     ("more", "said"),
     [
         (["--propensity", "chance"], "there is no column 'chance' for the propensity"),
-        (["--arms", "red"], "'green' is no arm"),
+        (["--arms", "red"], "'green' is not an arm"),
         (["--block", "month"], "An interval needs at least 8"),
-        (["--block", "moon"], "is no length of time"),
+        (["--block", "moon"], "is not a length of time"),
         (["--reward-range", "0", "0.5"], "lies outside (0, 0.5)"),
-        (["--time-unit", "x"], "is no unit of time"),
+        (["--time-unit", "x"], "is not a unit of time"),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_code_2(file, capsys, more, said):

@@ -231,7 +231,7 @@ def checked_unit(unit: str) -> str:
     """The unit of times given as numbers."""
     if unit not in UNITS and unit not in UNIX:
         raise refuse(
-            f"{unit!r:.40} is no unit of time",
+            f"{unit!r:.40} is not a unit of time",
             f"Numbers may be in {', '.join(UNITS)}; or, counted since 1970, in {', '.join(UNIX)}.",
         )
     return unit

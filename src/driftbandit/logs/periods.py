@@ -36,7 +36,7 @@ def duration(text: Any) -> float:
             seconds = half_life.duration(text, "") / half_life.SECOND
     except ValueError:
         raise ValueError(
-            f"{text!r:.40} is no length of time; write it as in 6 h, 90 min, 2 weeks: above 0, at most 36,000 years."
+            f"{text!r:.40} is not a length of time; write it as in 6 h, 90 min, 2 weeks: above 0, at most 36,000 years."
         ) from None
     if not seconds > 0.0:
         raise ValueError(f"A length of time is above 0; got {text!r:.40}.")

@@ -123,7 +123,7 @@ class Rows:
             if code is None:
                 if self.declared is not None and name and name not in self.declared:
                     faults.add(
-                        f"{name!r:.60} is no arm",
+                        f"{name!r:.60} is not an arm",
                         f"The arms are {', '.join(self.declared)[:200]}.",
                         int(rows[at]),
                         "unknown arm",

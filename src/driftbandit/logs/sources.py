@@ -47,7 +47,7 @@ class Source:
             self.name = bandit or ("the journal" if is_url(given) else Path(given).name)
             return
         if bandit is not None:
-            raise refuse("this log is no journal", f"The bandit {bandit!r:.60} can only be looked for in a journal.")
+            raise refuse("this log is not a journal", f"The bandit {bandit!r:.60} can only be looked for in a journal.")
         if isinstance(given, str | Path):
             path = Path(given)
             self.name = path.name
