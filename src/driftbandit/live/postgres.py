@@ -368,7 +368,7 @@ class PostgreSQL(Tables):
 
 
 def _event(row: tuple[Any, ...], new: Any = tuple.__new__) -> Event:
-    """The event of a row that begins with its cursor; `Event(0, *row[3:])` takes twice as long."""
+    """The event of a row that begins with its cursor: made for every event, and quicker than `Event(0, *row[3:])`."""
     return new(Event, (0, *row[3:]))  # type: ignore[no-any-return]
 
 
