@@ -77,5 +77,5 @@ def test_a_file_that_is_no_journal_is_refused_and_not_changed(tmp_path) -> None:
     path.write_text("time,arm\n")
     with pytest.raises(ValueError, match="does not say what it is"):
         Log(str(path))
-    with pytest.raises(ValueError, match="This log is no journal"):
+    with pytest.raises(ValueError, match="This log is not a journal"):
         Log({"time": [1, 2], "arm": ["a", "b"], "reward": [0, 1]}, propensity="uniform", bandit="button")
