@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from driftbandit.logs import Log
+from driftbandit.logs import Log, LogError
 from driftbandit.logs.ties import OrderTest
 
 
@@ -266,3 +266,39 @@ def test_numbers_counted_from_1970_are_dates():
         assert log.summary.dates
         assert log.summary.start == pytest.approx(1772323200.0)
         assert log.summary.span == pytest.approx(7200.0)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_numbers_that_count_from_1970_are_recognised_by_their_size(unit, tmp_path):
+    """Without a unit microseconds would be read as seconds, a million times too slow."""
+    size = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    times = [(1_700_000_000 + 60 * n) * size for n in range(10)]
+    rest = {"arm": ["a", "b"] * 5, "reward": [0, 1] * 5}
+    lines = [f"{t},{'ab'[n % 2]},{n % 2}" for n, t in enumerate(times)]
+    (tmp_path / "log.csv").write_text("\n".join(["time,arm,reward", *lines]))
+    for source in ({"time": times, **rest}, {"time": np.array(times), **rest}, str(tmp_path / "log.csv")):
+        log = Log(source, propensity="uniform")
+        assert log.summary.dates
+        assert log.summary.span == pytest.approx(540.0)
+        (warning,) = log.summary.warnings
+        assert f"2023-11-14 22:13: they were read as unix-{unit}; " in warning
+    same = Log({"time": times, **rest}, propensity="uniform", time_unit=f"unix-{unit}")
+    assert same.summary.warnings == []
+    assert np.array_equal(same.whole().time, log.whole().time)
+    assert not Log({"time": times, **rest}, propensity="uniform", time_unit=unit).summary.dates
+
+
+@pytest.mark.parametrize(("first", "last"), [(7e9, 8e9), (0.0, 3.6e9), (1e14, 1.1e14), (-5e9, -4e9)])
+def test_large_numbers_that_may_count_anything_are_refused(first, last):
+    columns = {"time": np.linspace(first, last, 10), "arm": ["a", "b"] * 5, "reward": [0, 1] * 5}
+    with pytest.raises(LogError, match=r"bare numbers such as .* \(--time-unit\)"):
+        Log(columns, propensity="uniform")
+    assert Log(columns, propensity="uniform", time_unit="us").summary.span == pytest.approx((last - first) * 1e-6)
+
+
+def test_dates_in_nanoseconds_are_not_taken_for_numbers():
+    times = np.datetime64("2023-11-14T22:13", "ns") + np.arange(10) * np.timedelta64(60, "s")
+    log = Log({"time": times, "arm": ["a", "b"] * 5, "reward": [0, 1] * 5}, propensity="uniform")
+    assert log.summary.dates
+    assert log.summary.warnings == []
+    assert log.summary.span == pytest.approx(540.0)
