@@ -1,5 +1,6 @@
 """The journal of a live bandit is a log, without an export in between: a SQLite file or a PostgreSQL address."""
 
+import json
 import sqlite3
 
 import numpy as np
@@ -9,7 +10,7 @@ from driftbandit import DiscountedTS
 from driftbandit.cli import main
 from driftbandit.live import Bandit, Unknown
 from driftbandit.live.export import export
-from driftbandit.logs import Log
+from driftbandit.logs import Log, drift, replay, tune
 
 MINUTE = 60 * 1_000_000
 
@@ -81,3 +82,56 @@ def test_a_file_that_is_no_journal_is_refused_and_not_changed(tmp_path) -> None:
         Log(str(path))
     with pytest.raises(ValueError, match="This log is not a journal"):
         Log({"time": [1, 2], "arm": ["a", "b"], "reward": [0, 1]}, propensity="uniform", bandit="button")
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory):
+    """A journal whose arms came and went: c is added after 150 of 450 decisions, a is retired after 300."""
+    folder = tmp_path_factory.mktemp("changed")
+    rng, clock = np.random.default_rng(1), Clock()
+    with Bandit.open(folder / "log.db", "b", DiscountedTS(), ["a", "b"], floor=0.5, seed=1, clock=clock) as bandit:
+        for n in range(450):
+            clock.now += MINUTE
+            if n == 150:
+                bandit.add_arm("c")
+            if n == 300:
+                bandit.retire_arm("a")
+            decision = bandit.decide(f"d{n}")
+            bandit.reward(decision.id, float(rng.random() < {"a": 0.5, "b": 0.4, "c": 0.6}[decision.arm]))
+    for ending in ("csv", "jsonl", "parquet"):
+        export(folder / "log.db", folder / f"log.{ending}", propensity="all")
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["db", "csv", "jsonl", "parquet"])
+def test_arms_that_came_and_went_are_available_when_they_were_active(changed, ending) -> None:
+    log = Log(str(changed / f"log.{ending}"))
+    assert log.arms == ["a", "b", "c"]
+    allowed = log.whole().allowed
+    assert np.array_equal(allowed, np.repeat([[1, 1, 0], [1, 1, 1], [0, 1, 1]], 150, axis=0).astype(bool))
+    assert log.summary.offered == pytest.approx([2 / 3, 1.0, 2 / 3])
+    assert not any("propensit" in text for text in log.summary.warnings)
+    assert drift(log).scales
+    if ending != "db":  # the same log gives the same answers
+        journal = Log(str(changed / "log.db")).whole()
+        assert all(np.allclose(mine, yours) for mine, yours in zip(log.whole(), journal, strict=True))
+    else:
+        line = replay(log, own=False, compiled=False).lines[0]
+        assert line.value.low < 0.55 < line.value.high
+        assert tune(log, half_lives=[7200.0], untuned=(), compiled=False).paste
+
+
+def test_where_no_arm_came_or_went_nothing_is_said_of_what_was_available(store, tmp_path) -> None:
+    played(store, 60)
+    export(store, tmp_path / "log.jsonl")
+    assert all(json.loads(line)["available"] is None for line in open(tmp_path / "log.jsonl"))
+
+
+def test_an_arm_added_while_the_journal_is_read_ends_the_log_there(tmp_path, monkeypatch) -> None:
+    with Bandit.open(tmp_path / "j.db", "b", DiscountedTS(), ["a", "b"], seed=1) as bandit:
+        for n in range(6):
+            bandit.decide(f"d{n}")
+        bandit.add_arm("c")
+        bandit.decide("late")
+    monkeypatch.setattr("driftbandit.live.export._all_arms", lambda *_: ["a", "b"])  # as it was before the last two
+    assert export(tmp_path / "j.db", tmp_path / "log.csv", propensity="all") == 6

@@ -19,7 +19,7 @@ from driftbandit.live.audit import Walk
 from driftbandit.live.errors import StoreError, Unknown, damage_told
 from driftbandit.live.journal import Journal
 from driftbandit.live.opening import reading
-from driftbandit.live.records import KINDS, WAYS
+from driftbandit.live.records import KINDS, WAYS, Change
 from driftbandit.live.settings import names_of
 
 _LATE = 60 * SECOND  # decisions of different processes may be this much out of order
@@ -79,34 +79,53 @@ def rows_of(
 def log_rows(
     journal: Journal, number: int, propensity: str = "arm", policies: Mapping[str, type] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The rows in order of what each decision knew."""
+    """The rows in order of what each decision knew. They end where an arm was added after the reading began: rows
+    before it could not know of it."""
+    everyone = _all_arms(journal, number)
     walk = Walk(journal, number, policies)
     known = ((made.row, *_chances(made, propensity)) for made in walk.decisions())
+    config: Any = None
     while block := list(islice(known, _BLOCK)):
         standing = journal.standing(number, [row.id for row, *_ in block])
-        for row, config, names, values, error in block:
+        for row, its_config, values, error in block:
+            if its_config is not config:
+                config, names = its_config, [_text(name) for name in names_of(its_config)]
+                active = _listed([names[slot] for slot in config.active], everyone)
+                if not set(names) <= set(everyone):
+                    return
             found = standing[row.id]
             out = {
-                "time": row.at, "decision": row.id, "arm": _text(names[row.slot]), "reward": found.value,
+                "time": row.at, "decision": row.id, "arm": names[row.slot], "reward": found.value,
                 "reward_time": found.came, "outcome": KINDS.get(found.kind or 0), "late_reward": found.late,
                 "how": WAYS[row.how], "policy": config.policy, "known": row.known,
-                "available": None if row.available is None
-                else json.dumps([_text(names[int(slot)]) for slot in row.available.split(",")]),
+                "available": active if row.available is None
+                else _listed([names[int(slot)] for slot in row.available.split(",")], everyone),
             }  # fmt: skip
             if values is not None:
                 out |= {"propensity": float(values[row.slot]), "propensity_error": float(error)}
                 if propensity == "all":
-                    out["probabilities"] = {_text(names[slot]): float(p) for slot, p in enumerate(values) if p > 0.0}
+                    out["probabilities"] = {names[slot]: float(p) for slot, p in enumerate(values) if p > 0.0}
             yield out
 
 
 def _chances(made: Any, propensity: str) -> tuple[Any, ...]:
     fold = made.fold
-    names = names_of(fold.config)
     if propensity == "none":
-        return fold.config, names, None, 0.0
+        return fold.config, None, 0.0
     values, error = rules.chances(fold.config, fold.policy, made.view, fold.learnt, made.allowed)
-    return fold.config, names, values, error
+    return fold.config, values, error
+
+
+def _all_arms(journal: Journal, number: int) -> list[str]:
+    """All arms there ever were, as text. A name that was retired and added again is one arm."""
+    changes = journal.changes(number)
+    config = Change.read(changes[-1][1].body).config if changes else None
+    return [] if config is None else list(dict.fromkeys(_text(name) for name in names_of(config)))
+
+
+def _listed(arms: list[str], everyone: list[str]) -> str | None:
+    """The arms a decision could choose among; None, which stands for all, if they are all that the log ever had."""
+    return None if len(arms) == len(everyone) else json.dumps(arms)
 
 
 def _text(arm: Any) -> str:
