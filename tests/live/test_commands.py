@@ -65,8 +65,9 @@ def test_a_bandit_is_made_asked_paid_shown_changed_audited_and_exported(shop, ca
     assert float(rows[12]["propensity"]) == 1.0
     with open(tmp_path / "log.jsonl") as file:
         first = json.loads(file.readline())
-    assert sum(first["probabilities"].values()) == pytest.approx(1.0)
-    assert first["propensity"] == first["probabilities"][first["arm"]]
+    assert sum(first[f"p_{arm}"] for arm in ("red", "green", "blue", "pink")) == pytest.approx(1.0)
+    assert first["p_pink"] == 0.0
+    assert first["propensity"] == first[f"p_{first['arm']}"]
     table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "log.parquet")
     assert table.num_rows == 13
     assert table["propensity"].to_pylist()[0] == first["propensity"]

@@ -121,10 +121,24 @@ def test_arms_that_came_and_went_are_available_when_they_were_active(changed, en
         assert tune(log, half_lives=[7200.0], untuned=(), compiled=False).paste
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_the_chances_of_all_arms_come_back_from_a_file(changed, tmp_path, ending) -> None:
+    """With a column of its own for every arm, the one column of the arm played can be left out."""
+    table = pytest.importorskip("pandas")
+    read = {"csv": table.read_csv, "parquet": table.read_parquet}.get(
+        ending, lambda path: table.read_json(path, lines=True)
+    )
+    frame = read(changed / f"log.{ending}")
+    assert frame["p_a"][:300].min() > 0.0 == frame["p_a"][300:].max() == frame["p_c"][:150].max()
+    assert np.allclose(frame[["p_a", "p_b", "p_c"]].sum(axis=1), 1.0, atol=1e-9)
+    without = Log(frame.drop(columns="propensity").to_dict("list"))
+    assert np.allclose(without.whole().propensity, Log(str(changed / "log.db")).whole().propensity, rtol=1e-9)
+
+
 def test_where_no_arm_came_or_went_nothing_is_said_of_what_was_available(store, tmp_path) -> None:
     played(store, 60)
     export(store, tmp_path / "log.jsonl")
-    assert all(json.loads(line)["available"] is None for line in open(tmp_path / "log.jsonl"))
+    assert all(json.loads(line)["available"] is None for line in (tmp_path / "log.jsonl").read_text().splitlines())
 
 
 def test_an_arm_added_while_the_journal_is_read_ends_the_log_there(tmp_path, monkeypatch) -> None:

@@ -46,7 +46,7 @@ def export(
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with damage_told(), rows_of(target, name, propensity, policies) as rows:
-            count = writers[path.suffix](part, rows)
+            count = writers[path.suffix](part, map(_flat, rows))
         os.replace(part, path)
         return count
     except OSError as error:
@@ -104,7 +104,9 @@ def log_rows(
             if values is not None:
                 out |= {"propensity": float(values[row.slot]), "propensity_error": float(error)}
                 if propensity == "all":
-                    out["probabilities"] = {names[slot]: float(p) for slot, p in enumerate(values) if p > 0.0}
+                    out["probabilities"] = dict.fromkeys(everyone, 0.0)
+                    for name, chance in zip(names, values, strict=True):  # a name used twice: once retired, with 0
+                        out["probabilities"][name] += float(chance)
             yield out
 
 
@@ -143,6 +145,11 @@ def in_order(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield heapq.heappop(heap)[2]
 
 
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with every arm's chance in a column of its own, as `driftbandit.logs` reads them."""
+    return row | {f"p_{arm}": chance for arm, chance in row.pop("probabilities", {}).items()}
+
+
 def _as_text(row: dict[str, Any]) -> dict[str, Any]:
     """A row for a format that has no type for times: a date with its offset, since a bare number would not say what it
     counts."""
@@ -167,8 +174,6 @@ def _write_csv(path: Path, rows: Iterator[dict[str, Any]]) -> int:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer: Any = None
         for row in map(_as_text, rows):
-            if "probabilities" in row:
-                row["probabilities"] = json.dumps(row["probabilities"])
             writer = writer or csv.DictWriter(file, list(row))
             if count == 0:
                 writer.writeheader()
@@ -190,22 +195,18 @@ def _write_parquet(path: Path, rows: Iterator[dict[str, Any]]) -> int:
         "time": moment, "decision": text, "arm": text, "reward": pa.float64(), "reward_time": moment, "outcome": text,
         "late_reward": pa.float64(), "how": text, "policy": text, "known": pa.int64(), "available": text,
         "propensity": pa.float64(), "propensity_error": pa.float64(),
-        "probabilities": pa.map_(text, pa.float64()),
     }  # fmt: skip
     count, writer = 0, None
     try:
         while block := list(islice(rows, 20_000)):
             if writer is None:
-                schema = pa.schema([(name, fields[name]) for name in block[0]])
+                schema = pa.schema([(name, fields.get(name, pa.float64())) for name in block[0]])
                 writer = pq.ParquetWriter(path, schema, compression="zstd")
             columns = {name: [row[name] for row in block] for name in block[0]}
-            if "probabilities" in columns:
-                columns["probabilities"] = [list(chances.items()) for chances in columns["probabilities"]]
             writer.write_table(pa.table(columns, schema=schema))
             count += len(block)
         if writer is None:
-            names = [name for name in fields if not name.startswith("prob")]
-            writer = pq.ParquetWriter(path, pa.schema([(name, fields[name]) for name in names]))
+            writer = pq.ParquetWriter(path, pa.schema(list(fields.items())))
     finally:
         if writer is not None:
             writer.close()
