@@ -73,7 +73,7 @@ def main() -> None:
         tuned = tune(log)
         for warning in tuned.warnings:
             print(f"  beware: {warning}")
-        print(f"  {tuned.sentence}\n  {tuned.paste}")
+        print(f"  {tuned.sentence}\n  {tuned.paste.rpartition('agent = ')[2]}")
         if folder is not None:
             for ending in ("svg", "png"):
                 save_drift(log, found, folder / f"{question}-drift.{ending}")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import phased
-from driftbandit.logs.advice import advise
+from driftbandit.logs import Log
+from driftbandit.logs.advice import _paste, advise
 from driftbandit.logs.bootstrap import block_mean
 from driftbandit.logs.candidates import candidates
 from driftbandit.logs.follow import follow
@@ -113,3 +114,26 @@ def test_tiny_differences_are_written_out():
 
 def test_ripples_average_away():
     assert block_mean(RIPPLE[:18], np.ones(18)).mean == 0.0
+
+
+_FADING = ["ts", "dts", "ds-ts(tau_max=0.2)"]
+_LINES = [(name, half_life) for name in _FADING for half_life in (" @ 6 h", " @ inf", "")]
+
+
+@pytest.mark.parametrize(
+    ("name", "half_life"), [*_LINES, ("drift-ts", ""), ("kl-ucb", ""), ("delayed(ds-ts, rounds=3)", "")]
+)
+@pytest.mark.parametrize("sides", [(0.0, 1.0), (0.0, 12.0), (-0.25, 1e6)])
+def test_what_is_pasted_runs_and_learns_rewards_of_the_log(name, half_life, sides):
+    n = 20
+    rewards = np.linspace(*sides, n)
+    log = Log(
+        {"time": np.arange(n), "arm": [4, 5] * (n // 2), "reward": rewards}, propensity="uniform", reward_range=sides
+    )
+    (candidate,) = candidates(name + half_life, False)
+    there = {}
+    exec(_paste(log, candidate), there)
+    for arm, reward in zip(["4", "5"] * 10, rewards, strict=True):
+        there["agent"].learn(arm, reward)
+    kind = "DiscountedBetaTS" if name == "ts" and half_life else type(candidate.policy).__name__
+    assert type(there["agent"].policy).__name__ == kind

@@ -189,18 +189,22 @@ def test_tune_can_count_rewards_in_place_of_time():
     assert "rewards" in found.paste
 
 
-def test_the_pasted_line_makes_the_policy():
-    from driftbandit.text.parse import parse_policy
+def pasted(lines):
+    """The agent that the lines make, run as a program of their own."""
+    there = {}
+    exec(lines, there)
+    return there["agent"]
 
+
+def test_the_pasted_lines_make_the_policy():
     found = tune(uniform_log(SWAPS, seed=3), untuned=())
-    policy = parse_policy(found.paste.removeprefix("Agent(").split(", arms=")[0])
-    assert hasattr(policy, "gamma")
+    assert hasattr(pasted(found.paste).policy, "gamma")
 
 
 def test_a_policy_without_a_half_life_may_win():
     """DriftTS infers the swaps by itself; that is no reason to say that forgetting does not pay."""
     found = tune(uniform_log(SWAPS, seed=3), half_lives=[1000.0, 4000.0])
-    assert found.paste.startswith("Agent(DriftTS(), arms=")
+    assert "agent = Agent(DriftTS(), arms=" in found.paste
     assert found.chosen == found.itself == "drift-ts"
     found = tune(uniform_log(SWAPS, seed=3))
     assert found.recommended

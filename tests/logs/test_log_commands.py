@@ -55,11 +55,12 @@ def test_replay_prints_two_labelled_values_per_policy(file, capsys):
     assert "over the logger" in out
 
 
-def test_tune_ends_with_the_line_to_paste(file, tmp_path, capsys):
+def test_tune_ends_with_the_lines_to_paste(file, tmp_path, capsys):
     picture = tmp_path / "tune.svg"
     assert main(words(file, "tune", "--plot", str(picture))) == 0
     out = capsys.readouterr().out.strip().splitlines()
-    assert out[-1].startswith("Agent(")
+    assert out[-1].startswith("agent = Agent(")
+    assert any(line.startswith("from driftbandit import Agent") for line in out[-3:])
     assert "arms=['green', 'red']" in out[-1]
     assert picture.stat().st_size > 10_000
 

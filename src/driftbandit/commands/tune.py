@@ -30,7 +30,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Choose, judge, and print the line to paste."""
+    """Choose, judge, and print the lines to paste."""
     need_lab("numba", *(["matplotlib"] if args.plot else []))
     from driftbandit.logs import tune
     from driftbandit.logs.periods import said

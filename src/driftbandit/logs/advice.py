@@ -21,10 +21,12 @@ from driftbandit.logs.drift_check import Drift
 from driftbandit.logs.faults import refuse
 from driftbandit.logs.follow import Followed
 from driftbandit.logs.half_lives import SPREADS, family
+from driftbandit.logs.imports import import_lines
 from driftbandit.logs.log import Log
 from driftbandit.logs.periods import said
 from driftbandit.logs.refusals import FEWEST_EFFECTIVE, warnings_about
 from driftbandit.logs.replayed import effective_size
+from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS
 from driftbandit.policies.discounted_ts import DiscountedTS
 
 FIRST = 0.6  # of the blocks choose
@@ -58,7 +60,7 @@ class Tuned(NamedTuple):
     itself: str  # the best candidate that forgets by a rule of its own, if there is one
     itself_gain: Estimate | None  # of it over what is recommended otherwise
     sentence: str
-    paste: str
+    paste: str  # lines of Python
     warnings: list[str]
     block: float
     blocks: int
@@ -216,8 +218,10 @@ def _aside(log: Log, label: str, pick: str, gain: Estimate, overall: bool) -> st
 
 
 def _paste(log: Log, candidate: Candidate) -> str:
-    """The line to paste: an agent with what was found."""
+    """The lines to paste: what to import, and an agent with what was found."""
     policy = candidate.policy
+    if isinstance(policy, BetaTS) and candidate.half_life is not None:  # ts with a half-life is dts
+        policy = DiscountedBetaTS(**policy._asdict())
     defaults = type(policy)._field_defaults
     given = {name: value for name, value in policy._asdict().items() if value != defaults.get(name)}
     rounds = candidate.rounds is not None and math.isfinite(candidate.rounds)
@@ -230,4 +234,7 @@ def _paste(log: Log, candidate: Candidate) -> str:
         text = ", ".join(["gamma=1.0", *([text] if text else [])])
     arms: list[Any] = list(log.arms)
     note = f"  # half-life {candidate.rounds:g} rewards" if rounds else ""
-    return f"Agent({type(policy).__name__}({text}), arms={arms!r}{clock}){note}"
+    sides = ", ".join(f"{side:.0f}" if side.is_integer() else repr(side) for side in log.reward_range)
+    rewards = "" if log.reward_range == (0.0, 1.0) else f", reward_range=({sides})"
+    line = f"agent = Agent({type(policy).__name__}({text}), arms={arms!r}{rewards}{clock}){note}"
+    return "\n".join([*import_lines(policy), line])

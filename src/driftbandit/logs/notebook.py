@@ -31,7 +31,7 @@ def replay_html(result: Any) -> str:
 
 
 def tuned_html(result: Any) -> str:
-    """The ten best candidates of the part that chooses, the sentence, and the line to paste."""
+    """The ten best candidates of the part that chooses, the sentence, and the lines to paste."""
     best = sorted(result.trials, key=lambda trial: -trial.first)[:10]
     rows = [[trial.label, f"{trial.first:.4f}", f"{trial.last:.4f}", _estimate(trial.over_never)] for trial in best]
     head = ["policy", "value, first part", "value, last part", f"over {result.never}, last part"]
