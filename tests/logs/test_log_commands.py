@@ -7,6 +7,8 @@ import pytest
 
 from driftbandit.cli import main
 from driftbandit.environments import phased
+from driftbandit.logs import Log
+from driftbandit.logs.half_lives import half_life_grid
 
 WORLD = phased([[0.25, 0.65], [0.65, 0.25]] * 5, range(0, 6000, 600), 6000)
 
@@ -63,6 +65,33 @@ def test_tune_ends_with_the_lines_to_paste(file, tmp_path, capsys):
     assert any(line.startswith("from driftbandit import Agent") for line in out[-3:])
     assert "arms=['green', 'red']" in out[-1]
     assert picture.stat().st_size > 10_000
+
+
+def test_lengths_are_said_in_the_unit_of_the_log(tmp_path, capsys):
+    """Five minutes between events, in hours: nothing is said in seconds, and what is pasted forgets in hours."""
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 2, 6000)
+    reward = rng.random(6000) < WORLD.means(0, 6000)[np.arange(6000), arm]
+    lines = [f"{t / 12},{a},{int(r)}" for t, (a, r) in enumerate(zip(arm, reward, strict=True))]
+    path = tmp_path / "hours.csv"
+    path.write_text("\n".join(["time,arm,reward", *lines]))
+    options = [str(path), "--propensity", "uniform", "--time-unit", "h"]
+    assert main(["drift", *options]) == 0
+    out = capsys.readouterr().out
+    assert "hours.csv: 6,000 events, 2 arms, 499.9 h" in out
+    assert "The ranking moves and stays: the best arm of the last 1/128 of the log (3.906 h) gains +" in out
+    assert main(["tune", *options, "--half-lives", "2 h", "8 h"]) == 0
+    out = capsys.readouterr().out
+    assert "32 blocks of 15.62 h" in out
+    assert "dts @ 2 h" in out
+    assert main(["drift", *options[:-2]]) == 0  # nobody said what the numbers count: 5/60 of something
+    assert "the best arm of the last 1/128 of the log (3.906) gains +" in capsys.readouterr().out
+
+
+def test_a_grid_by_itself_has_round_numbers_in_the_unit_of_the_log():
+    columns = {"time": np.arange(4000) / 12, "arm": np.arange(4000) % 2, "reward": np.arange(4000) % 3 % 2}
+    grid = half_life_grid(Log(columns, propensity="uniform", time_unit="h"), True)
+    assert all(float(f"{h / 3600:.2g}") == pytest.approx(h / 3600, rel=1e-12) for h in grid)
 
 
 @pytest.mark.parametrize("command", ["drift", "replay", "tune"])

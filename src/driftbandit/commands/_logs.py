@@ -76,7 +76,7 @@ def print_head(log: Any) -> None:
     from driftbandit.logs.periods import said
 
     summary = log.summary
-    print(f"{log.name}: {log.n:,} events, {log.n_arms} arms, {said(summary.span, summary.dates)}")
+    print(f"{log.name}: {log.n:,} events, {log.n_arms} arms, {said(summary.span, summary.said_in)}")
 
 
 def print_warnings(warnings: list[str]) -> None:

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
         head += [f"own history: value at {result.share:.3g} times your traffic", "accepted"]
         for row, line in zip(rows, good, strict=True):
             row += [_value(line.own), str(line.accepted)]
-    block = said(result.block, log.summary.dates)
+    block = said(result.block, log.summary.said_in)
     print_table(head, rows, f"value per event; 95 % intervals from {result.blocks} blocks of {block}")
     unit = "points" if log.reward_range == (0.0, 1.0) else "reward"
     head = ["policy", "over ts", "in blocks like these", f"over the best arm, {result.best_arm}", "over the logger"]

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
         [trial.label, f"{trial.first:.4f}", f"{trial.last:.4f}", points(log, trial.over_never)]
         for trial in sorted(shown, key=lambda trial: -trial.first)
     ]
-    block = said(result.block, log.summary.dates)
+    block = said(result.block, log.summary.said_in)
     head = ["policy", "value, first part", "value, last part", f"over {result.never}, last part"]
     print_table(head, rows, f"followers; the first part chooses, the last judges; {result.blocks} blocks of {block}")
     print_warnings(result.warnings)

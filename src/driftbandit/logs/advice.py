@@ -228,7 +228,8 @@ def _paste(log: Log, candidate: Candidate) -> str:
     text = ", ".join(f"{name}={value!r}" for name, value in given.items())
     clock = ""
     if candidate.half_life is not None and math.isfinite(candidate.half_life):
-        exact = said(candidate.half_life, True) if log.summary.dates else candidate.half_life
+        unit = log.summary.said_in
+        exact = said(candidate.half_life, unit) if unit and unit != "ns" else candidate.half_life
         clock = f", half_life={exact!r}"
     elif candidate.half_life is not None:  # an infinite half-life by the clock is a discount of 1
         text = ", ".join(["gamma=1.0", *([text] if text else [])])

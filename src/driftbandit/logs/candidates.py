@@ -45,12 +45,13 @@ def _never_forgets(policy: Any) -> bool:
     return str(getattr(policy, "forgets", "")).startswith("never")
 
 
-def candidates(given: Any, dates: bool) -> list[Candidate]:
-    """Candidates from texts such as "ds-ts(tau_max=0.1) @ 6 h", from policies, or from a dict {label: either}."""
+def candidates(given: Any, unit: bool | str) -> list[Candidate]:
+    """Candidates from texts such as "ds-ts(tau_max=0.1) @ 6 h", from policies, or from a dict {label: either};
+    lengths of time are labelled in this unit, as by `periods.said`."""
     if isinstance(given, str) or hasattr(given, "choose"):
         given = [given]
     pairs: Iterable[tuple[str, Any]] = given.items() if isinstance(given, Mapping) else [("", item) for item in given]
-    out = [_candidate(label, item, dates) for label, item in pairs]
+    out = [_candidate(label, item, unit) for label, item in pairs]
     labels = [candidate.label for candidate in out]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
@@ -58,7 +59,7 @@ def candidates(given: Any, dates: bool) -> list[Candidate]:
     return out
 
 
-def _candidate(label: str, item: Any, dates: bool) -> Candidate:
+def _candidate(label: str, item: Any, unit: bool | str) -> Candidate:
     if isinstance(item, Candidate):
         return item
     if not isinstance(item, str):
@@ -74,4 +75,4 @@ def _candidate(label: str, item: Any, dates: bool) -> Candidate:
     seconds = duration(half_life.strip())
     if not isinstance(policy, BetaTS):  # ts with a half-life is dts, which has its numbers
         checked_half_life(min(seconds, _LONGEST), policy)
-    return Candidate(label or f"{text.strip()} @ {said(seconds, dates)}", policy, seconds)
+    return Candidate(label or f"{text.strip()} @ {said(seconds, unit)}", policy, seconds)

@@ -37,6 +37,12 @@ class LogSummary(NamedTuple):
     offered: np.ndarray  # share of the events at which each arm was available
     forced: int  # events at which one arm had all the chance though others were available
     warnings: list[str]
+    unit: str = ""  # of times that are numbers, if somebody said one
+
+    @property
+    def said_in(self) -> bool | str:
+        """How `periods.said` says lengths of time: as people do, in the unit of the log, or as bare numbers."""
+        return self.dates or self.unit or False
 
     @property
     def span(self) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from driftbandit.logs.bootstrap import Estimate, block_mean
 from driftbandit.logs.events import half_of
 from driftbandit.logs.log import Log
-from driftbandit.logs.periods import FEWEST_BLOCKS, block_length, period_of, scales
+from driftbandit.logs.periods import FEWEST_BLOCKS, block_length, period_of, said, scales
 from driftbandit.logs.refusals import refuse_what_cannot_tell, warnings_about
 
 _TICK = 1e-6  # seconds
@@ -235,7 +235,7 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
         much = f"{points(best.last.mean)} over the best fixed one"
         return (
             "ranking",
-            f"The ranking moves and stays: {_last(best)} best arm gains {much}; forgetting can pay.",
+            f"The ranking moves and stays: {_last(log, best)} gains {much}; forgetting can pay.",
             "policies that forget: ds-ts, dts, sw-ts; `tune` chooses how fast",
         )
     moves = [scale for scale in found if scale.oracle.low > 0.0]
@@ -258,8 +258,8 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
         by_oracle = "" if top is None else f" ({points(top.oracle.mean)} for an oracle by {top.name})"
         return (
             "unclear",
-            f"The ranking moves{by_oracle}, but this log cannot tell whether a memory could follow it: {_last(most)} "
-            f"best arm gains between {points(most.last.low)} and {points(most.last.high)}.",
+            f"The ranking moves{by_oracle}, but this log cannot tell whether a memory could follow it: "
+            f"{_last(log, most)} gains between {points(most.last.low)} and {points(most.last.high)}.",
             "ts or kl-ucb unless `tune` finds a half-life; a log that is longer, or has more evenly drawn arms, says "
             "more",
         )
@@ -283,11 +283,13 @@ def _spread_of_a_reward(log: Log) -> float:
     return (high - low) * math.sqrt(max(mean * (1.0 - mean), 0.0))
 
 
-def _last(scale: Scale) -> str:
-    """ "last hour's", "the last 6 hours'"."""
+def _last(log: Log, scale: Scale) -> str:
+    """ "last hour's best arm", "the last 6 hours' best arm", "the best arm of the last 1/32 of the log (4.7 h)"."""
     if scale.name.isalpha():
-        return f"last {scale.name}'s"
-    return f"the last {scale.name}'" if scale.name.endswith("s") else f"the last period of {scale.seconds:.4g}'s"
+        return f"last {scale.name}'s best arm"
+    if scale.name.endswith("s"):
+        return f"the last {scale.name}' best arm"
+    return f"the best arm of the last {scale.name} of the log ({said(scale.seconds, log.summary.said_in)})"
 
 
 def _shown(lengths: dict[str, float], cells: dict[str, Cells], n: int, k: int) -> str:

@@ -97,7 +97,7 @@ def save_tune(log: Log, result: Tuned, path: str | Path) -> Path:
             style = styles[family]
             axes.plot(x, mean, label=family, markerfacecolor="white", **style)
             axes.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
-        names = [*(said(h, log.summary.dates and result.by_clock) for h in finite), "never"]
+        names = [*(said(h, result.by_clock and log.summary.said_in) for h in finite), "never"]
         own = [trial for trial in alone if trial.kind == "itself"]
         names += ["by itself"] if len(own) == 1 else [f"by itself, {number}" for number in range(1, len(own) + 1)]
         for trial in alone:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.logs.candidates import Candidate, candidates
+from driftbandit.logs.convert import UNITS
 from driftbandit.logs.log import Log
 from driftbandit.logs.periods import DAY, HOUR, MINUTE, WEEK, said
 from driftbandit.policies.beta_ts import DiscountedBetaTS
@@ -32,7 +33,8 @@ def half_life_grid(log: Log, by_clock: bool) -> list[float]:
         if len(nice) >= 3:
             return [nice[round(at)] for at in np.linspace(0, len(nice) - 1, min(len(nice), _MOST))]
     steps = max(2, min(_MOST, int(math.log2(max(high / low, 4.0))) + 1))
-    return sorted(float(f"{value:.2g}") for value in np.geomspace(low, high, steps))
+    size = UNITS[summary.unit] if by_clock and summary.unit else 1.0
+    return sorted(size * float(f"{value / size:.2g}") for value in np.geomspace(low, high, steps))
 
 
 def checked_grid(half_lives: Any) -> list[float]:
@@ -44,13 +46,13 @@ def checked_grid(half_lives: Any) -> list[float]:
     return finite
 
 
-def _made(kind: str, half_life: float, by_clock: bool, dates: bool, **given: float) -> Candidate:
+def _made(kind: str, half_life: float, by_clock: bool, unit: bool | str, **given: float) -> Candidate:
     """A candidate of a family with this half-life."""
     extra = ", ".join(f"{name}={value:g}" for name, value in given.items())
     if by_clock:
         policy = DiscountedTS(**given) if kind == "ds-ts" else DiscountedBetaTS()
         label = f"{kind}({extra})" if extra else kind
-        return Candidate(f"{label} @ {said(half_life, dates)}", policy, half_life)
+        return Candidate(f"{label} @ {said(half_life, unit)}", policy, half_life)
     gamma = 2.0 ** (-1.0 / half_life)
     policy = DiscountedTS(gamma=gamma, **given) if kind == "ds-ts" else DiscountedBetaTS(gamma=gamma)
     label = f"{kind}({extra + ', ' if extra else ''}half_life={half_life:g} rewards)"
@@ -59,11 +61,11 @@ def _made(kind: str, half_life: float, by_clock: bool, dates: bool, **given: flo
 
 def grid_candidates(log: Log, grid: list[float], by_clock: bool) -> list[Candidate]:
     """TS, and dTS and DS-TS with every half-life."""
-    dates = log.summary.dates
-    out = candidates("ts", dates)
+    unit = log.summary.said_in
+    out = candidates("ts", unit)
     for kind in ("dts", "ds-ts"):
-        out += [_made(kind, h, by_clock, dates) for h in grid]
-    return [*out, _made("ds-ts", math.inf, by_clock, dates)]
+        out += [_made(kind, h, by_clock, unit) for h in grid]
+    return [*out, _made("ds-ts", math.inf, by_clock, unit)]
 
 
 def untuned_candidates(log: Log, names: Any) -> list[Candidate]:
@@ -71,14 +73,14 @@ def untuned_candidates(log: Log, names: Any) -> list[Candidate]:
     from driftbandit.text.registry import policies
 
     there = {getattr(cls, "short", "") for cls in policies().values()}
-    return candidates([name for name in names if name in there], log.summary.dates)
+    return candidates([name for name in names if name in there], log.summary.said_in)
 
 
-def spread_candidates(grid: list[float], best: float, by_clock: bool, dates: bool) -> list[Candidate]:
+def spread_candidates(grid: list[float], best: float, by_clock: bool, unit: bool | str) -> list[Candidate]:
     """DS-TS with other spreads, around its best half-life: its spread matters as much as its memory."""
     at = grid.index(best)
     near = [*grid[max(at - 1, 0) : at + 2], math.inf]
-    return [_made("ds-ts", h, by_clock, dates, tau_max=tau, weight=weight) for h in near for tau, weight in SPREADS]
+    return [_made("ds-ts", h, by_clock, unit, tau_max=tau, weight=weight) for h in near for tau, weight in SPREADS]
 
 
 def family(candidate: Candidate) -> str:

@@ -111,6 +111,7 @@ class Log:
         names = list(self._codes)
         order = [names.index(arm) for arm in (self._declared or sorted(names, key=_natural)) if arm in self._codes]
         summary = scan.summary([names[code] for code in order], order, rows.left_out, rows.dates, faults)
+        summary = summary._replace(unit="" if rows.dates else self.time_unit or "")
         faults.raise_if_any(self.name)
         self._place = np.argsort(order)
         if self._kept is not None:

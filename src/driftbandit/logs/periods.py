@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit import half_life
+from driftbandit.logs.convert import UNITS
 from driftbandit.logs.faults import refuse
 
 MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
@@ -43,16 +44,19 @@ def duration(text: Any) -> float:
     return seconds
 
 
-def said(seconds: float, dates: bool = True) -> str:
-    """A length of time as people say it, to about three digits; a bare number if the log's times are bare numbers.
+def said(seconds: float, unit: bool | str = True) -> str:
+    """A length of time as people say it, to about three digits; in a unit, if one is named; as a bare number, if nobody
+    said what the log's times count (False). `LogSummary.said_in` knows which of them.
 
-    >>> said(21600.0), said(5400.0), said(float("inf")), said(200.0, dates=False)
-    ('6 h', '1.5 h', 'inf', '200')
+    >>> said(21600.0), said(5400.0), said(float("inf")), said(5400.0, "min"), said(200.0, False)
+    ('6 h', '1.5 h', 'inf', '90 min', '200')
     """
     if math.isinf(seconds):
         return "inf"
-    if not dates:
-        return f"{seconds:.4g}"
+    if unit is not True:
+        number = seconds / UNITS[unit] if unit else seconds
+        plain = f"{number:.0f}" if 1e4 <= number < 1e7 else f"{number:.4g}"
+        return f"{plain} {unit}" if unit else plain
     for unit, size in (("weeks", WEEK), ("d", DAY), ("h", HOUR), ("min", MINUTE)):
         if seconds >= 2 * size or (seconds >= size and unit in ("d", "h", "min")):
             return f"{seconds / size:.3g} {unit}"

@@ -38,17 +38,19 @@ def warnings_about(log: Log, half_lives: Iterable[float] = ()) -> list[str]:
     shorter = [h for h in finite if h < summary.delay]
     if shorter:  # the first thing to know: with late rewards the order of memories reverses
         out.append(
-            f"Half of the rewards come {said(summary.delay, summary.dates)} late or later, longer than a half-life of "
-            f"{_several(shorter, summary.dates)}: such a memory is over before it begins."
+            f"Half of the rewards come {said(summary.delay, summary.said_in)} late or later, longer than a half-life "
+            f"of {_several(shorter, summary.said_in)}: such a memory is over before it begins."
         )
     out += summary.warnings
     gap = float(np.max(summary.gaps)) if len(summary.gaps) else 0.0
     shorter = [h for h in finite if h < gap]
     if shorter:
         arm = log.arms[int(np.argmax(summary.gaps))]
-        often = f"is played every {said(gap, summary.dates)} (median)" if np.isfinite(gap) else "is hardly ever played"
+        often = (
+            f"is played every {said(gap, summary.said_in)} (median)" if np.isfinite(gap) else "is hardly ever played"
+        )
         out.append(
-            f"Arm {arm:.40} {often}, less often than a half-life of {_several(shorter, summary.dates)}: it is mostly "
+            f"Arm {arm:.40} {often}, less often than a half-life of {_several(shorter, summary.said_in)}: it is mostly "
             "forgotten when it is asked about."
         )
     rare = int(np.argmin(summary.offered))
@@ -76,7 +78,7 @@ def warnings_about(log: Log, half_lives: Iterable[float] = ()) -> list[str]:
     return out
 
 
-def _several(half_lives: list[float], dates: bool) -> str:
+def _several(half_lives: list[float], unit: bool | str) -> str:
     """One length, or the shortest and the longest of several."""
-    low, high = said(min(half_lives), dates), said(max(half_lives), dates)
+    low, high = said(min(half_lives), unit), said(max(half_lives), unit)
     return low if low == high else f"{low} to {high}"

@@ -81,7 +81,7 @@ def replay(
 ) -> Replay:
     """Estimate what each policy would have earned. Texts such as "ds-ts @ 6 h" forget by the clock."""
     refuse_what_cannot_tell(log)
-    tried = candidates(policies, log.summary.dates)
+    tried = candidates(policies, log.summary.said_in)
     plain = next((c for c in tried if c.label == "ts"), None)
     if plain is None:
         plain = candidates("ts", True)[0]

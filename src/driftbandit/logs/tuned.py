@@ -43,13 +43,13 @@ def tune(
     refuse_what_cannot_tell(log)
     found = drift(log, block=block, seed=seed)
     grid = half_life_grid(log, by_clock) if half_lives is None else checked_grid(half_lives)
-    dates = log.summary.dates
+    unit = log.summary.said_in
     tried = [*grid_candidates(log, grid, by_clock), *untuned_candidates(log, untuned)]
     there = {candidate.label for candidate in tried}
-    tried += [candidate for candidate in candidates(others, dates) if candidate.label not in there]
+    tried += [candidate for candidate in candidates(others, unit) if candidate.label not in there]
     followed = follow(log, tried, block=block, seed=seed, compiled=compiled, progress=progress)
     refuse_few_blocks(int((followed.events > 0).sum()))
-    spread = spread_candidates(grid, _best_spread_half_life(followed, grid), by_clock, dates)
+    spread = spread_candidates(grid, _best_spread_half_life(followed, grid), by_clock, unit)
     followed = _joined(followed, follow(log, spread, block=block, seed=seed, compiled=compiled, progress=progress))
     return advise(log, followed, found, grid, by_clock)
 
