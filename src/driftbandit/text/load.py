@@ -6,14 +6,17 @@ it. Of what is in there only policies, worlds and reward laws are ever called. T
 
 import os
 import re
+import shlex
 from typing import Any
 
 from driftbandit.text import parse, user_code
+from driftbandit.text.registry import SpecError
 
 # A user's own class, "place:Name": a path ending in .py or a module's name, a colon, a name. Texts in quotes are left.
 _OWN = re.compile(
     r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|((?:[A-Za-z]:[\\/])?[^\s()=,:'"]+\.py|[A-Za-z_][\w.]*):([A-Za-z_]\w*)"""
 )
+_FILE = re.compile(r"(?:table\()?([^()\"'=]+\.(?:csv|jsonl|ndjson|parquet|db|sqlite)(?:\.gz)?)\)?", re.IGNORECASE)
 _OWN_WITH_SPACES = re.compile(r"^([^()='\"]+\.py):([A-Za-z_]\w*)")
 
 
@@ -41,10 +44,21 @@ def _with_own(text: Any) -> tuple[Any, dict[str, Any]]:
         return alias
 
     text = text.strip()
+    if file := _FILE.fullmatch(text):
+        raise SpecError(_no_world(file[1]))
     whole = _OWN_WITH_SPACES.match(text)
     if whole:
         text = loaded(whole[1], whole[2]) + text[whole.end() :]
     return _OWN.sub(lambda match: match[0] if match[1] else loaded(match[2], match[3]), text), extra
+
+
+def _no_world(path: str) -> str:
+    """A log is asked, not played in: where to go from here."""
+    drift = f"driftbandit drift {shlex.quote(path[:200])}"
+    return (
+        f"{path:.200} is a file, not a policy or a world: `{drift}`, `replay` and `tune` answer questions about a log, "
+        f"and `{drift} --world world.csv` makes a world like it, to be played with --env 'table(\"world.csv\")'."
+    )
 
 
 def rooted(text: str, folder: Any) -> str:
