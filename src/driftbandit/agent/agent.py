@@ -4,7 +4,7 @@ import importlib.util
 import math
 import threading
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from driftbandit.policies.drift_ts import DriftTS
 from driftbandit.protocols import Policy
 from driftbandit.rewards import bears, refused_rewards
 from driftbandit.state import grown, started, to_arrays, to_lists
+
+if TYPE_CHECKING:
+    from driftbandit.policies.drift_belief import Explanation
 
 
 class Agent:
@@ -124,6 +127,12 @@ class Agent:
             clocked.look(self.half_life, self._player, None)
             return to_arrays(self._player.state, self.policy.init(len(self._arms)))
 
+    @overload
+    def choose(self, n: None = None, *, available: Iterable[Hashable] | None = None, now: Any = None) -> Any: ...
+
+    @overload
+    def choose(self, n: int, *, available: Iterable[Hashable] | None = None, now: Any = None) -> list[Any]: ...
+
     def choose(self, n: int | None = None, *, available: Iterable[Hashable] | None = None, now: Any = None) -> Any:
         """The arm to play now, among all or among the `available` ones; with `n`, a list of arms for n decisions that
         are made before any of their rewards is known."""
@@ -200,12 +209,14 @@ class Agent:
             out.update({self._arms[slot]: float(value) for slot, value in zip(allowed, values, strict=True)})
             return out
 
-    def explain(self) -> Any:
+    def explain(self) -> "Explanation":
         """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
         if not hasattr(self.policy, "explain"):
             raise ValueError(f"{type(self.policy).__name__} cannot explain itself; DriftTS can.")
         with self._lock:
-            return self.policy.explain(to_arrays(self._player.state, self.policy.init(len(self._arms))), self._arms)
+            state = to_arrays(self._player.state, self.policy.init(len(self._arms)))
+            told: Explanation = self.policy.explain(state, self._arms)
+            return told
 
     def snapshot(self) -> str:
         """Everything the agent is, as JSON text: policy, arms, state, stream, clock. Its checksum protects against

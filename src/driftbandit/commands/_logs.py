@@ -4,6 +4,7 @@ import argparse
 import json
 from typing import Any
 
+from driftbandit.commands._output import print_table
 from driftbandit.commands._shared import whole
 
 
@@ -71,22 +72,10 @@ def print_json(result: Any) -> None:
     print(json.dumps(plain(result), indent=2, allow_nan=False))
 
 
-def print_head(log: Any) -> None:
-    """What was read."""
-    from driftbandit.logs.periods import said
-
-    summary = log.summary
-    print(f"{log.name}: {log.n:,} events, {log.n_arms} arms, {said(summary.span, summary.said_in)}")
-
-
-def print_warnings(warnings: list[str]) -> None:
-    """One line each."""
-    for warning in warnings:
-        print(f"beware: {warning}")
-
-
-def points(log: Any, estimate: Any) -> str:
-    """A gain with its interval: in points if rewards are 0 to 1, else in their own unit."""
-    unit = 100.0 if log.reward_range == (0.0, 1.0) else 1.0
-    mean, low, high = (unit * value for value in estimate[:3])
-    return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
+def print_parts(parts: Any) -> None:
+    """An answer, its tables fitted to the terminal."""
+    for part in parts:
+        if isinstance(part, str):
+            print(part)
+        else:
+            print_table(part.head, part.rows, part.title)

@@ -3,8 +3,7 @@
 import argparse
 from typing import Any
 
-from driftbandit.commands._logs import add_log_options, open_log, points, print_head, print_json, print_warnings
-from driftbandit.commands._output import print_table
+from driftbandit.commands._logs import add_log_options, open_log, print_json, print_parts
 from driftbandit.commands._shared import add_example, need_lab
 
 _EXAMPLES = """\
@@ -36,6 +35,7 @@ def run(args: argparse.Namespace) -> None:
 
         writable(args.plot, ENDINGS)
     from driftbandit.logs import drift
+    from driftbandit.logs.report import drift_parts
 
     log = open_log(args)
     found = drift(log, block=args.block, seed=args.seed)
@@ -51,21 +51,4 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print_json(found)
         return
-    print_head(log)
-    head = ["scale", "periods", "oracle by halves", "last period's best", "levels move by", "arms move by"]
-    print_table(head, [_row(log, scale) for scale in found.scales], "gain over the best fixed arm, 95 % intervals:")
-    print(found.sentence)
-    if found.family:
-        print(f"Use {found.family}.")
-    print_warnings(found.warnings)
-    for line in saved:
-        print(line)
-
-
-def _row(log: Any, scale: Any) -> list[str]:
-    unit = 100.0 if log.reward_range == (0.0, 1.0) else 1.0
-    moved = [
-        f"{unit * size:.2f}{'' if sure else ' (not sure)'}"
-        for size, sure in ((scale.level, scale.levels_move), (scale.ranking, scale.ranking_moves))
-    ]
-    return [scale.name, str(scale.periods), points(log, scale.oracle), points(log, scale.last), *moved]
+    print_parts([*drift_parts(found), *saved])

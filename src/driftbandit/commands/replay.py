@@ -3,8 +3,7 @@
 import argparse
 from typing import Any
 
-from driftbandit.commands._logs import add_log_options, open_log, points, print_head, print_json, print_warnings
-from driftbandit.commands._output import print_table
+from driftbandit.commands._logs import add_log_options, open_log, print_json, print_parts
 from driftbandit.commands._shared import add_example, need_lab
 
 _EXAMPLES = """\
@@ -28,38 +27,11 @@ def run(args: argparse.Namespace) -> None:
     """Replay and print the two tables."""
     need_lab("numba")
     from driftbandit.logs import replay
-    from driftbandit.logs.periods import said
+    from driftbandit.logs.report import replay_parts
 
     log = open_log(args)
     result = replay(log, args.policy, block=args.block, own=not args.no_own, seed=args.seed, progress=True)
     if args.json:
         print_json(result)
         return
-    print_head(log)
-    good = [line for line in result.lines if not line.refused]
-    head = ["policy", "follower [in this log]", "snips", "effective n"]
-    rows = [[line.label, _value(line.value), f"{line.snips:.4f}", f"{line.effective:.0f}"] for line in good]
-    if not args.no_own:
-        head += [f"own history: value at {result.share:.3g} times your traffic", "accepted"]
-        for row, line in zip(rows, good, strict=True):
-            row += [_value(line.own), str(line.accepted)]
-    block = said(result.block, log.summary.said_in)
-    print_table(head, rows, f"value per event; 95 % intervals from {result.blocks} blocks of {block}")
-    unit = "points" if log.reward_range == (0.0, 1.0) else "reward"
-    head = ["policy", "over ts", "in blocks like these", f"over the best arm, {result.best_arm}", "over the logger"]
-    rows = [
-        [line.label, points(log, line.over_ts.here), points(log, line.over_ts.like), points(log, line.over_best.here),
-         points(log, line.over_logger.here)]
-        for line in good
-    ]  # fmt: skip
-    print_table(head, rows, f"gain of the follower, {unit} per event:")
-    best = f"the best fixed arm, {result.best_arm}, {_value(result.best_value)}"
-    print(f"the logger earned {result.logger:.4f}; {best} (each half of the rows chooses for the other)")
-    for line in result.lines:
-        if line.refused:
-            print(f"no value: {line.refused}")
-    print_warnings(result.warnings)
-
-
-def _value(estimate: Any) -> str:
-    return f"{estimate.mean:.4f} [{estimate.low:.4f}, {estimate.high:.4f}]"
+    print_parts(replay_parts(result))

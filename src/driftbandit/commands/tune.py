@@ -3,8 +3,7 @@
 import argparse
 from typing import Any
 
-from driftbandit.commands._logs import add_log_options, open_log, points, print_head, print_json, print_warnings
-from driftbandit.commands._output import print_table
+from driftbandit.commands._logs import add_log_options, open_log, print_json, print_parts
 from driftbandit.commands._shared import add_example, need_lab
 
 _EXAMPLES = """\
@@ -33,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
     """Choose, judge, and print the lines to paste."""
     need_lab("numba", *(["matplotlib"] if args.plot else []))
     from driftbandit.logs import tune
-    from driftbandit.logs.periods import said
+    from driftbandit.logs.report import tune_parts
 
     if args.plot:
         from driftbandit.lab.plots.regret import ENDINGS
@@ -59,21 +58,8 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print_json(result)
         return
-    print_head(log)
-    print(result.drift.sentence)
-    shown = result.trials if args.all else _best_of_each(result)
-    rows = [
-        [trial.label, f"{trial.first:.4f}", f"{trial.last:.4f}", points(log, trial.over_never)]
-        for trial in sorted(shown, key=lambda trial: -trial.first)
-    ]
-    block = said(result.block, log.summary.said_in)
-    head = ["policy", "value, first part", "value, last part", f"over {result.never}, last part"]
-    print_table(head, rows, f"followers; the first part chooses, the last judges; {result.blocks} blocks of {block}")
-    print_warnings(result.warnings)
-    if drew:
-        print(drew)
-    print(result.sentence)
-    print(result.paste)
+    parts = tune_parts(result, args.all)
+    print_parts([*parts[:-2], *([drew] if drew else []), *parts[-2:]])
 
 
 def _length(text: str, rounds: bool) -> float:
@@ -86,13 +72,3 @@ def _length(text: str, rounds: bool) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"With --rounds a half-life is a number of rewards, as in 500; got {text!r:.40}.") from None
-
-
-def _best_of_each(result: Any) -> list[Any]:
-    """The best spread of each family and half-life."""
-    best: dict[tuple[str, float], Any] = {}
-    for trial in result.trials:
-        held = best.get((trial.family, trial.half_life))
-        if held is None or trial.first > held.first:
-            best[trial.family, trial.half_life] = trial
-    return list(best.values())

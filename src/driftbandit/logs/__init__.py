@@ -9,8 +9,17 @@ how fast to forget; each says so when the log cannot tell.
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from driftbandit.logs.drift_check import drift
+    from driftbandit.logs.faults import LogError
+    from driftbandit.logs.log import Log
+    from driftbandit.logs.means import world
+    from driftbandit.logs.replayed import replay
+    from driftbandit.logs.tuned import tune
+
+__all__ = ["Log", "LogError", "drift", "replay", "tune", "world"]
 _HOMES = {
     "Log": "log",
     "LogError": "faults",
@@ -19,10 +28,11 @@ _HOMES = {
     "tune": "tuned",
     "world": "means",
 }
-__all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"driftbandit.logs has no {name!r}; it has {', '.join(__all__)}.")
-    return getattr(importlib.import_module(f"driftbandit.logs.{_HOMES[name]}"), name)
+if not TYPE_CHECKING:  # a type checker knows the names above and no others, so that it finds a misspelt one
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"driftbandit.logs has no {name!r}; it has {', '.join(__all__)}.")
+        return getattr(importlib.import_module(f"driftbandit.logs.{_HOMES[name]}"), name)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.logs import report
 from driftbandit.logs.bootstrap import Estimate, block_mean, needed
 from driftbandit.logs.candidates import Candidate
 from driftbandit.logs.drift_check import Drift
@@ -26,6 +27,7 @@ from driftbandit.logs.log import Log
 from driftbandit.logs.periods import said
 from driftbandit.logs.refusals import FEWEST_EFFECTIVE, warnings_about
 from driftbandit.logs.replayed import effective_size
+from driftbandit.logs.report import About
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS
 from driftbandit.policies.discounted_ts import DiscountedTS
 
@@ -66,6 +68,13 @@ class Tuned(NamedTuple):
     blocks: int
     events: int
     by_clock: bool
+    about: About = About()
+
+    def __str__(self) -> str:
+        return report.text(report.tune_parts(self))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

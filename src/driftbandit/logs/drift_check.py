@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.logs import report
 from driftbandit.logs.bootstrap import Estimate, block_mean
 from driftbandit.logs.events import half_of
 from driftbandit.logs.log import Log
 from driftbandit.logs.periods import FEWEST_BLOCKS, block_length, period_of, said, scales
 from driftbandit.logs.refusals import refuse_what_cannot_tell, warnings_about
+from driftbandit.logs.report import About
 
 _TICK = 1e-6  # seconds
 _HARDLY = 0.25  # of what an oracle gains: "does not stay" is said if no memory asked about can gain more
@@ -52,6 +54,13 @@ class Drift(NamedTuple):
     means: Any  # periods × arms, for the figure
     mean_times: Any
     arms: list[str]
+    about: About = About()
+
+    def __str__(self) -> str:
+        return report.text(report.drift_parts(self))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -104,7 +113,7 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
     verdict, sentence, family = _verdict(log, found)
     shown = _shown(lengths, cells, summary.n, log.n_arms)
     times, means = _means(log, lengths[shown], cells[shown]) if shown else (np.zeros(0), np.zeros((0, log.n_arms)))
-    return Drift(found, verdict, sentence, family, length, warnings_about(log), means, times, log.arms)
+    return Drift(found, verdict, sentence, family, length, warnings_about(log), means, times, log.arms, log.about)
 
 
 def _empty(log: Log, size: float) -> Cells:

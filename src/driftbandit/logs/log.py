@@ -12,6 +12,7 @@ from driftbandit.logs import convert
 from driftbandit.logs.checks import LogSummary, Scan
 from driftbandit.logs.events import Events
 from driftbandit.logs.faults import Faults, refuse
+from driftbandit.logs.report import About
 from driftbandit.logs.rows import Columns, Rows
 from driftbandit.logs.sources import Source
 from driftbandit.logs.ties import in_order
@@ -72,6 +73,18 @@ class Log:
     def n_arms(self) -> int:
         """The number of arms."""
         return len(self.arms)
+
+    @property
+    def about(self) -> About:
+        """The log in a line."""
+        summary = self.summary
+        return About(self.name, self.n, self.n_arms, summary.span, summary.said_in, self.reward_range == (0.0, 1.0))
+
+    def __str__(self) -> str:
+        return str(self.about)
+
+    def __repr__(self) -> str:
+        return f"<Log {self.about}>"
 
     def value(self, reward: Any) -> Any:
         """A reward or value from [0, 1] back in the log's own unit."""

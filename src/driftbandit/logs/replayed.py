@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.logs import report
 from driftbandit.logs.bootstrap import Estimate, block_mean
 from driftbandit.logs.candidates import Candidate, candidates
 from driftbandit.logs.faults import refuse
@@ -20,6 +21,7 @@ from driftbandit.logs.follow import Followed, follow
 from driftbandit.logs.log import Log
 from driftbandit.logs.periods import FEWEST_BLOCKS
 from driftbandit.logs.refusals import FEWEST_EFFECTIVE, refuse_what_cannot_tell, warnings_about
+from driftbandit.logs.report import About
 
 OWN_COPIES = 2  # own histories depend on luck: the average of two
 
@@ -61,6 +63,13 @@ class Replay(NamedTuple):
     block: float
     blocks: int
     warnings: list[str]
+    about: About = About()
+
+    def __str__(self) -> str:
+        return report.text(report.replay_parts(self))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -111,6 +120,7 @@ def replay(
         followed.length,
         blocks,
         warnings_about(log, half_lives),
+        log.about,
     )
 
 

@@ -51,7 +51,7 @@ def tune(
     refuse_few_blocks(int((followed.events > 0).sum()))
     spread = spread_candidates(grid, _best_spread_half_life(followed, grid), by_clock, unit)
     followed = _joined(followed, follow(log, spread, block=block, seed=seed, compiled=compiled, progress=progress))
-    return advise(log, followed, found, grid, by_clock)
+    return advise(log, followed, found, grid, by_clock)._replace(about=log.about)
 
 
 def _best_spread_half_life(followed: Followed, grid: list[float]) -> float:
