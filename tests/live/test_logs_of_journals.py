@@ -135,6 +135,24 @@ def test_the_chances_of_all_arms_come_back_from_a_file(changed, tmp_path, ending
     assert np.allclose(without.whole().propensity, Log(str(changed / "log.db")).whole().propensity, rtol=1e-9)
 
 
+def test_a_long_journal_is_put_down_on_disk_and_stays_as_it_was_read(changed, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "copy.db"
+    path.write_bytes((changed / "log.db").read_bytes())
+    short = Log(str(path))
+    monkeypatch.setattr("driftbandit.logs.log._KEPT", 100)
+    monkeypatch.setattr("driftbandit.logs.sources.PIECE", 64)
+    log = Log(str(path))
+    assert log._kept is None
+    with Bandit.open(path, "b") as bandit:  # it goes on meanwhile
+        bandit.reward(bandit.decide("later").id, 1.0)
+    pieces = log.pieces()
+    next(pieces)
+    assert log.n == short.n == log.whole().n == 450
+    assert all(np.array_equal(mine, yours) for mine, yours in zip(log.whole(), short.whole(), strict=True))
+    assert sum(piece.n for piece in pieces) > 300  # two readers do not disturb each other
+    assert str(drift(log)).splitlines()[1:] == str(drift(short)).splitlines()[1:]
+
+
 def test_where_no_arm_came_or_went_nothing_is_said_of_what_was_available(store, tmp_path) -> None:
     played(store, 60)
     export(store, tmp_path / "log.jsonl")

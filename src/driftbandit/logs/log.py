@@ -1,7 +1,8 @@
 """A log of decisions: read, checked from the first row to the last, then handed out a piece at a time, in order.
 
 The first reading looks at every row and either refuses the log with row numbers or sums it up; the others trust it. A
-log of up to two million events stays in memory, a longer one is read from its file again."""
+log of up to two million events stays in memory, a longer one is read from its file again (a journal, which goes on
+growing, from a copy on disk)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from driftbandit.logs.faults import Faults, refuse
 from driftbandit.logs.report import About
 from driftbandit.logs.rows import Columns, Rows
 from driftbandit.logs.sources import Source
+from driftbandit.logs.spool import Spool
 from driftbandit.logs.ties import in_order
 
 _KEPT = 2_000_000  # events kept in memory, about 120 MB
@@ -61,6 +63,7 @@ class Log:
         self._declared = None if arms is None else [str(arm) for arm in arms]
         self._codes: dict[str, int] = {}  # arms in the order in which they were met
         self._kept: list[Events] | None = []
+        self._spool: Spool | None = None
         self.summary: LogSummary = self._scan()
         self.arms: list[str] = self.summary.arms
 
@@ -95,6 +98,8 @@ class Log:
         """All events in order, some at a time; rows of equal time are shuffled."""
         if self._kept is not None:
             return iter(self._kept)
+        if self._spool is not None:
+            return self._renumbered(self._spool)
         return self._renumbered(in_order(self._events(self._rows(), Faults()), self.seed))
 
     def whole(self) -> Events:
@@ -117,10 +122,7 @@ class Log:
             pieces = self._sorted(pieces)
         for events in in_order(scan.before(pieces, faults), self.seed):
             scan.take(events)
-            if self._kept is not None:
-                self._kept.append(events)
-                if scan.n > _KEPT and not self.sort and self.source.kind != "journal":  # a journal goes on growing
-                    self._kept = None
+            self._keep(events, scan.n)
         names = list(self._codes)
         order = [names.index(arm) for arm in (self._declared or sorted(names, key=_natural)) if arm in self._codes]
         summary = scan.summary([names[code] for code in order], order, rows.left_out, rows.dates, faults)
@@ -131,6 +133,18 @@ class Log:
             self._kept = list(self._renumbered(self._kept))
         summary.warnings.extend(self._recognised(rows, summary))
         return summary
+
+    def _keep(self, events: Events, n: int) -> None:
+        """Keep a piece in memory, while there are not too many of them: more are read from the file again, or, of a
+        journal, which goes on growing, put down on disk. What was sorted is in memory anyway."""
+        if self._spool is not None:
+            self._spool.add(events)
+        elif self._kept is not None:
+            self._kept.append(events)
+            if n > _KEPT and not self.sort:
+                if self.source.kind == "journal":
+                    self._spool = Spool(self._kept)
+                self._kept = None
 
     def _recognised(self, rows: Rows, summary: LogSummary) -> list[str]:
         """Settle what bare numbers count, where nobody said it, and tell if it is more than seconds."""
