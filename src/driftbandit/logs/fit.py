@@ -23,6 +23,7 @@ class Fit:
 
     def __init__(self, most_arms: int) -> None:
         self.inverse, self.variance, self.offered, self.even = (np.zeros(most_arms) for _ in range(4))
+        self.least, self.most = np.ones(most_arms), np.zeros(most_arms)  # propensities of each arm
         self.stretches: list[np.ndarray] = []  # by arm: 1[played]/propensity - 1[offered], and plays without a number
         self.size = 256  # events of a stretch
         self.held, self.filled = np.zeros((2, most_arms)), 0
@@ -38,6 +39,8 @@ class Fit:
         a, m = arm[good], mu[good]
         self.inverse += np.bincount(a, 1.0 / m, minlength=size)
         self.variance += np.bincount(a, (1.0 - m) / (m * m), minlength=size)
+        np.minimum.at(self.least, a, m)
+        np.maximum.at(self.most, a, m)
         self.even += np.bincount(arm[~good], minlength=size)
         if allowed is None:
             self.offered += len(arm)
@@ -80,6 +83,13 @@ class Fit:
         scale = math.sqrt(float((products * products).sum()))
         return float(products.sum()) / scale if scale > 0.0 else 0.0
 
+    def _unseen(self, code: int, missing: float) -> float:
+        """The variance that plays would have shown which chance left out. A sum falls short where an arm had a small
+        propensity and was not played; no row then says how small it was. It may have been as small as the smallest of
+        the log, and of an arm whose propensities varied, as far below its smallest as that is below its largest."""
+        varied = self.least[code] ** 2 / self.most[code] if self.most[code] > 0.0 else 1.0
+        return max(missing, 0.0) * (1.0 / min(float(self.least.min()), float(varied)) - 1.0)
+
     def judge(self, arms: list[str], order: list[int], uniform: bool, faults: Faults, warnings: list[str]) -> None:
         """Refuse what cannot be, warn of what is strange."""
         k = len(arms)
@@ -87,6 +97,7 @@ class Fit:
             expected = float(self.offered[code])
             total = float(self.inverse[code] + k * self.even[code])
             variance = float(self.variance[code] + self.even[code] * (1.0 - 1.0 / k) * k * k)
+            variance += self._unseen(code, expected - total)
             z = (total - expected) / math.sqrt(max(variance, 1.0))
             ratio = total / max(expected, 1.0)
             if abs(z) > _FAR and abs(ratio - 1.0) > 0.1:
