@@ -231,7 +231,7 @@ def test_a_policy_with_a_memory_of_its_own_never_stands_for_not_forgetting():
 def test_a_grid_of_ones_own_is_checked():
     log = uniform_log(STILL, seed=3)
     for bad in ([math.inf], [], [-1.0, 5.0], [0.0, 5.0]):
-        with pytest.raises(ValueError, match="half_lives are lengths above 0"):
+        with pytest.raises(ValueError, match="Half-lives are lengths above 0"):
             tune(log, half_lives=bad)
 
 

@@ -95,7 +95,7 @@ COLUMNS = [
     (HEAD + "2026-01-01,a,1,0.5\n2026-13-01,b,0,0.5\n", {}, "Row 2: time is '2026-13-01', not a date"),
     (HEAD + "2026-01-01T00:00:00Z,a,1,0.5\n7,b,0,0.5\n", {}, "Row 2: time is '7', not a date"),
     (HEAD + GOOD, {"time_unit": "fortnight"}, "'fortnight' is not a unit of time"),
-    (HEAD + GOOD, {"reward_range": (1, 0)}, "reward_range is (1, 0)"),
+    (HEAD + GOOD, {"reward_range": (1, 0)}, "range of rewards is (1, 0)"),
 ]
 
 

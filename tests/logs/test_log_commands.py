@@ -106,6 +106,11 @@ def test_every_command_prints_json(file, capsys, command):
     ("more", "said"),
     [
         (["--propensity", "chance"], "there is no column 'chance' for the propensity"),
+        (["--propensity", "foo"], 'by propensity= (--propensity COLUMN), or the word "uniform" if'),
+        (["--reward-time", "paid"], "say which is meant by reward_time= (--reward-time COLUMN)."),
+        (["--reward-range", "0", "0.5"], "as in reward_range=(0, 100) (--reward-range 0 100)"),
+        (["--reward-range", "1", "0"], "the range of rewards is (1, 0)"),
+        (["--half-lives", "inf"], "half-lives are lengths above 0"),
         (["--arms", "red"], "'green' is not an arm"),
         (["--block", "month"], "An interval needs at least 8"),
         (["--block", "moon"], "is not a length of time"),

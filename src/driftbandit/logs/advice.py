@@ -179,7 +179,10 @@ def _warnings(rival: Candidate, grid: list[float], recommended: bool, gain: Esti
     out = []
     if rival.forgets in (grid[0], grid[-1]) and (recommended or gain.mean > 0.0):
         end = "shortest" if rival.forgets == grid[0] else "longest"
-        out.append(f"The best half-life is the {end} one tried: the truth may lie beyond; give half_lives= yourself.")
+        out.append(
+            f"The best half-life is the {end} one tried: the truth may lie beyond; half_lives= (--half-lives) tries "
+            "others."
+        )
     if recommended and isinstance(rival.policy, DiscountedTS) and rival.policy.tau_max == SPREADS[0][0]:
         out.append(
             "The narrowest spread tried is best for a follower, which hears of all arms whatever it chooses; alone it "

@@ -42,7 +42,7 @@ def checked_grid(half_lives: Any) -> list[float]:
     grid = sorted({float(h) for h in half_lives})
     finite = [h for h in grid if math.isfinite(h)]
     if not finite or not grid[0] > 0.0:
-        raise ValueError(f"half_lives are lengths above 0, at least one of them finite; got {list(half_lives)!r:.80}.")
+        raise ValueError(f"Half-lives are lengths above 0, at least one of them finite; got {list(half_lives)!r:.80}.")
     return finite
 
 

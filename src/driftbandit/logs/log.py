@@ -57,7 +57,7 @@ class Log:
         self.time_unit = None if time_unit is None else convert.checked_unit(time_unit)
         low, high = (float(side) for side in reward_range)
         if not (np.isfinite([low, high]).all() and low < high):
-            raise refuse(f"reward_range is ({low:g}, {high:g})", "It needs finite low < high.")
+            raise refuse(f"the range of rewards is ({low:g}, {high:g})", "It needs finite low < high.")
         self.reward_range = low, high
         self.uniform = self.columns.propensity == "uniform"
         self._declared = None if arms is None else [str(arm) for arm in arms]

@@ -61,9 +61,11 @@ class Rows:
             if role in _OPTIONAL and role not in self.given:
                 continue
             hint = nearest(name, there) or "."
+            even = ', or the word "uniform" if every arm had the same chance' if role == "propensity" else ""
             raise refuse(
                 f"there is no column {name!r:.60} for the {role.replace('_', ' ')}{hint.rstrip('.?')}",
-                f"The columns are {', '.join(there)[:200]}; say which is meant, as in {role}={there[0]!r}."
+                f"The columns are {', '.join(there)[:200]}; say which is meant by {role}= "
+                f"(--{role.replace('_', '-')} COLUMN){even}."
                 if there
                 else "The log has no columns.",
             )
@@ -151,7 +153,7 @@ class Rows:
             worst = reward[outside][0]
             faults.add(
                 f"reward {worst:g} lies outside ({low:g}, {high:g})",
-                "Say what rewards can be, as in reward_range=(0, 100).",
+                "Say what rewards can be, as in reward_range=(0, 100) (--reward-range 0 100).",
                 rows[outside],
                 "range",
             )
