@@ -43,7 +43,7 @@ def test_answers_about_a_log_show_their_table_and_their_sentence():
     found = drift(log)
     tree, _ = page_of(found)
     assert len(tree.findall(".//tbody/tr")) == len(found.scales)
-    assert found.sentence in [part.text for part in tree.iter("p")]
+    assert f"{found.sentence} Use {found.family}." in [part.text for part in tree.iter("p")]
     tree, _ = page_of(replay(log, ["ts"], own=False))
     assert tree.find(".//tbody/tr/td").text == "ts"
 

@@ -14,6 +14,7 @@ from driftbandit.environments import phased
 from driftbandit.logs import drift, replay, tune
 from driftbandit.logs.report import About, signed
 from driftbandit.logs.simulated import uniform_log
+from driftbandit.logs.suited import SUITED
 
 LOG = uniform_log(phased([[0.25, 0.65], [0.65, 0.25]] * 4, range(0, 2400, 300), 2400), seed=1)
 ANSWERS = {
@@ -37,6 +38,30 @@ def test_an_answer_in_python_prints_what_the_command_prints(name, tmp_path, caps
     assert capsys.readouterr().out == f"{found}\n"
     assert repr(found) == str(found)
     assert str(found).startswith("log.csv: 2,400 events, 2 arms, 2399\n")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "named", "not_named"),
+    [
+        ("ranking", {"drift-ts", "ds-ts", "dts", "driftbandit tune"}, {"kl-ucb"}),
+        ("fleeting", {"ts", "kl-ucb"}, {"drift-ts", "ds-ts"}),
+        ("unclear", {"ts", "kl-ucb", "drift-ts", "driftbandit tune"}, {"ds-ts"}),
+        ("levels", {"ts", "kl-ucb", "drift-ts"}, {"ds-ts", "driftbandit tune"}),
+        ("nothing", {"ts", "kl-ucb"}, {"drift-ts", "ds-ts"}),
+        ("cannot tell", {"drift-ts"}, {"ds-ts", "kl-ucb"}),
+    ],
+)
+def test_every_verdict_names_policies_and_drift_ts_where_it_is_right(verdict, named, not_named):
+    words = set(re.findall(r"driftbandit tune|[a-z]+(?:-[a-z]+)*", SUITED[verdict]))
+    assert named <= words
+    assert not not_named & words
+
+
+def test_what_tune_chooses_is_among_what_drift_advised():
+    found = tune(LOG, half_lives=[50.0, 200.0])
+    assert found.drift.verdict == "ranking"
+    assert re.match(r"[a-z-]+", found.chosen)[0] in found.drift.family
+    assert f"Use {found.drift.family}." in str(found.drift)
 
 
 def test_a_log_says_what_it_is():

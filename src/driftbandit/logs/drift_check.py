@@ -21,10 +21,10 @@ from driftbandit.logs.log import Log
 from driftbandit.logs.periods import FEWEST_BLOCKS, block_length, period_of, said, scales
 from driftbandit.logs.refusals import refuse_what_cannot_tell, warnings_about
 from driftbandit.logs.report import About
+from driftbandit.logs.suited import SUITED
 
 _TICK = 1e-6  # seconds
 _HARDLY = 0.25  # of what an oracle gains: "does not stay" is said if no memory asked about can gain more
-_NOTHING = 0.01  # of a reward's standard deviation: "will not pay" is said if no memory asked about can gain more
 _LEAN = 10.0  # plays: an arm's average of a period leans on its average of the whole log with this weight
 
 
@@ -46,7 +46,7 @@ class Drift(NamedTuple):
     """The answer, scale by scale, and in a sentence."""
 
     scales: list[Scale]
-    verdict: str  # "ranking", "fleeting", "unclear", "levels", "nothing"
+    verdict: str  # "ranking", "fleeting", "unclear", "levels", "nothing", "cannot tell"
     sentence: str
     family: str  # which policies suit
     block: float
@@ -110,10 +110,12 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
         block_of = _blocks(log, size, max(length, size), len(cells[name].events))
         if len(np.unique(block_of[cells[name].events.sum(axis=1) > 0])) >= FEWEST_BLOCKS:
             found.append(_scale(log, name, size, cells[name], block_of, level))
-    verdict, sentence, family = _verdict(log, found)
+    verdict, sentence = _verdict(log, found)
     shown = _shown(lengths, cells, summary.n, log.n_arms)
     times, means = _means(log, lengths[shown], cells[shown]) if shown else (np.zeros(0), np.zeros((0, log.n_arms)))
-    return Drift(found, verdict, sentence, family, length, warnings_about(log), means, times, log.arms, log.about)
+    return Drift(
+        found, verdict, sentence, SUITED[verdict], length, warnings_about(log), means, times, log.arms, log.about
+    )
 
 
 def _empty(log: Log, size: float) -> Cells:
@@ -228,7 +230,7 @@ def _movements(cells: Cells, base: np.ndarray, block_of: np.ndarray, sure: float
     return level, block_mean(np.bincount(block_of, product), np.bincount(block_of, omega.sum(axis=1)), sure)
 
 
-def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
+def _verdict(log: Log, found: list[Scale]) -> tuple[str, str]:
     def points(value: float) -> str:
         return f"{100.0 * value:+.1f} points" if log.reward_range == (0.0, 1.0) else f"{value:+.3g}"
 
@@ -236,7 +238,6 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
         return (
             "cannot tell",
             "The log is too short, or has events in too few blocks of time, to ask whether the best arm moves.",
-            "",
         )
     stays = [scale for scale in found if scale.last.low > 0.0]
     if stays:
@@ -245,13 +246,12 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
         return (
             "ranking",
             f"The ranking moves and stays: {_last(log, best)} gains {much}; forgetting can pay.",
-            "policies that forget: ds-ts, dts, sw-ts; `tune` chooses how fast",
         )
     moves = [scale for scale in found if scale.oracle.low > 0.0]
     most = max(found, key=lambda scale: scale.last.high)
     bound = max(most.last.high, 0.0)
     excluded = f"Gains above {points(bound)} are excluded at every scale asked."
-    sure = bound <= _NOTHING * _spread_of_a_reward(log)
+    sure = bound <= log.negligible
     unpaid = f"forgetting will not pay. {excluded}"
     if not sure:
         unpaid = f"no sign that forgetting pays, but gains up to {points(bound)} are not excluded."
@@ -261,7 +261,6 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
             "fleeting",
             f"The ranking moves ({points(top.oracle.mean)} for an oracle by {top.name}) but does not stay: "
             f"forgetting will hardly pay. {excluded}",
-            "policies that do not forget (ts, kl-ucb), or a model of what moves the arms (hour of the day, weather)",
         )
     if top is not None or any(scale.ranking_moves for scale in found):
         by_oracle = "" if top is None else f" ({points(top.oracle.mean)} for an oracle by {top.name})"
@@ -269,27 +268,13 @@ def _verdict(log: Log, found: list[Scale]) -> tuple[str, str, str]:
             "unclear",
             f"The ranking moves{by_oracle}, but this log cannot tell whether a memory could follow it: "
             f"{_last(log, most)} gains between {points(most.last.low)} and {points(most.last.high)}.",
-            "ts or kl-ucb unless `tune` finds a half-life; a log that is longer, or has more evenly drawn arms, says "
-            "more",
         )
     if any(scale.levels_move for scale in found):
         return (
             "levels",
             f"The levels move, the ranking {'does not' if sure else 'is not seen to'}: {unpaid}",
-            "policies that do not forget (ts, kl-ucb); not change detectors, which take common ups and downs for more",
         )
-    return (
-        "nothing",
-        f"Nothing seems to move: {unpaid}",
-        "policies that do not forget: ts, kl-ucb",
-    )
-
-
-def _spread_of_a_reward(log: Log) -> float:
-    """The standard deviation of a reward that is 0 or 1, at the log's average; others have less."""
-    low, high = log.reward_range
-    mean = log.summary.mean
-    return (high - low) * math.sqrt(max(mean * (1.0 - mean), 0.0))
+    return "nothing", f"Nothing seems to move: {unpaid}"
 
 
 def _last(log: Log, scale: Scale) -> str:

@@ -4,6 +4,7 @@ The first reading looks at every row and either refuses the log with row numbers
 log of up to two million events stays in memory, a longer one is read from its file again (a journal, which goes on
 growing, from a copy on disk)."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from driftbandit.logs.spool import Spool
 from driftbandit.logs.ties import in_order
 
 _KEPT = 2_000_000  # events kept in memory, about 120 MB
+_NOTHING = 0.01  # of a reward's standard deviation
 
 
 class Log:
@@ -88,6 +90,13 @@ class Log:
 
     def __repr__(self) -> str:
         return f"<Log {self.about}>"
+
+    @property
+    def negligible(self) -> float:
+        """A gain too small to be worth a word: a hundredth of the standard deviation of a reward that is 0 or 1, at the
+        log's average; other rewards vary less."""
+        (low, high), mean = self.reward_range, self.summary.mean
+        return _NOTHING * (high - low) * math.sqrt(max(mean * (1.0 - mean), 0.0))
 
     def value(self, reward: Any) -> Any:
         """A reward or value from [0, 1] back in the log's own unit."""

@@ -15,7 +15,9 @@ def drift_html(found: Any) -> str:
          f"{scale.ranking:.4f}"]
         for scale in found.scales
     ]  # fmt: skip
-    return table("gain over the best fixed arm, 95 % intervals", head, rows) + _said(found.sentence, found.warnings)
+    return table("gain over the best fixed arm, 95 % intervals", head, rows) + _said(
+        f"{found.sentence} Use {found.family}.", found.warnings
+    )
 
 
 def replay_html(result: Any) -> str:

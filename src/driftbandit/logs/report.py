@@ -64,7 +64,7 @@ def drift_parts(found: Any) -> list["str | ShownTable"]:
         str(about),
         ShownTable("gain over the best fixed arm, 95 % intervals:", head, rows),
         found.sentence,
-        *([f"Use {found.family}."] if found.family else []),
+        f"Use {found.family}.",
         *_warnings(found),
     ]
 
