@@ -89,6 +89,18 @@ def test_the_sentence_says_what_the_interval_says(gains, ripple, says):
     assert found.chosen == ("dts @ 100" if found.recommended else "ts")
 
 
+def test_a_loss_too_small_to_matter_is_not_said_to_be_one():
+    """The margin is that of `drift`: a hundredth of a reward's standard deviation, here 0.005. A half-life that hardly
+    forgets loses less for certain, and says nothing about those that forget."""
+    assert LOG.negligible == pytest.approx(0.005, rel=0.05)
+    small = advice((-0.004, -0.004), ripples=[1e-5])
+    assert small.gain.high < 0.0
+    assert small.sentence.startswith("No half-life is seen to pay: ")
+    assert "does not exclude" not in small.sentence
+    large = advice((-0.006, -0.006), ripples=[1e-5])
+    assert large.sentence.startswith("Forgetting by a half-life does not pay: ")
+
+
 def test_the_number_of_events_is_larger_than_the_log():
     for ripple in (0.03, 0.06, 0.2):
         found = advice((0.05, 0.01), ripples=[ripple])

@@ -211,8 +211,13 @@ def _sentence(log: Log, rival: str, never: str, recommended: bool, gain: Estimat
             f"The parts of the log disagree: {rival}, the best half-life of the first, is not clearly ahead of {never} "
             f"there, but earns {_much(log, gain)} over it in the last{more}."
         )
-    if gain.high < 0.0:
+    if gain.high < -log.negligible:
         return f"Forgetting by a half-life does not pay: the best forgetter, {rival}, earns {much} in the last part."
+    if gain.high < 0.0:  # a half-life so long that it hardly forgets says nothing about the others
+        return (
+            f"No half-life is seen to pay: the best forgetter, {rival}, earns {much} in the last part, too little to "
+            "tell them apart."
+        )
     if more:
         return f"Not distinguishable: {rival} earns {much} in the last part{more}."
     return (
@@ -226,7 +231,9 @@ def _aside(log: Log, label: str, pick: str, gain: Estimate, overall: bool) -> st
     much = f"{label}, which has no half-life to choose, earns {_much(log, gain)} over {pick}"
     if gain.low > 0.0:
         return f"{much}: better." if overall else f"{much}: better there, but not over the whole log."
-    return f"{much}: worse." if gain.high < 0.0 else f"{much}: not distinguishable."
+    if gain.high < 0.0:
+        return f"{much}: worse." if gain.high < -log.negligible else f"{much}: about the same."
+    return f"{much}: not distinguishable."
 
 
 def _paste(log: Log, candidate: Candidate) -> str:
