@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.logs.faults import Faults
-from driftbandit.logs.fit import CERTAIN, Fit
+from driftbandit.logs.fit import CERTAIN, Fit, RoundingTest
 from driftbandit.logs.rows import MOST_ARMS
-from driftbandit.logs.ties import OrderTest
+from driftbandit.logs.ties import CopyTest, OrderTest
 
 _SAMPLE = 200_000  # events whose delays and gaps are looked at
 _VALUES = 2_000  # different rewards counted one by one
@@ -50,7 +50,7 @@ class Scan:
     def __init__(self, uniform: bool) -> None:
         self.uniform = uniform
         self.n = 0
-        self.order = OrderTest()
+        self.order, self.copies, self.rounding = OrderTest(), CopyTest(), RoundingTest()
         self.last = -math.inf
         self.start = math.inf
         self.total = 0.0
@@ -80,6 +80,7 @@ class Scan:
             finite = np.isfinite(time) & np.isfinite(events.reward)
             if len(back) == 0 and finite.all():
                 self.order.take(time, events.reward)
+                self.copies.take(events)
             if len(time):
                 self.last = float(time[-1])
             if faults:  # what is wrong needs no order; sorting NaN would only confuse
@@ -118,6 +119,7 @@ class Scan:
         if good.any():
             self.least = min(self.least, float(mu[good].min()))
             a, m = arm[good], mu[good]
+            self.rounding.take(m)
             self.chance += np.bincount(a, m, minlength=size)
             self.chance2 += np.bincount(a, m * m, minlength=size)
             several = True if events.allowed is None else events.allowed[good].sum(axis=1) > 1
@@ -140,7 +142,8 @@ class Scan:
                 "A logger without a choice says nothing about other arms: write the chance the arm had at that moment, "
                 "or in `available` that no other could be chosen.",
             )
-        warnings = [text for text in (self.order.warning(),) if text]
+        tests = (self.order, self.copies, self.rounding)
+        warnings = [text for text in (test.warning() for test in tests) if text]
         if not faults:
             self.fit.judge(arms, order, self.uniform, faults, warnings)
         delays = np.concatenate(self.delays) if self.delays else np.zeros(1)

@@ -111,6 +111,8 @@ class Log:
         order = [names.index(arm) for arm in (self._declared or sorted(names, key=_natural)) if arm in self._codes]
         summary = scan.summary([names[code] for code in order], order, rows.left_out, rows.dates, faults)
         faults.raise_if_any(self.name)
+        hint = "" if rows.dates else convert.unix_hint(summary.start, self.time_unit)
+        summary.warnings.extend([hint] if hint else [])
         self._place = np.argsort(order)
         if self._kept is not None:
             self._kept = list(self._renumbered(self._kept))
