@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
 
     def __neg__(self) -> "Estimate":
         """The other way round."""
-        return Estimate(-self.mean, -self.high, -self.low, self.error)
+        return Estimate(0.0 - self.mean, 0.0 - self.high, 0.0 - self.low, self.error)
 
     def widened(self, blocks: int, level: float) -> "Estimate":
         """No narrower than Student's interval: in the far tails, where several questions share one level, redrawn
