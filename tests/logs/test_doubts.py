@@ -120,6 +120,16 @@ def test_of_an_arm_hardly_ever_played_nothing_is_claimed():
     assert not any("worth of evidence" in text for text in both.warnings)
 
 
+def test_no_gain_is_said_to_be_larger_than_rewards_are():
+    """One row with a chance of one in ten thousand outweighs all others, and its bound is beyond reason."""
+    mu = np.full(N, 1 / 3)
+    mu[700] = 1e-4
+    log = Log({"time": np.arange(N), "arm": ARM, "reward": REWARD, "propensity": mu})
+    found = drift(log)
+    assert max(scale.last.high for scale in found.scales) > 1.0
+    assert "gains up to +100.0 points are not excluded" in found.sentence
+
+
 def test_an_arm_that_vanished_is_told_about_the_column_that_says_so():
     arm = np.where(np.arange(N) < N // 2, ARM, np.random.default_rng(9).integers(0, 2, N))
     columns = {"time": np.arange(N), "arm": arm, "reward": REWARD}

@@ -13,6 +13,7 @@ from driftbandit.logs.rows import MOST_ARMS
 from driftbandit.logs.ties import CopyTest, OrderTest
 
 _SAMPLE = 200_000  # events whose delays and gaps are looked at
+_INCREDIBLE = 1e-6  # the smallest propensity times the number of events
 _VALUES = 2_000  # different rewards counted one by one
 
 
@@ -54,7 +55,7 @@ class Scan:
         self.last = -math.inf
         self.start = math.inf
         self.total = 0.0
-        self.least = 1.0
+        self.least, self.least_row = 1.0, 0
         self.never = 0
         self.restricted = False
         self.values: Counter[float] = Counter()
@@ -117,8 +118,9 @@ class Scan:
         self.fit.take(arm, mu, events.allowed)
         good = np.isfinite(mu) & (mu > 0)
         if good.any():
-            self.least = min(self.least, float(mu[good].min()))
             a, m = arm[good], mu[good]
+            if m.min() < self.least:
+                self.least, self.least_row = float(m.min()), int(events.row[good][m.argmin()])
             self.rounding.take(m)
             self.chance += np.bincount(a, m, minlength=size)
             self.chance2 += np.bincount(a, m * m, minlength=size)
@@ -136,6 +138,12 @@ class Scan:
             )
         if self.n and not faults and not self.last > self.start:
             faults.add("all times are the same", "Name the column that says when each decision was made.")
+        if self.least * self.n < _INCREDIBLE and not faults:
+            faults.add(
+                f"propensity {self.least:.2g} is too small to be true",
+                "An arm with that chance is played once in a million logs like this; write the chance it really had.",
+                self.least_row,
+            )
         if self.forced > 0.5 * self.n and not faults:
             faults.add(
                 f"propensity is 1 in {self.forced:,} of {self.n:,} events",

@@ -76,8 +76,9 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
     cells = {name: _empty(log, size) for name, size in lengths.items()}
     weights = np.zeros((2, log.n_arms))
     for events in log.pieces():
-        for power in (1, 2):
-            weights[power - 1] += np.bincount(events.arm, events.propensity**-power, minlength=log.n_arms)
+        inverse = 1.0 / events.propensity
+        weights[0] += np.bincount(events.arm, inverse, minlength=log.n_arms)
+        weights[1] += np.bincount(events.arm, inverse * inverse, minlength=log.n_arms)
         half = half_of(events.row, seed)
         for name, size in lengths.items():
             period = period_of(events.time, summary.start, size, summary.dates)

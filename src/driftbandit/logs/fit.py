@@ -67,7 +67,8 @@ class Fit:
         good = np.isfinite(mu) & (mu > 0)
         a, m = arm[good], mu[good]
         self.inverse += np.bincount(a, 1.0 / m, minlength=size)
-        self.variance += np.bincount(a, (1.0 - m) / (m * m), minlength=size)
+        with np.errstate(divide="ignore"):  # a chance of 1e-200 is refused later
+            self.variance += np.bincount(a, (1.0 - m) / (m * m), minlength=size)
         self.even += np.bincount(arm[~good], minlength=size)
         if allowed is None:
             self.offered += len(arm)

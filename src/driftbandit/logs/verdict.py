@@ -32,7 +32,10 @@ def verdict_of(log: Log, found: list[Scale], effective: np.ndarray) -> tuple[str
     evidence about every arm: `effective`, in plays."""
     known = bool(effective.min() >= FEWEST_EFFECTIVE)
 
+    width = log.reward_range[1] - log.reward_range[0]
+
     def points(value: float) -> str:
+        value = min(max(value, -width), width)  # nobody gains more, whatever a few heavy rows say
         return f"{100.0 * value:+.1f} points" if log.reward_range == (0.0, 1.0) else f"{value:+.3g}"
 
     if not found:
