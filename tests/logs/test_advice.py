@@ -17,16 +17,18 @@ FOLLOWED = follow(LOG, candidates([*NAMES, "drift-ts"], False), compiled=False)
 RIPPLE = np.where(np.arange(BLOCKS) % 2 == 0, 1.0, -1.0)  # noise that the blocks average away
 
 
-def advice(*gains, ripples=None, waves=0.0):
+def advice(*gains, ripples=None, waves=0.0, shared=0.0):
     """Advice where candidates earn these gains over ts per event, each a pair: in the first part and in the last; the
     ripple of a candidate is the noise of its blocks, and of their sixteen pieces (of each four times as much, which
-    makes the same standard error). Waves are gains that come and go from block to block: no noise, but luck."""
+    makes the same standard error). Waves are gains that come and go from block to block: no noise, but luck. Shared
+    noise is that of ts too."""
     values = np.full((BLOCKS, len(gains) + 1), 0.4)
     noise = np.zeros((len(FOLLOWED.pieces), len(gains) + 1))
     for at, (first, last) in enumerate(gains, 1):
         ripple = 0.002 if ripples is None else ripples[at - 1]
         values[:, at] += np.where(np.arange(BLOCKS) < FIRST, first, last) + ripple * RIPPLE + waves * RIPPLE
         noise[:, at] = 4.0 * ripple * FOLLOWED.pieces * np.where(np.arange(len(noise)) % 2 == 0, 1.0, -1.0)
+    noise += shared * FOLLOWED.pieces[:, None] * np.random.default_rng(1).normal(size=(len(noise), 1))
     events = np.full(BLOCKS, 100.0)
     columns = slice(0, len(gains) + 1)
     made = FOLLOWED._replace(
@@ -90,6 +92,10 @@ def test_the_sentence_says_what_the_interval_says(gains, ripple, says):
         assert low <= 0.0 <= high
     assert ("events would be needed" in found.sentence) == says.startswith("Not dist")
     assert found.chosen == ("dts @ 100" if found.recommended else "ts")
+
+
+def test_noise_that_both_policies_share_says_nothing_against_either():
+    assert advice((0.05, 0.05), shared=9.0).gain == pytest.approx(advice((0.05, 0.05)).gain)
 
 
 def test_luck_of_the_blocks_is_told_but_does_not_keep_from_speaking():

@@ -40,6 +40,21 @@ def test_rows_of_equal_time_that_agree_by_chance_are_no_copies(size):
     assert not any("copies" in text for text in Log(rows).summary.warnings)
 
 
+def test_rows_that_only_take_after_each_other_are_no_copies():
+    """Two in three pairs are one user's, who sees one arm; their rewards agree in half of them. And a handful of pairs
+    that agree prove nothing."""
+    rng = np.random.default_rng(2)
+    arm = rng.integers(0, 3, N)
+    arm[1::2] = np.where(rng.random(N // 2) < 0.67, arm[::2], arm[1::2])
+    time = np.arange(N) // 2
+    assert warnings(time=time, arm=arm, reward=rng.integers(0, 2, N)) == []
+    time = np.arange(200)
+    time[1:9:2] -= 1
+    arm = np.tile([0, 0, 1, 1], 50)
+    few = Log({"time": time, "arm": arm, "reward": np.tile([0, 0, 1, 1], 50)}, propensity="uniform")
+    assert few.summary.warnings == []
+
+
 def test_copies_across_the_ends_of_pieces_are_not_needed_to_notice():
     """A reader sees pieces: pairs cut in two are missed, and the rest are enough."""
     twice = np.repeat(np.arange(N), 2)

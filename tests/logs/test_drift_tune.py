@@ -57,6 +57,14 @@ def test_equal_arms_are_not_said_to_change_places():
     assert found.count("ranking") <= 5
 
 
+def test_no_interval_of_a_scale_is_narrower_than_students():
+    """Four scales share 5 %: 99.375 % to either side, which are 2.5 standard errors at the least."""
+    for seed in range(4):
+        for scale in drift(adaptive_log(STILL, seed=seed)).scales:
+            for gain in (scale.oracle, scale.last):
+                assert min(gain.mean - gain.low, gain.high - gain.mean) >= 2.5 * gain.error
+
+
 def test_a_log_that_is_too_short_does_not_say_that_forgetting_will_not_pay():
     short = drift(uniform_log(phased([[0.01, 0.012, 0.02]], [0], 9000), seed=1))
     assert short.verdict == "nothing"
