@@ -18,19 +18,25 @@ FOLLOWED = follow(LOG, candidates([*NAMES, "drift-ts"], False), compiled=False)
 RIPPLE = np.where(np.arange(BLOCKS) % 2 == 0, 1.0, -1.0)  # noise that the blocks average away
 
 
-def advice(*gains, ripples=None):
+def advice(*gains, ripples=None, waves=0.0, shared=0.0):
     """Advice where candidates earn these gains over ts per event, each a pair: in the first part and in the last; the
-    ripple of a candidate is the noise of its blocks."""
+    ripple of a candidate is the noise of its blocks, and of their sixteen pieces (of each four times as much, which
+    makes the same standard error). Waves are gains that come and go from block to block: no noise, but luck. Shared
+    noise is that of ts too."""
     values = np.full((BLOCKS, len(gains) + 1), 0.4)
+    noise = np.zeros((len(FOLLOWED.pieces), len(gains) + 1))
     for at, (first, last) in enumerate(gains, 1):
         ripple = 0.002 if ripples is None else ripples[at - 1]
-        values[:, at] += np.where(np.arange(BLOCKS) < FIRST, first, last) + ripple * RIPPLE
+        values[:, at] += np.where(np.arange(BLOCKS) < FIRST, first, last) + ripple * RIPPLE + waves * RIPPLE
+        noise[:, at] = 4.0 * ripple * FOLLOWED.pieces * np.where(np.arange(len(noise)) % 2 == 0, 1.0, -1.0)
+    noise += shared * FOLLOWED.pieces[:, None] * np.random.default_rng(1).normal(size=(len(noise), 1))
     events = np.full(BLOCKS, 100.0)
     columns = slice(0, len(gains) + 1)
     made = FOLLOWED._replace(
         candidates=FOLLOWED.candidates[columns],
         events=events,
         value=100.0 * values,
+        noise=noise,
         weight=FOLLOWED.weight[:, columns],
         weight2=FOLLOWED.weight2[:, columns],
     )
@@ -99,6 +105,38 @@ def test_a_loss_too_small_to_matter_is_not_said_to_be_one():
     assert "does not exclude" not in small.sentence
     large = advice((-0.006, -0.006), ripples=[1e-5])
     assert large.sentence.startswith("Forgetting by a half-life does not pay: ")
+
+
+def test_noise_that_both_policies_share_says_nothing_against_either():
+    assert advice((0.05, 0.05), shared=9.0).gain == pytest.approx(advice((0.05, 0.05)).gain)
+
+
+def test_luck_of_the_blocks_is_told_but_does_not_keep_from_speaking():
+    """In this log forgetting paid, for certain; in other blocks like these it may not."""
+    found = advice((0.05, 0.05), waves=0.3)
+    assert found.recommended
+    assert found.gain.low > 0.02
+    assert found.gain_like.low < 0.0
+    much = f"[{100 * found.gain_like.low:+.2f}, {100 * found.gain_like.high:+.2f}]"
+    assert found.sentence.endswith(f"did not choose it (in other blocks of 99.97 like these: {much}).")
+
+
+def test_luck_of_the_blocks_keeps_from_saying_that_forgetting_does_not_pay():
+    found = advice((0.05, -0.05), waves=0.3)
+    assert found.gain.high < 0.0 < found.gain_like.high
+    assert found.sentence.startswith("No half-life is seen to pay: ")
+    assert "does not exclude a gain (in other blocks of" in found.sentence
+
+
+def test_the_number_of_events_believes_the_whole_log_more_than_a_last_part_that_flatters():
+    """Where the first part shows less, the difference is that of the whole log: 0.6 * 0.01 + 0.4 * 0.05."""
+    found = advice((0.01, 0.05), ripples=[0.2])
+    whole = (FIRST * 0.01 + (BLOCKS - FIRST) * 0.05) / BLOCKS
+    error = max(found.gain.error, (found.gain.mean - found.gain.low) / 1.96)
+    asked = 3200 * (2.8 * error / whole) ** 2
+    assert found.needed >= asked
+    steady = advice((0.05, 0.05), ripples=[0.2])
+    assert steady.needed < 0.7 * found.needed
 
 
 def test_the_number_of_events_is_larger_than_the_log():

@@ -27,7 +27,7 @@ def tides(n=10_000):
 
 def test_a_ranking_that_moves_is_told_from_levels_that_move_and_from_nothing():
     assert drift(uniform_log(SWAPS, seed=1)).verdict == "ranking"
-    found = drift(uniform_log(tides(), seed=1))
+    found = drift(uniform_log(tides(40_000), seed=1))
     assert found.verdict == "levels"
     assert "the ranking does not: forgetting will not pay" in found.sentence
     assert "not change detectors" in found.family
@@ -55,6 +55,14 @@ def test_equal_arms_are_not_said_to_change_places():
     still = phased([[0.4, 0.4, 0.4]], [0], 6000)
     found = [drift(uniform_log(still, seed=seed)).verdict for seed in range(40)]
     assert found.count("ranking") <= 5
+
+
+def test_no_interval_of_a_scale_is_narrower_than_students():
+    """Four scales share 5 %: 99.375 % to either side, which are 2.5 standard errors at the least."""
+    for seed in range(4):
+        for scale in drift(adaptive_log(STILL, seed=seed)).scales:
+            for gain in (scale.oracle, scale.last):
+                assert min(gain.mean - gain.low, gain.high - gain.mean) >= 2.5 * gain.error
 
 
 def test_a_log_that_is_too_short_does_not_say_that_forgetting_will_not_pay():

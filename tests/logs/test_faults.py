@@ -20,6 +20,8 @@ def csv_file(tmp_path, text, name="log.csv"):
 
 # what is written, options, what is said
 ROWS = [
+    ("4,a,1,1e-9\n", {}, "Row 4: propensity 1e-09 is too small to be true"),
+    ("4,a,1,1e-200\n", {}, "Row 4: propensity 1e-200 is too small to be true"),
     ("1,a,,0.5\n", {}, "Row 4: reward is missing"),
     ("4,a,NaN,0.5\n", {}, "Row 4: reward is NaN"),
     ("4,a,inf,0.5\n", {}, "Row 4: reward is infinite"),

@@ -3,9 +3,13 @@
 The first part of the blocks chooses: the best half-life on average, unless the best that never forgets is within one
 standard error of it. The last part judges the longest half-life within one standard error of the best, so that nobody
 forgets faster than they must: it is recommended if its gain over the best policy that never forgets is above 0 there,
-by an interval over blocks. If it is not, the best one is judged. (Where the first part is noisy, half-lives are within
-a standard error of the best that hardly forget, and gain nothing.) Two looks can err twice as often as one, in one log
+by its whole interval. If it is not, the best one is judged. (Where the first part is noisy, half-lives are within a
+standard error of the best that hardly forget, and gain nothing.) Two looks can err twice as often as one, in one log
 of twenty at most; the table in docs/logs has the measured share.
+
+What chooses and judges is what the policies would have earned in this log: its error is the noise of who was shown what
+and what came of it, from short pieces of the blocks. The luck of which weeks these were is another matter: the gain in
+blocks like these is told beside it, and that forgetting does not pay is said only if that interval agrees.
 
 A policy that forgets by a rule of its own has no half-life: it is compared with the recommendation, and replaces it
 only if its gain over it is above 0 by the same interval, and on the whole log too."""
@@ -16,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.logs import report
-from driftbandit.logs.bootstrap import Estimate, block_mean, needed
+from driftbandit.logs.bootstrap import Estimate, block_mean, block_means, needed
 from driftbandit.logs.candidates import Candidate
 from driftbandit.logs.drift_check import Drift
 from driftbandit.logs.faults import refuse
@@ -26,8 +30,8 @@ from driftbandit.logs.imports import import_lines
 from driftbandit.logs.log import Log
 from driftbandit.logs.periods import said
 from driftbandit.logs.refusals import FEWEST_EFFECTIVE, warnings_about
-from driftbandit.logs.replayed import effective_size
-from driftbandit.logs.report import About
+from driftbandit.logs.replayed import Gain, effective_size
+from driftbandit.logs.report import About, signed
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS
 from driftbandit.policies.discounted_ts import DiscountedTS
 
@@ -58,6 +62,7 @@ class Tuned(NamedTuple):
     forgetter: str  # the candidate with a finite half-life that was judged
     recommended: bool  # is its half-life recommended?
     gain: Estimate  # of it over `never`, in the part that judges
+    gain_like: Estimate  # the same in blocks like those
     needed: float  # events it would take to tell
     itself: str  # the best candidate that forgets by a rule of its own, if there is one
     itself_gain: Estimate | None  # of it over what is recommended otherwise
@@ -94,14 +99,24 @@ class _Judge:
     """Values and differences of candidates in a part of the log, in the log's own unit."""
 
     def __init__(self, log: Log, followed: Followed) -> None:
-        self.sums = (log.reward_range[1] - log.reward_range[0]) * followed.value
-        self.events = followed.events
+        width = log.reward_range[1] - log.reward_range[0]
+        self.sums, self.noise = width * followed.value, width * followed.noise
+        self.events, self.pieces, self.block_of = followed.events, followed.pieces, followed.block_of
         self.first, self.last = parts(followed)
+        self.whole = np.concatenate([self.first, self.last])
 
     def mean(self, at: int, part: np.ndarray) -> float:
         return float(self.sums[part, at].sum() / self.events[part].sum())
 
-    def over(self, at: int, other: int, part: np.ndarray) -> Estimate:
+    def over(self, some: list[int], other: int, part: np.ndarray) -> dict[int, Estimate]:
+        """How much more each of some candidates earns than another, in this log."""
+        here = np.isin(self.block_of, part)
+        made = block_means(self.noise[here][:, some] - self.noise[here, other][:, None], self.pieces[here])
+        gains = [self.mean(at, part) - self.mean(other, part) for at in some]
+        return {at: estimate.moved(gain) for at, estimate, gain in zip(some, made, gains, strict=True)}
+
+    def like(self, at: int, other: int, part: np.ndarray) -> Estimate:
+        """The same in blocks like those of this part."""
         return block_mean(self.sums[part, at] - self.sums[part, other], self.events[part])
 
     def best(self, some: list[int]) -> int:
@@ -121,25 +136,25 @@ def advise(log: Log, followed: Followed, found: Drift, grid: list[float], by_clo
         )
     never = judge.best(still)
     best = judge.best(still + moving)
-    behind = {at: judge.over(best, at, judge.first) for at in enough}
+    behind = {at: -ahead for at, ahead in judge.over(enough, best, judge.first).items()}
     rival = judge.best(moving)
-    ahead, gain = judge.over(rival, never, judge.first), judge.over(rival, never, judge.last)
+    ahead, over_never = judge.over([rival], never, judge.first)[rival], judge.over(enough, never, judge.last)
     recommended = False
     if ahead.mean > ahead.error:
         close = [at for at in moving if behind[at].mean <= behind[at].error]
         longest = max(close, key=lambda at: (tried[at].forgets, judge.mean(at, judge.first)))
-        for at in (longest, rival):
-            its_gain = judge.over(at, never, judge.last)
-            if its_gain.low > 0.0:
-                rival, gain, recommended = at, its_gain, True
-                break
-    wanted = _wanted(log.n, ahead, gain)
+        judged = next((at for at in (longest, rival) if over_never[at].low > 0.0), None)
+        rival, recommended = (rival, False) if judged is None else (judged, True)
+    gain, gain_like = over_never[rival], judge.like(rival, never, judge.last)
+    whole = judge.mean(rival, judge.whole) - judge.mean(never, judge.whole)
+    wanted = _wanted(log.n, ahead, gain, whole)
     pick = rival if recommended else never
-    sentence = _sentence(log, tried[rival].label, tried[never].label, recommended, gain, wanted)
+    block = said(followed.length, log.summary.said_in)
+    sentence = _sentence(log, tried[rival].label, tried[never].label, recommended, Gain(gain, gain_like), block, wanted)
     alone = judge.best(itself) if itself else None
-    alone_gain = None if alone is None else judge.over(alone, pick, judge.last)
+    alone_gain = None if alone is None else judge.over([alone], pick, judge.last)[alone]
     if alone is not None and alone_gain is not None:
-        overall = judge.over(alone, pick, np.concatenate([judge.first, judge.last])).mean > 0.0
+        overall = judge.mean(alone, judge.whole) > judge.mean(pick, judge.whole)
         sentence = f"{sentence} {_aside(log, tried[alone].label, tried[pick].label, alone_gain, overall)}"
         if alone_gain.low > 0.0 and overall:
             pick = alone
@@ -147,7 +162,7 @@ def advise(log: Log, followed: Followed, found: Drift, grid: list[float], by_clo
     trials = [
         Trial(
             tried[at].label, family(tried[at]), tried[at].kind, tried[at].forgets, low + judge.mean(at, judge.first),
-            behind[at], low + judge.mean(at, judge.last), judge.over(at, never, judge.last),
+            behind[at], low + judge.mean(at, judge.last), over_never[at],
         )
         for at in enough
     ]  # fmt: skip
@@ -159,20 +174,24 @@ def advise(log: Log, followed: Followed, found: Drift, grid: list[float], by_clo
             f"{FEWEST_EFFECTIVE} events' worth of evidence about each (effective sample size)."
         )
     return Tuned(
-        found, trials, tried[pick].label, tried[never].label, tried[rival].label, recommended, gain, wanted,
-        "" if alone is None else tried[alone].label, alone_gain, sentence, _paste(log, tried[pick]), warnings,
+        found, trials, tried[pick].label, tried[never].label, tried[rival].label, recommended, gain, gain_like,
+        wanted, "" if alone is None else tried[alone].label, alone_gain, sentence, _paste(log, tried[pick]), warnings,
         followed.length, int((followed.events > 0).sum()), log.n, by_clock,
     )  # fmt: skip
 
 
-def _wanted(n: int, first: Estimate, last: Estimate) -> float:
+def _wanted(n: int, first: Estimate, last: Estimate, whole: float) -> float:
     """How many events it would take: for the last part, n (2.8 s.e. / difference)^2, the standard error being no
-    smaller than the interval says; for the first, enough to be more than one standard error ahead."""
-    if last.mean <= 0.0 or first.mean <= 0.0:
+    smaller than the interval says; for the first, enough to be more than one standard error ahead.
+
+    Logs that ask for few events are those whose last part flatters the forgetter: the difference is therefore no larger
+    than that of the whole log."""
+    difference = min(last.mean, whole)
+    if difference <= 0.0 or first.mean <= 0.0:
         return math.inf
     error = max(last.error, (last.mean - last.low) / 1.96)
-    choosing = n * (_SURE * first.error / first.mean) ** 2 if first.mean <= first.error else 0.0
-    return max(needed(n, error, last.mean), choosing)
+    choosing = n * (_SURE * first.error / min(first.mean, difference)) ** 2
+    return max(needed(n, error, difference), choosing)
 
 
 def _warnings(rival: Candidate, grid: list[float], recommended: bool, gain: Estimate) -> list[str]:
@@ -192,28 +211,40 @@ def _warnings(rival: Candidate, grid: list[float], recommended: bool, gain: Esti
 
 
 def _much(log: Log, gain: Estimate) -> str:
+    numbers, word, digits = _shown(log, gain)
+    return f"{signed(numbers[0], digits)}{word} {_interval(log, gain)}"
+
+
+def _interval(log: Log, gain: Estimate) -> str:
+    (_, low, high), _, digits = _shown(log, gain)
+    return f"[{signed(low, digits)}, {signed(high, digits)}]"
+
+
+def _shown(log: Log, gain: Estimate) -> tuple[list[float], str, int]:
+    """Mean and interval in the unit they are printed in, that unit's word, and how many digits."""
     unit, word = (100.0, " points") if log.reward_range == (0.0, 1.0) else (1.0, "")
-    mean, low, high = (unit * value for value in gain[:3])
-    digits = 2 if max(abs(mean), abs(low), abs(high)) >= 0.05 else 4
-    return f"{mean:+.{digits}f}{word} [{low:+.{digits}f}, {high:+.{digits}f}]"
+    numbers = [unit * value for value in gain[:3]]
+    return numbers, word, 2 if max(abs(number) for number in numbers) >= 0.05 else 4
 
 
-def _sentence(log: Log, rival: str, never: str, recommended: bool, gain: Estimate, wanted: float) -> str:
+def _sentence(log: Log, rival: str, never: str, recommended: bool, gain: Gain, block: str, wanted: float) -> str:
     """What the last part says of the best half-life of the first, and no more than it says."""
-    much = f"{_much(log, gain)} over {never}"
+    here, like = gain
+    elsewhere = f"in other blocks of {block} like these: {_interval(log, like)}"
+    much = f"{_much(log, here)} over {never}"
     if recommended:
-        return f"Forgetting pays: {rival} earns {much} in the part of the log that did not choose it."
+        return f"Forgetting pays: {rival} earns {much} in the part of the log that did not choose it ({elsewhere})."
     more = ""
     if math.isfinite(wanted):
         more = f"; about {float(f'{wanted:.2g}'):,.0f} events would be needed, and there are {log.n:,}"
-    if gain.low > 0.0:
+    if here.low > 0.0:
         return (
             f"The parts of the log disagree: {rival}, the best half-life of the first, is not clearly ahead of {never} "
-            f"there, but earns {_much(log, gain)} over it in the last{more}."
+            f"there, but earns {_much(log, here)} over it in the last{more}."
         )
-    if gain.high < -log.negligible:
+    if here.high < -log.negligible and like.high < 0.0:
         return f"Forgetting by a half-life does not pay: the best forgetter, {rival}, earns {much} in the last part."
-    if gain.high < 0.0:  # a half-life so long that it hardly forgets says nothing about the others
+    if -log.negligible <= here.high < 0.0:  # a half-life so long that it hardly forgets says nothing about the others
         return (
             f"No half-life is seen to pay: the best forgetter, {rival}, earns {much} in the last part, too little to "
             "tell them apart."
@@ -222,7 +253,7 @@ def _sentence(log: Log, rival: str, never: str, recommended: bool, gain: Estimat
         return f"Not distinguishable: {rival} earns {much} in the last part{more}."
     return (
         f"No half-life is seen to pay: the best forgetter, {rival}, earns {much} in the last part, which does not "
-        "exclude a gain."
+        f"exclude a gain ({elsewhere})."
     )
 
 

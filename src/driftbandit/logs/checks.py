@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.logs.faults import Faults
-from driftbandit.logs.fit import CERTAIN, Fit
+from driftbandit.logs.fit import CERTAIN, Fit, RoundingTest
 from driftbandit.logs.rows import MOST_ARMS
-from driftbandit.logs.ties import OrderTest
+from driftbandit.logs.ties import CopyTest, OrderTest
 
 _SAMPLE = 200_000  # events whose delays and gaps are looked at
+_INCREDIBLE = 1e-6  # the smallest propensity times the number of events
 _VALUES = 2_000  # different rewards counted one by one
 
 
@@ -56,11 +57,11 @@ class Scan:
     def __init__(self, uniform: bool) -> None:
         self.uniform = uniform
         self.n = 0
-        self.order = OrderTest()
+        self.order, self.copies, self.rounding = OrderTest(), CopyTest(), RoundingTest()
         self.last = -math.inf
         self.start = math.inf
         self.total = 0.0
-        self.least = 1.0
+        self.least, self.least_row = 1.0, 0
         self.never = 0
         self.restricted = False
         self.values: Counter[float] = Counter()
@@ -86,6 +87,7 @@ class Scan:
             finite = np.isfinite(time) & np.isfinite(events.reward)
             if len(back) == 0 and finite.all():
                 self.order.take(time, events.reward)
+                self.copies.take(events)
             if len(time):
                 self.last = float(time[-1])
             if faults:  # what is wrong needs no order; sorting NaN would only confuse
@@ -122,8 +124,10 @@ class Scan:
         self.fit.take(arm, mu, events.allowed)
         good = np.isfinite(mu) & (mu > 0)
         if good.any():
-            self.least = min(self.least, float(mu[good].min()))
             a, m = arm[good], mu[good]
+            if m.min() < self.least:
+                self.least, self.least_row = float(m.min()), int(events.row[good][m.argmin()])
+            self.rounding.take(m)
             self.chance += np.bincount(a, m, minlength=size)
             self.chance2 += np.bincount(a, m * m, minlength=size)
             several = True if events.allowed is None else events.allowed[good].sum(axis=1) > 1
@@ -140,13 +144,20 @@ class Scan:
             )
         if self.n and not faults and not self.last > self.start:
             faults.add("all times are the same", "Name the column that says when each decision was made.")
+        if self.least * self.n < _INCREDIBLE and not faults:
+            faults.add(
+                f"propensity {self.least:.2g} is too small to be true",
+                "An arm with that chance is played once in a million logs like this; write the chance it really had.",
+                self.least_row,
+            )
         if self.forced > 0.5 * self.n and not faults:
             faults.add(
                 f"propensity is 1 in {self.forced:,} of {self.n:,} events",
                 "A logger without a choice says nothing about other arms: write the chance the arm had at that moment, "
                 "or in `available` that no other could be chosen.",
             )
-        warnings = [text for text in (self.order.warning(),) if text]
+        tests = (self.order, self.copies, self.rounding)
+        warnings = [text for text in (test.warning() for test in tests) if text]
         if not faults:
             self.fit.judge(arms, order, self.uniform, faults, warnings)
         delays = np.concatenate(self.delays) if self.delays else np.zeros(1)

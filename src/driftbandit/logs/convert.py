@@ -258,6 +258,19 @@ def _list(item: Any, name: str, row: int, faults: Faults) -> list[str] | None:
     return parts
 
 
+def unix_hint(start: float, unit: str) -> str:
+    """A sentence, if times that were read as bare numbers look as if they counted from 1970."""
+    raw = start / UNITS.get(unit, math.nan)
+    for name, size in UNIX.items():
+        if 1e9 <= raw * size < 4.2e9:  # from 2001 to 2103
+            date = datetime.datetime.fromtimestamp(raw * size, datetime.UTC)
+            return (
+                f"Times such as {raw:.0f} look as if they counted from 1970 ({date:%Y-%m-%d %H:%M}): time_unit="
+                f"{name!r} (--time-unit {name}) reads them as dates, and asks by hour, day, week and month."
+            )
+    return ""
+
+
 def checked_unit(unit: str) -> str:
     """The unit of times given as numbers."""
     if unit not in UNITS and unit not in UNIX:

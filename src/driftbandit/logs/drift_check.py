@@ -18,28 +18,14 @@ from driftbandit.logs import report
 from driftbandit.logs.bootstrap import Estimate, block_mean
 from driftbandit.logs.events import half_of
 from driftbandit.logs.log import Log
-from driftbandit.logs.periods import FEWEST_BLOCKS, block_length, period_of, said, scales
+from driftbandit.logs.periods import FEWEST_BLOCKS, block_length, period_of, scales
 from driftbandit.logs.refusals import refuse_what_cannot_tell, warnings_about
 from driftbandit.logs.report import About
 from driftbandit.logs.suited import SUITED
+from driftbandit.logs.verdict import Scale, hardly_known, verdict_of
 
 _TICK = 1e-6  # seconds
-_HARDLY = 0.25  # of what an oracle gains: "does not stay" is said if no memory asked about can gain more
 _LEAN = 10.0  # plays: an arm's average of a period leans on its average of the whole log with this weight
-
-
-class Scale(NamedTuple):
-    """What was found at one length of time; values in the log's own unit."""
-
-    name: str
-    seconds: float
-    periods: int
-    oracle: Estimate  # gain over the best fixed arm
-    last: Estimate
-    level: float  # standard deviation of what all arms share from period to period
-    ranking: float  # of what each arm does for itself
-    levels_move: bool
-    ranking_moves: bool
 
 
 class Drift(NamedTuple):
@@ -98,7 +84,11 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
         if summary.span / size < 200_000 and summary.n * size / summary.span >= 2 * log.n_arms
     }
     cells = {name: _empty(log, size) for name, size in lengths.items()}
+    weights = np.zeros((2, log.n_arms))
     for events in log.pieces():
+        inverse = 1.0 / events.propensity
+        weights[0] += np.bincount(events.arm, inverse, minlength=log.n_arms)
+        weights[1] += np.bincount(events.arm, inverse * inverse, minlength=log.n_arms)
         half = half_of(events.row, seed)
         for name, size in lengths.items():
             period = period_of(events.time, summary.start, size, summary.dates)
@@ -110,12 +100,12 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
         block_of = _blocks(log, size, max(length, size), len(cells[name].events))
         if len(np.unique(block_of[cells[name].events.sum(axis=1) > 0])) >= FEWEST_BLOCKS:
             found.append(_scale(log, name, size, cells[name], block_of, level))
-    verdict, sentence = _verdict(log, found)
+    effective = weights[0] ** 2 / np.maximum(weights[1], 1e-300)  # plays' worth of evidence about each arm
+    verdict, sentence = verdict_of(log, found, effective)
     shown = _shown(lengths, cells, summary.n, log.n_arms)
     times, means = _means(log, lengths[shown], cells[shown]) if shown else (np.zeros(0), np.zeros((0, log.n_arms)))
-    return Drift(
-        found, verdict, sentence, SUITED[verdict], length, warnings_about(log), means, times, log.arms, log.about
-    )
+    family, warnings = SUITED[verdict], warnings_about(log) + hardly_known(log.arms, effective)
+    return Drift(found, verdict, sentence, family, length, warnings, means, times, log.arms, log.about)
 
 
 def _empty(log: Log, size: float) -> Cells:
@@ -181,7 +171,7 @@ def _scale(log: Log, name: str, size: float, cells: Cells, block_of: np.ndarray,
         remembered = estimates(cells.heard[before], cells.earned[before], base[:, other], lean)
         last[now] += value[now, best_offered(remembered, cells.offered[now])] - fixed[now]
     width = log.reward_range[1] - log.reward_range[0]
-    gains = [block_mean(np.bincount(block_of, gain), events, level).scaled(width) for gain in (oracle, last)]
+    gains = [_sure_mean(np.bincount(block_of, gain), events, level).scaled(width) for gain in (oracle, last)]
     shared, own = _movements(cells, base, block_of, level)
     return Scale(
         name=name,
@@ -222,68 +212,17 @@ def _movements(cells: Cells, base: np.ndarray, block_of: np.ndarray, sure: float
     shared = rest.sum(axis=1) / total  # periods × halves
     weight = np.minimum(cells.events[:, 0], cells.events[:, 1])
     both = np.bincount(block_of, weight * shared[:, 0] * shared[:, 1])
-    level = block_mean(both, np.bincount(block_of, weight), sure)
+    level = _sure_mean(both, np.bincount(block_of, weight), sure)
     w0, w1 = cells.weight[:, :, 0], cells.weight[:, :, 1]
     own = np.where(cells.weight > 0, rest / np.maximum(cells.weight, 1e-300) - shared[:, None, :], 0.0)
     omega = w0 * w1 / np.maximum(w0 + w1, 1e-300)
     product = (omega * own[:, :, 0] * own[:, :, 1]).sum(axis=1)
-    return level, block_mean(np.bincount(block_of, product), np.bincount(block_of, omega.sum(axis=1)), sure)
+    return level, _sure_mean(np.bincount(block_of, product), np.bincount(block_of, omega.sum(axis=1)), sure)
 
 
-def _verdict(log: Log, found: list[Scale]) -> tuple[str, str]:
-    def points(value: float) -> str:
-        return f"{100.0 * value:+.1f} points" if log.reward_range == (0.0, 1.0) else f"{value:+.3g}"
-
-    if not found:
-        return (
-            "cannot tell",
-            "The log is too short, or has events in too few blocks of time, to ask whether the best arm moves.",
-        )
-    stays = [scale for scale in found if scale.last.low > 0.0]
-    if stays:
-        best = max(stays, key=lambda scale: scale.last.mean)
-        much = f"{points(best.last.mean)} over the best fixed one"
-        return (
-            "ranking",
-            f"The ranking moves and stays: {_last(log, best)} gains {much}; forgetting can pay.",
-        )
-    moves = [scale for scale in found if scale.oracle.low > 0.0]
-    most = max(found, key=lambda scale: scale.last.high)
-    bound = max(most.last.high, 0.0)
-    excluded = f"Gains above {points(bound)} are excluded at every scale asked."
-    sure = bound <= log.negligible
-    unpaid = f"forgetting will not pay. {excluded}"
-    if not sure:
-        unpaid = f"no sign that forgetting pays, but gains up to {points(bound)} are not excluded."
-    top = max(moves, key=lambda scale: scale.oracle.mean) if moves else None
-    if top is not None and most.last.high < _HARDLY * top.oracle.mean:
-        return (
-            "fleeting",
-            f"The ranking moves ({points(top.oracle.mean)} for an oracle by {top.name}) but does not stay: "
-            f"forgetting will hardly pay. {excluded}",
-        )
-    if top is not None or any(scale.ranking_moves for scale in found):
-        by_oracle = "" if top is None else f" ({points(top.oracle.mean)} for an oracle by {top.name})"
-        return (
-            "unclear",
-            f"The ranking moves{by_oracle}, but this log cannot tell whether a memory could follow it: "
-            f"{_last(log, most)} gains between {points(most.last.low)} and {points(most.last.high)}.",
-        )
-    if any(scale.levels_move for scale in found):
-        return (
-            "levels",
-            f"The levels move, the ranking {'does not' if sure else 'is not seen to'}: {unpaid}",
-        )
-    return "nothing", f"Nothing seems to move: {unpaid}"
-
-
-def _last(log: Log, scale: Scale) -> str:
-    """ "last hour's best arm", "the last 6 hours' best arm", "the best arm of the last 1/32 of the log (4.7 h)"."""
-    if scale.name.isalpha():
-        return f"last {scale.name}'s best arm"
-    if scale.name.endswith("s"):
-        return f"the last {scale.name}' best arm"
-    return f"the best arm of the last {scale.name} of the log ({said(scale.seconds, log.summary.said_in)})"
+def _sure_mean(sums: np.ndarray, events: np.ndarray, level: float) -> Estimate:
+    """A mean per event with an interval far out, since several scales are asked."""
+    return block_mean(sums, events, level).widened(int((events > 0).sum()), level)
 
 
 def _shown(lengths: dict[str, float], cells: dict[str, Cells], n: int, k: int) -> str:

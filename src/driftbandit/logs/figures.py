@@ -158,4 +158,4 @@ def _dates(seconds: np.ndarray) -> list[datetime.datetime]:
 def _wrapped(text: str) -> str:
     import textwrap
 
-    return "\n".join(textwrap.wrap(text.replace("$", r"\$"), 68))
+    return "\n".join(textwrap.wrap(text.replace("$", r"\$"), 68, break_on_hyphens=False))

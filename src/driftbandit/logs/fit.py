@@ -18,6 +18,36 @@ _FEWEST = 24
 _FAR, _STRANGE = 6.0, 4.4  # standard deviations: refused, and warned of (by chance one log in 100,000)
 
 
+class RoundingTest:
+    """Are the propensities rounded so coarsely that the smallest, which weigh most, are far from what they were?"""
+
+    _SEVERAL = 8  # different values; fewer may well be exact, as 0.92 and 0.02
+    _MUCH = 0.02
+
+    def __init__(self) -> None:
+        self.values: set[float] = set()
+        self.decimals = 1
+        self.least = 1.0
+
+    def take(self, mu: np.ndarray) -> None:
+        """Take in propensities, all of them in (0, 1] if the log is sound."""
+        self.least = min(self.least, float(mu.min()))
+        while self.decimals <= 4 and not np.allclose(mu, np.round(mu, self.decimals), rtol=0.0, atol=1e-9):
+            self.decimals += 1
+        if len(self.values) < self._SEVERAL:
+            self.values.update(np.unique(mu)[: self._SEVERAL].tolist())
+
+    def warning(self) -> str:
+        """A sentence, if rounding matters."""
+        off = 0.5 * 0.1**self.decimals / self.least
+        if self.decimals > 4 or len(self.values) < self._SEVERAL or off < self._MUCH:
+            return ""
+        return (
+            f"The propensities are rounded to {self.decimals} decimal{'s' if self.decimals > 1 else ''}: the smallest, "
+            f"{self.least:g}, may be off by {100.0 * off:.0f} %, and so may the weight of its rows. Write more."
+        )
+
+
 class Fit:
     """Sums by arm, in the order in which arms are met."""
 
@@ -38,7 +68,8 @@ class Fit:
         good = np.isfinite(mu) & (mu > 0)
         a, m = arm[good], mu[good]
         self.inverse += np.bincount(a, 1.0 / m, minlength=size)
-        self.variance += np.bincount(a, (1.0 - m) / (m * m), minlength=size)
+        with np.errstate(divide="ignore"):  # a chance of 1e-200 is refused later
+            self.variance += np.bincount(a, (1.0 - m) / (m * m), minlength=size)
         np.minimum.at(self.least, a, m)
         np.maximum.at(self.most, a, m)
         self.even += np.bincount(arm[~good], minlength=size)
@@ -105,7 +136,8 @@ class Fit:
                 faults.add(
                     f"the propensities {declared} do not fit the counts: 1/propensity over the plays of {name!r:.40} "
                     f"sums to {total:.0f} where {expected:.0f} events are expected",
-                    "Write the chance the arm really had at that moment, of all that was offered.",
+                    "Write the chance the arm really had at that moment, of all that was offered; where it could "
+                    "not be chosen, say so in `available`.",
                     kind=f"fit {code}",
                 )
             elif abs(z) > _STRANGE:

@@ -137,6 +137,8 @@ class Log:
         summary = scan.summary([names[code] for code in order], order, rows.left_out, rows.dates, faults)
         summary = summary._replace(unit="" if rows.dates else self.time_unit or "")
         faults.raise_if_any(self.name)
+        hint = "" if rows.dates else convert.unix_hint(summary.start, self.time_unit)
+        summary.warnings.extend([hint] if hint else [])
         self._place = np.argsort(order)
         if self._kept is not None:
             self._kept = list(self._renumbered(self._kept))

@@ -12,6 +12,7 @@ from driftbandit.logs.faults import Faults, refuse
 from driftbandit.logs.sources import Piece
 
 MOST_ARMS = 1000
+_ROUNDING = 0.5e-4  # of chances written with four decimals
 _NEVER = np.inf  # when a reward that did not come becomes known
 _OPTIONAL = ("propensity", "reward_time", "available", "outcome")
 
@@ -186,7 +187,9 @@ class Rows:
             if allowed is None:
                 return np.full(len(rows), np.nan)  # 1 / number of arms, which is known at the end
             return np.where(allowed[:, -1], np.nan, 1.0 / np.maximum(allowed.sum(axis=1), 1))
-        each = self._each(columns, rows, arm, faults) if self._p else None
+        # Beside a column of propensities, p_ columns that name no arm (p_id, p_page) are about something else.
+        about_arms = name not in columns or any(column[2:] in self.codes for column in self._p)
+        each = self._each(columns, rows, arm, faults) if self._p and about_arms else None
         if name not in columns:
             assert each is not None
             return np.asarray(each)
@@ -208,8 +211,12 @@ class Rows:
         faults.add(
             "a p_ column is below 0 or above 1", "It holds chances.", rows[((table < 0) | (table > 1)).any(axis=1)]
         )
-        off = np.abs(table.sum(axis=1) - 1.0) > 1e-6
-        faults.add("the p_ columns do not sum to 1", "They are the chances of all arms.", rows[off])
+        off = np.abs(table.sum(axis=1) - 1.0) > _ROUNDING * (len(self._p) + 1)
+        faults.add(
+            "the p_ columns do not sum to 1",
+            "They are the chances of all arms, with four decimals or more.",
+            rows[off],
+        )
         place = {self.codes[column[2:]]: at for at, column in enumerate(self._p) if column[2:] in self.codes}
         strange = [code for code in np.unique(arm) if int(code) not in place]
         for code in strange:

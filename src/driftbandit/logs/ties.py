@@ -37,6 +37,51 @@ def shuffled(events: Any, seed: int) -> Any:
     return events.take(np.lexsort((chance, events.time)))
 
 
+class CopyTest:
+    """Are rows written twice? Two to four rows of equal time that agree in everything are copies, unless rows of
+    different times agree as often: copies would pass for evidence that was never there."""
+
+    _SURE = 4.4  # standard deviations, one log in 100,000 by chance
+    _FEW = 0.01  # of the rows: fewer do no harm
+
+    def __init__(self) -> None:
+        self.rows = self.groups = self.alike = self.copies = 0
+        self.pairs = self.agree = 0  # rows of successive times, and those that agree in all else
+
+    def take(self, events: Any) -> None:
+        """Take in rows in file order; times do not go back."""
+        self.rows += events.n
+        starts = np.flatnonzero(np.append(True, np.diff(events.time) != 0))
+        sizes = np.diff(np.append(starts, events.n))
+        some = (sizes > 1) & (sizes <= 4)
+        if not some.any():
+            return
+        first = np.repeat(starts, sizes)
+        columns = [events.arm, events.reward, np.nan_to_num(events.propensity), events.known]
+        same = np.logical_and.reduce([column == column[first] for column in columns])
+        whole = np.logical_and.reduceat(same, starts) & some
+        self.groups += int(some.sum())
+        self.alike += int(whole.sum())
+        self.copies += int((sizes[whole] - 1).sum())
+        self.pairs += len(starts) - 1
+        heads = [column[starts] for column in columns[:3]]
+        self.agree += int(np.logical_and.reduce([column[1:] == column[:-1] for column in heads]).sum())
+
+    def warning(self) -> str:
+        """A sentence, if rows are copies."""
+        if self.copies < self._FEW * self.rows or not self.groups:
+            return ""
+        usual = (self.agree + 1.0) / (self.pairs + 2.0)
+        share = self.alike / self.groups
+        error = (usual * (1.0 - usual) * (1.0 / self.groups + 1.0 / (self.pairs + 2.0))) ** 0.5
+        if share < 0.5 * (1.0 + usual) or share - usual < self._SURE * error:
+            return ""
+        return (
+            f"{self.copies:,} of {self.rows:,} rows are copies of another row (same time, arm and reward): was the log "
+            "written twice? Copies pass for evidence that was never there; leave them out."
+        )
+
+
 class OrderTest:
     """Do the rewards of rows of equal time fall or rise with their place in the file? A permutation test: under no
     order, each group's sum of place times reward has a known mean and variance, and the groups add up."""
