@@ -137,7 +137,7 @@ class Log:
         summary = scan.summary([names[code] for code in order], order, rows.left_out, rows.dates, faults)
         summary = summary._replace(unit="" if rows.dates else self.time_unit or "")
         faults.raise_if_any(self.name)
-        hint = "" if rows.dates else convert.unix_hint(summary.start, self.time_unit)
+        hint = "" if rows.dates else convert.unix_hint(summary.start, self.time_unit or "")
         summary.warnings.extend([hint] if hint else [])
         self._place = np.argsort(order)
         if self._kept is not None:
