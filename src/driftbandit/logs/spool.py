@@ -37,4 +37,4 @@ class Spool:
             *columns, packed, width = (np.load(self._file, allow_pickle=False) for _ in range(8))
             place = self._file.tell()
             allowed = np.unpackbits(packed, axis=1, count=int(width)).astype(bool) if width else None
-            yield Events(*columns, allowed)
+            yield Events._make([*columns, allowed])
