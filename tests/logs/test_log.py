@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from driftbandit.logs import Log, LogError
+from driftbandit.logs.convert import times
+from driftbandit.logs.faults import Faults
 from driftbandit.logs.ties import OrderTest
 
 
@@ -302,3 +304,18 @@ def test_dates_in_nanoseconds_are_not_taken_for_numbers():
     assert log.summary.dates
     assert log.summary.warnings == []
     assert log.summary.span == pytest.approx(540.0)
+
+
+@pytest.mark.parametrize(
+    ("ending", "odd"), [("", ""), *((e, o) for e in ("Z", "+00:00", "+01:00") for o in ("", "+00:30"))]
+)
+def test_dates_with_an_offset_are_the_same_moments_however_they_are_read(ending, odd):
+    """All in UTC they are read at once, otherwise one by one; either way exactly to the microsecond."""
+    start = datetime.datetime(2026, 3, 29, 0, 59, 59, 123456)
+    moments = [start + n * datetime.timedelta(seconds=61, microseconds=7) for n in range(9)]
+    endings = [ending] * 8 + [odd or ending]
+    texts = [moment.isoformat() + end for moment, end in zip(moments, endings, strict=True)]
+    found, dates = times(texts, "time", np.arange(9), "s", Faults())
+    assert dates
+    obvious = [datetime.datetime.fromisoformat(text if ending else f"{text}Z").timestamp() for text in texts]
+    assert np.abs(found - obvious).max() < 1e-6

@@ -93,7 +93,8 @@ def times(
             return column.astype("datetime64[us]").astype(np.int64) * 1e-6, True
     elif not is_arrow(column) and len(column) and isinstance(column[0], str) and not _is_number(column[0]):
         try:
-            values = np.array(column, "datetime64[us]") if _plain_dates(column) else None
+            texts = _without_utc(column)
+            values = np.array(texts, "datetime64[us]") if _plain_dates(texts) else None
             if values is not None and not np.isnat(values).any():
                 return values.astype(np.int64) * 1e-6, True
         except ValueError:
@@ -151,6 +152,15 @@ def unclear_unit(value: float, name: str) -> LogError:
 def date_of(seconds: float) -> str:
     """Seconds since 1970 as a date."""
     return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%d %H:%M}"
+
+
+def _without_utc(column: Any) -> Any:
+    """Texts without the offset of UTC, if all of them have it, as the dates of an export: NumPy reads the rest at
+    once."""
+    for ending in ("+00:00", "Z"):
+        if all(text.endswith(ending) for text in column):
+            return [text[: -len(ending)] for text in column]
+    return column
 
 
 def _plain_dates(column: Any) -> bool:
