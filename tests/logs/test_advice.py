@@ -101,6 +101,11 @@ def test_a_loss_too_small_to_matter_is_not_said_to_be_one():
     assert large.sentence.startswith("Forgetting by a half-life does not pay: ")
 
 
+def test_no_sentence_says_minus_nothing():
+    found = advice((-1e-7, -1e-7), ripples=[1e-9])
+    assert "earns 0.0000 points [0.0000, 0.0000] over ts" in found.sentence
+
+
 def test_the_number_of_events_is_larger_than_the_log():
     for ripple in (0.03, 0.06, 0.2):
         found = advice((0.05, 0.01), ripples=[ripple])

@@ -27,7 +27,7 @@ from driftbandit.logs.log import Log
 from driftbandit.logs.periods import said
 from driftbandit.logs.refusals import FEWEST_EFFECTIVE, warnings_about
 from driftbandit.logs.replayed import effective_size
-from driftbandit.logs.report import About
+from driftbandit.logs.report import About, signed
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS
 from driftbandit.policies.discounted_ts import DiscountedTS
 
@@ -195,7 +195,7 @@ def _much(log: Log, gain: Estimate) -> str:
     unit, word = (100.0, " points") if log.reward_range == (0.0, 1.0) else (1.0, "")
     mean, low, high = (unit * value for value in gain[:3])
     digits = 2 if max(abs(mean), abs(low), abs(high)) >= 0.05 else 4
-    return f"{mean:+.{digits}f}{word} [{low:+.{digits}f}, {high:+.{digits}f}]"
+    return f"{signed(mean, digits)}{word} [{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def _sentence(log: Log, rival: str, never: str, recommended: bool, gain: Estimate, wanted: float) -> str:
