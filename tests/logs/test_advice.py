@@ -139,6 +139,11 @@ def test_the_number_of_events_believes_the_whole_log_more_than_a_last_part_that_
     assert steady.needed < 0.7 * found.needed
 
 
+def test_no_sentence_says_minus_nothing():
+    found = advice((-1e-7, -1e-7), ripples=[1e-9])
+    assert "earns 0.0000 points [0.0000, 0.0000] over ts" in found.sentence
+
+
 def test_the_number_of_events_is_larger_than_the_log():
     for ripple in (0.03, 0.06, 0.2):
         found = advice((0.05, 0.01), ripples=[ripple])
