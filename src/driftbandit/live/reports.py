@@ -9,7 +9,7 @@ from driftbandit.live import rules, settings
 from driftbandit.live.errors import Unknown, damage_told
 from driftbandit.live.ids import checked_id
 from driftbandit.live.records import DEFAULT, KINDS, LATE, REWARD, WAYS, Change, Decision
-from driftbandit.live.uplift import Uplift, compared
+from driftbandit.live.uplift import Uplift, measured
 from driftbandit.state import to_arrays
 
 
@@ -149,11 +149,11 @@ class Reports:
         return History([begin + width * n for n in range(count)], width, names, decisions, outcomes, rewards)
 
     def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:
-        """What the policy gains over the baseline: mean rewards of the two groups of decisions, and an interval for the
-        difference. `since` limits it to recent decisions, as in "7 days"."""
+        """What the policy gains over the baseline: mean rewards of the two groups of decisions, compared within each
+        period of one configuration, and an interval for the difference. `since` limits it to recent decisions, as in
+        "7 days"."""
         start = 0 if since is None else self._replica.now() - duration(since, "since")
-        groups = self._journal.groups(self._number, start, 1 << 62)
-        return compared(groups, confidence)
+        return measured(self._journal, self._number, start, confidence)
 
     def settle(self) -> int:
         """Write the default for every decision that has waited too long, and say how many there were. This happens by

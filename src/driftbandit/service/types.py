@@ -220,6 +220,9 @@ class UpliftInfo(Struct):
     n_policy: int
     n_baseline: int
     confidence: float
+    periods: int
+    left_out: int
+    holdback: float
     text: str
 
 
