@@ -183,6 +183,17 @@ def test_arms_come_and_go_and_can_be_fixed(store) -> None:
     assert_proved(store)
 
 
+def test_the_baseline_is_not_retired_before_another_is_named(tmp_path) -> None:
+    with opened(tmp_path / "a.db", holdback=0.5, baseline="red") as bandit:
+        with pytest.raises(ValueError, match="baseline of what is held back; change"):
+            bandit.retire_arm("red")
+        assert bandit.arms == ARMS
+        bandit.change(baseline="blue")
+        bandit.retire_arm("red")
+        held = {one.arm for one in bandit.decide_many(60) if one.how == "holdback"}
+        assert held == {"blue"}
+
+
 def test_another_policy_learns_the_whole_journal_anew(store) -> None:
     clock = Clock()
     with opened(store, clock=clock) as bandit:

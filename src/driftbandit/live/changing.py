@@ -37,6 +37,10 @@ class Changing(Reports):
                 raise ValueError(f"Arm {arm!r:.60} is the last one; add another before retiring it.")
             if slot == config.fixed:
                 raise ValueError(f"Arm {arm!r:.60} is fixed; release() it before retiring it.")
+            if slot == config.baseline:
+                raise ValueError(
+                    f"Arm {arm!r:.60} is the baseline of what is held back; change(baseline=...) before retiring it."
+                )
             return config._replace(retired=[*config.retired, slot])
 
         self._change("retire_arm", retire, who)
