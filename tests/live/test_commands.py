@@ -138,3 +138,21 @@ def test_wrong_calls_get_one_line_and_exit_code_2(shop, tmp_path, capsys) -> Non
     assert not (tmp_path / "none.db").exists()
     assert not (tmp_path / "log.csv").exists()
     assert shop.read_bytes() == before
+
+
+def test_a_change_of_several_things_is_made_whole_or_not_at_all(shop, capsys) -> None:
+    assert run(capsys, "live", "change", shop, "button", "--add-arm", "pink", "--floor", "7")[0] == 2
+    assert run(capsys, "live", "change", shop, "button", "--add-arm", "pink", "--retire-arm", "mauve")[0] == 2
+    assert run(capsys, "live", "change", shop, "button", "--floor", "0.2", "--retire-arm", "red")[0] == 2
+    with Bandit.open(shop, "button") as bandit:
+        assert bandit.arms == ["red", "green", "blue"]
+        assert len(bandit.changes()) == 1
+    words = ["--add-arm", "pink", "--retire-arm", "red", "--baseline", "pink", "--policy", "ds-ts(gamma=0.9)"]
+    assert run(capsys, "live", "change", shop, "button", *words)[0] == 0
+    with Bandit.open(shop, "button") as bandit:
+        assert bandit.arms == ["green", "blue", "pink"]
+        assert bandit.config.baseline == 3
+        assert bandit.policy.gamma == 0.9
+        assert len(bandit.changes()) == 2
+        bandit.decide_many(20)
+    assert run(capsys, "audit", shop)[0] == 0

@@ -143,15 +143,11 @@ def _change(args: argparse.Namespace) -> None:
     options = _options(args)
     if args.policy:
         options["policy"] = parse_policy(args.policy)
-    if not options and not args.add_arm and not args.retire_arm:
+    options |= {name: getattr(args, name) for name in ("add_arm", "retire_arm") if getattr(args, name) is not None}
+    if not options:
         raise ValueError("Say what to change: --policy, --half-life, --floor, --holdback, --add-arm, ...")
     with _opened(args) as bandit:
-        if args.add_arm:
-            bandit.add_arm(args.add_arm)
-        if args.retire_arm:
-            bandit.retire_arm(args.retire_arm)
-        if options:
-            bandit.change(from_now=args.from_now, **options)
+        bandit.change(from_now=args.from_now, **options)
         text = repr(bandit)
     print(json.dumps({"bandit": args.bandit, "changed": True}) if args.json else text)
 
