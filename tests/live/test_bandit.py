@@ -90,7 +90,7 @@ def test_without_a_reward_in_time_the_default_is_learnt_and_a_late_reward_is_kep
             ("default", 0.25, 1.0),
             ("default", 0.25, None),
         ]
-        assert bandit.health()["lates"] == 1
+        assert bandit.health()["late"] == 1
         assert sum(bandit.state.pulls > 0) >= 1
         with_defaults = bandit._fold.learnt
         assert with_defaults == 3

@@ -156,3 +156,11 @@ def test_a_change_of_several_things_is_made_whole_or_not_at_all(shop, capsys) ->
         assert len(bandit.changes()) == 2
         bandit.decide_many(20)
     assert run(capsys, "audit", shop)[0] == 0
+
+
+def test_a_look_from_outside_tells_no_figure_that_it_cannot_know(shop, capsys) -> None:
+    shown = json.loads(run(capsys, "live", "show", shop, "button", "--json")[1])
+    assert list(shown["health"]) == ["decisions", "rewards", "defaults", "late", "events", "clipped"]
+    assert "waiting" not in run(capsys, "live", "show", shop, "button")[1]
+    with Bandit.open(shop, "button") as bandit:
+        assert bandit.health()["commits"] == 0

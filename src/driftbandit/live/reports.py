@@ -12,6 +12,8 @@ from driftbandit.live.records import DEFAULT, KINDS, LATE, REWARD, WAYS, Change,
 from driftbandit.live.uplift import Uplift, measured
 from driftbandit.state import to_arrays
 
+_COUNTED = {REWARD: "rewards", DEFAULT: "defaults", LATE: "late"}
+
 
 class History(NamedTuple):
     """Counts over time, one row per stretch and one column per arm."""
@@ -165,13 +167,17 @@ class Reports:
         self._replica.catch_up()
 
     def health(self) -> dict[str, Any]:
-        """Counts and lags, for a page or a monitor."""
+        """Counts and, in a process that writes, lags: for a page or a monitor."""
         counts = self._journal.counts(self._number)
-        return {
+        out = {
             "decisions": counts.get("decisions", 0),
-            **{KINDS[kind] + "s": counts.get(str(kind), 0) for kind in (REWARD, DEFAULT, LATE)},
+            **{_COUNTED[kind]: counts.get(str(kind), 0) for kind in (REWARD, DEFAULT, LATE)},
             "events": self._fold.n,
             "clipped": self._fold.clipped,
+        }
+        if self._replica.writer is None:  # only looking: the process that writes knows the rest
+            return out
+        return out | {
             "waiting": self._replica.writer.waiting,
             "commits": self._replica.writer.commits,
             "failed": self._replica.writer.failed,

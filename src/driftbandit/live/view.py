@@ -51,15 +51,13 @@ class View(Reports):
 class _Reading:
     """What `Reports` asks of a replica, for a process that only reads."""
 
-    lag = 0.0
+    writer = None
 
     def __init__(self, journal: Any, number: int, make: Any) -> None:
         self._journal, self._number = journal, number
         self.clock = Clock(journal.now)
         self.fold: Fold
         self.fold, self._cursor, _ = latest(journal, number, make)
-        self.writer = self
-        self.waiting = self.commits = self.failed = 0
 
     def now(self) -> int:
         """The store's time."""

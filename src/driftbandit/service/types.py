@@ -258,7 +258,7 @@ class HealthInfo(Struct):
     decisions: int
     rewards: int
     defaults: int
-    lates: int
+    late: int
     events: int
     clipped: int
     waiting: int
