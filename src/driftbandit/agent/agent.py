@@ -10,6 +10,7 @@ import numpy as np
 
 from driftbandit.agent import clocked, forks, page, snapshots
 from driftbandit.agent.choice import Chances, kept_to, policys_chances
+from driftbandit.agent.explaining import explained
 from driftbandit.agent.exploration import DEFAULT_FLOOR, explored, mixed
 from driftbandit.agent.inputs import (
     arm_name,
@@ -202,10 +203,8 @@ class Agent:
 
     def explain(self) -> Any:
         """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
-        if not hasattr(self.policy, "explain"):
-            raise ValueError(f"{type(self.policy).__name__} cannot explain itself; DriftTS can.")
         with self._lock:
-            return self.policy.explain(to_arrays(self._player.state, self.policy.init(len(self._arms))), self._arms)
+            return explained(self.policy, self._player.state, self._arms, self.reward_range)
 
     def snapshot(self) -> str:
         """Everything the agent is, as JSON text: policy, arms, state, stream, clock. Its checksum protects against

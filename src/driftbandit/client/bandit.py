@@ -15,6 +15,7 @@ from driftbandit.live.ids import checked_id, checked_name, made_ids
 from driftbandit.live.records import Decision
 from driftbandit.live.reports import History, Outcome
 from driftbandit.live.uplift import Uplift
+from driftbandit.policies.drift_belief import Expected, Explanation
 from driftbandit.text.parse import parse_snapshot
 
 _TIMES = ("half_life", "wait")
@@ -183,6 +184,13 @@ class Bandit:
         out = Chances({arm: row["probability"] for arm, row in arms if wanted is None or arm in wanted})
         out.error = found["error"]
         return out
+
+    def explain(self) -> Explanation:
+        """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
+        found = self._sender.send("GET", address(self.name, "explanation"))
+        arms = {from_json_arm(row["arm"]): Expected(row["mean"], row["sd"]) for row in found.pop("arms")}
+        del found["text"]
+        return Explanation(**found, arms=arms)
 
     def outcome(self, id: str) -> Outcome:
         """A decision's record."""

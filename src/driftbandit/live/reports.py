@@ -4,8 +4,10 @@ from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 from driftbandit.agent import Chances, page
+from driftbandit.agent.explaining import explained
+from driftbandit.checks import counted
 from driftbandit.half_life import SECOND, duration
-from driftbandit.live import rules, settings
+from driftbandit.live import rules, settings, words
 from driftbandit.live.errors import Unknown, damage_told
 from driftbandit.live.ids import checked_id
 from driftbandit.live.records import DEFAULT, KINDS, LATE, REWARD, WAYS, Change, Decision
@@ -86,13 +88,18 @@ class Reports:
             out.error = error
             return out
 
+    def explain(self) -> Any:
+        """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
+        with self._lock:
+            fold, config = self._fold, self._fold.config
+            view = fold.view(self._replica.now())
+            return explained(fold.policy, view, settings.names_of(config), config.reward_range, config.retired)
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         config = self.config
-        told = f"bandit {self.name}, {self._fold.n} events" + (
-            f", floor {config.floor:g}" if config.floor > 0.0 else ""
-        )
-        return page.chances_table(config.policy, told, self.probabilities(draws=200))
+        told = "; ".join([f"bandit {self.name}, {counted(self._fold.n, 'event')}", *words.sentences(config)])
+        return page.chances_table(words.policy_told(config, self.policy), told, self.probabilities(draws=200))
 
     def outcome(self, id: str) -> Outcome:
         """A decision's record."""

@@ -52,6 +52,7 @@ class _Reading:
     """What `Reports` asks of a replica, for a process that only reads."""
 
     writer = None
+    lag = 0.0
 
     def __init__(self, journal: Any, number: int, make: Any) -> None:
         self._journal, self._number = journal, number

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.checks import counted
 from driftbandit.policies.drift_bank import HYPOTHESES, LOSSES, RATES, ROOM, RUN_RECORD, RUNS, TIDES
 from driftbandit.policies.drift_draw import HASTE, SURE, take_its_word
 
@@ -216,8 +217,18 @@ class Explanation(NamedTuple):
     last_change: int | None  # rounds since the last jump, the likeliest middle; None if rest is likelier than a jump
     memory: int  # rounds that what it knows goes back, the median
     arms: dict[Any, Expected]
+    learnt: int  # rewards so far
+
+    def in_rewards(self, low: float, high: float, names: Iterable[Any]) -> "Explanation":
+        """The same of these arms, for rewards between `low` and `high` instead of 0 and 1."""
+        width = high - low
+        return self._replace(
+            arms={name: Expected(low + width * self.arms[name].mean, width * self.arms[name].sd) for name in names}
+        )
 
     def __str__(self) -> str:
+        if self.learnt == 0:
+            return "Nothing is learnt yet: the first reward is still to come."
         kinds = {
             "stands still": self.still,
             "jumps": self.jumps,
@@ -226,10 +237,14 @@ class Explanation(NamedTuple):
         }
         told = ", ".join(f"{name} {chance:.0%}" for name, chance in kinds.items())
         last = (
-            "no change to be seen" if self.last_change is None else f"last change about {self.last_change} rounds ago"
+            "no change to be seen"
+            if self.last_change is None
+            else f"last change about {counted(self.last_change, 'round')} ago"
         )
         arms = [f"  {arm}: {mean:.3f} ± {sd:.3f}" for arm, (mean, sd) in self.arms.items()]
-        return "\n".join([f"The world {told}.", f"{last}; memory about {self.memory} rounds.".capitalize(), *arms])
+        return "\n".join(
+            [f"The world {told}.", f"{last}; memory about {counted(self.memory, 'round')}.".capitalize(), *arms]
+        )
 
 
 def explained(state: Any, names: Iterable[Any]) -> Explanation:
@@ -249,7 +264,7 @@ def explained(state: Any, names: Iterable[Any]) -> Explanation:
     spread = np.sqrt((parts * (variance + (mean - middle) ** 2)).sum(axis=(0, 1)))
     last = None if jumps <= still or t == 0 else int(_median((t - born)[jumped], weights[jumped]))
     arms = {name: Expected(float(m), float(s)) for name, m, s in zip(names, middle, spread, strict=True)}
-    return Explanation(still, jumps, drifts, tides, last, int(_median(reach, weights)), arms)
+    return Explanation(still, jumps, drifts, tides, last, int(_median(reach, weights)), arms, t)
 
 
 def _median(values: np.ndarray, weights: np.ndarray) -> float:

@@ -111,4 +111,4 @@ async def changes(call: Call) -> ChangesInfo:
 async def health(call: Call) -> HealthInfo:
     """Counts and lags."""
     found = await asyncio.to_thread((await call.bandit()).health)
-    return HealthInfo(*(found[name] for name in HealthInfo.__struct_fields__))
+    return HealthInfo(*(found.get(name) for name in HealthInfo.__struct_fields__))
