@@ -10,7 +10,7 @@ from typing import Any
 from driftbandit.agent.inputs import as_float, check_own, checked_seed, listed
 from driftbandit.draws import POLICY as POLICY_STREAM
 from driftbandit.draws import stream_key
-from driftbandit.live import settings
+from driftbandit.live import settings, words
 from driftbandit.live.changing import Changing
 from driftbandit.live.deciding import ANY, Chooser, Wish
 from driftbandit.live.errors import Conflict, StoreError, Unknown
@@ -312,8 +312,9 @@ class Bandit(Changing):
         self.close()
 
     def __repr__(self) -> str:
-        config = self._fold.config
-        return f"Bandit({self.name!r}, {config.policy}, arms={listed(self.arms)}, events={self._fold.n})"
+        config, told = self._fold.config, words.policy_told(self._fold.config, self._fold.policy)
+        options = "".join(f", {name}={value!r}" for name, value in words.options_told(config).items())
+        return f"Bandit({self.name!r}, {told}, arms={listed(self.arms)}{options}, events={self._fold.n})"
 
 
 def _served(target: str, name: str, policy: Any, arms: Any, **options: Any) -> Any:

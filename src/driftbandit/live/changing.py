@@ -32,9 +32,13 @@ class Changing(Reports):
             "fix", lambda config: config._replace(fixed=settings.slot_of(config, settings.names_of(config), arm)), who
         )
 
-    def release(self, *, who: str = "") -> None:
-        """End `fix`."""
+    def release(self, *, who: str = "") -> bool:
+        """End `fix`. Whether there was an arm to release: if not, nothing is written."""
+        self._replica.catch_up()  # another process may have fixed one
+        if self._fold.config.fixed is None:
+            return False
         self._change("release", lambda config: config._replace(fixed=None), who)
+        return True
 
     def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
         """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait or default; half_life=None and

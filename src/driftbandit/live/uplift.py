@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.beliefs import beta_cdf
+from driftbandit.checks import counted
 from driftbandit.live.records import FLOOR, HOLDBACK, POLICY, Change, Config
 
 _FEW = 20  # outcomes: shorter periods have too few to judge their spread by, and are put together
@@ -39,21 +40,16 @@ class Uplift(NamedTuple):
             )
         if math.isnan(self.low):
             return (
-                f"Nothing can be said yet: {outcomes(self.n_policy)} with the policy, {self.n_baseline} held back, "
-                "and a period needs two of each."
+                f"Nothing can be said yet: {counted(self.n_policy, 'outcome')} with the policy, {self.n_baseline} held "
+                "back, and a period needs two of each."
             )
         return (
-            f"{self.policy:.4g} with the policy ({outcomes(self.n_policy)}), {self.baseline:.4g} held back "
+            f"{self.policy:.4g} with the policy ({counted(self.n_policy, 'outcome')}), {self.baseline:.4g} held back "
             f"({self.n_baseline}): {self.difference:+.4g}, {100 * self.confidence:g} % interval "
             f"{self.low:+.4g} to {self.high:+.4g}"
             + (f"; compared within {self.periods} periods of one configuration each" if self.periods > 1 else "")
-            + (f"; {outcomes(self.left_out)} had nothing to be compared with" if self.left_out else "")
+            + (f"; {counted(self.left_out, 'outcome')} had nothing to be compared with" if self.left_out else "")
         )
-
-
-def outcomes(count: int) -> str:
-    """So many outcomes, in words."""
-    return f"{count} outcome" + ("" if count == 1 else "s")
 
 
 def measured(journal: Any, number: int, since: int, confidence: float) -> Uplift:
