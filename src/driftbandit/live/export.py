@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.half_life import SECOND
-from driftbandit.live import rules
 from driftbandit.live.audit import Walk
 from driftbandit.live.errors import StoreError, Unknown, damage_told
 from driftbandit.live.journal import Journal
 from driftbandit.live.opening import reading
+from driftbandit.live.propensity import with_chances
 from driftbandit.live.records import KINDS, WAYS
 from driftbandit.live.settings import names_of
 
@@ -81,10 +81,15 @@ def log_rows(
 ) -> Iterator[dict[str, Any]]:
     """The rows in order of what each decision knew."""
     walk = Walk(journal, number, policies)
-    known = ((made.row, *_chances(made, propensity)) for made in walk.decisions())
+    known = (
+        with_chances(walk.decisions())
+        if propensity != "none"
+        else ((made.row, made.fold.config, None, 0.0) for made in walk.decisions())
+    )
     while block := list(islice(known, _BLOCK)):
         standing = journal.standing(number, [row.id for row, *_ in block])
-        for row, config, names, values, error in block:
+        for row, config, values, error in block:
+            names = names_of(config)
             found = standing[row.id]
             out = {
                 "time": row.at, "decision": row.id, "arm": _text(names[row.slot]), "reward": found.value,
@@ -98,15 +103,6 @@ def log_rows(
                 if propensity == "all":
                     out["probabilities"] = {_text(names[slot]): float(p) for slot, p in enumerate(values) if p > 0.0}
             yield out
-
-
-def _chances(made: Any, propensity: str) -> tuple[Any, ...]:
-    fold = made.fold
-    names = names_of(fold.config)
-    if propensity == "none":
-        return fold.config, names, None, 0.0
-    values, error = rules.chances(fold.config, fold.policy, made.view, fold.learnt, made.allowed)
-    return fold.config, names, values, error
 
 
 def _text(arm: Any) -> str:

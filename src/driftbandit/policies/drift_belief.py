@@ -7,6 +7,7 @@ distribution functions. They are taken panel by panel between points that are de
 by Gauss and Legendre's rule, and with it the distribution functions themselves."""
 
 import math
+import operator
 from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
@@ -18,10 +19,10 @@ from driftbandit.policies.drift_bank import HYPOTHESES, LOSSES, RATES, ROOM, RUN
 from driftbandit.policies.drift_draw import HASTE, SURE, take_its_word
 
 NEGLIGIBLE = 1e-5  # hypotheses of less weight than this, all together, are left out; it is part of the error
-_HEAVY = 0.05  # hypotheses of this weight tell how exact the integrals are
+_LIGHT = 0.01  # hypotheses of less weight are integrated less finely
 _FAR = 7.0  # standard deviations from its mean beyond which a law has nothing
-_DEVIATIONS = np.arange(-_FAR, _FAR + 0.1, 1.0)
-_DENSE = 1.6  # least distance of points, in standard deviations of the narrowest law alive there
+_DENSE = 1.6  # distance of points, in standard deviations of the narrowest law alive there
+_ELEMENTS = 50_000  # numbers in an array at a time
 
 
 class DriftBelief(NamedTuple):
@@ -35,85 +36,185 @@ class DriftBelief(NamedTuple):
 
     def chance_of_largest(self, arms: Any) -> tuple[np.ndarray, float]:
         """The probability that each of these arms is chosen if only they may be, and a bound on its error: a coarser
-        rule for the heavier hypotheses shows how far the finer one can be off."""
-        total, off, compared = np.zeros(len(arms)), np.zeros(len(arms)), 0.0
-        for weight, a, b, first in zip(self.weights, self.a, self.b, self.first, strict=True):
-            fine = _chances(a[:, arms], b[:, arms], first[arms], 5)
-            total += weight * fine
-            if weight >= _HEAVY or compared == 0.0:
-                off += weight * np.abs(fine - _chances(a[:, arms], b[:, arms], first[arms], 3))
-                compared += weight
-        return total / total.sum(), float(off.max() / compared) + self.left_out + 1e-12
+        rule shows how far the finer one can be off."""
+        return self.together([self], [arms])[0]
+
+    @staticmethod
+    def together(beliefs: "list[DriftBelief]", arms: list[Any]) -> list[tuple[np.ndarray, float]]:
+        """The same for many beliefs, each with as many arms of its own: a quarter of the time of one after the other.
+
+        Hypotheses come likeliest first. The light ones are left to the coarser rule; that it is off by as much for them
+        as for the worst of the others is part of the error."""
+        finely = [max(1, int((one.weights >= _LIGHT).sum())) for one in beliefs]
+        pairs = list(zip(beliefs, arms, strict=True))
+        a, b = (np.concatenate([field(one)[:, :, some] for one, some in pairs]) for field in (_a_of, _b_of))
+        first = np.concatenate([one.first[:, some] for one, some in pairs])
+        starts = np.cumsum([0, *(len(one.weights) for one in beliefs)])
+        rows = np.concatenate([start + np.arange(some) for start, some in zip(starts[:-1], finely, strict=True)])
+        coarse, fine = _chances(a, b, first, 3), np.full_like(first, np.nan)
+        fine[rows] = _chances(a[rows], b[rows], first[rows], 5)
+        out = []
+        for one, start, exact in zip(beliefs, starts, finely, strict=False):
+            w, f, c = one.weights, fine[start : start + exact], coarse[start : start + len(one.weights)]
+            off = np.abs(f - c[:exact])
+            error = float((w[:exact] @ off).max() + w[exact:].sum() * off.max())
+            total = w[:exact] @ f + w[exact:] @ c[exact:]
+            out.append((total / total.sum(), error + one.left_out + 1e-12))
+        return out
+
+
+_a_of, _b_of = (operator.attrgetter(name) for name in "ab")
 
 
 def _chances(a: np.ndarray, b: np.ndarray, first: np.ndarray, nodes: int) -> np.ndarray:
-    """The chances of all arms under one hypothesis."""
-    laws = 1 if (first == 1.0).all() else 2
-    p = np.stack([first, 1.0 - first])[:laws]  # laws × arms, as everything below
-    a, b = a[:laws], b[:laws]
+    """The chances of all arms under each hypothesis (hypotheses × arms), those with one law per arm together, and those
+    with two."""
+    out = np.empty_like(first)
+    single = (first == 1.0).all(axis=1)
+    for rows, laws in ((np.flatnonzero(single), 1), (np.flatnonzero(~single), 2)):
+        if len(rows) == 0:
+            continue
+        p = np.stack([first[rows], 1.0 - first[rows]], axis=1)[:, :laws]
+        out[rows] = _of_laws(p, a[rows, :laws], b[rows, :laws], nodes)
+    return out
+
+
+def _of_laws(p: np.ndarray, a: np.ndarray, b: np.ndarray, nodes: int) -> np.ndarray:
+    """The chances under hypotheses with as many laws; everything is hypotheses × laws × arms."""
     mean = a / (a + b)
     sd = np.sqrt(mean * (1.0 - mean) / (a + b + 1.0))
+    used = p > 0.0
     # Some arm's score is always as high as this, and who cannot reach it does not matter.
-    low = np.where(p > 0.0, mean, 1.0).min(axis=0).max()
-    chances = np.zeros(len(first))
-    able = ((mean + _FAR * sd >= low) & (p > 0.0)).any(axis=0)
-    p, a, b, mean, sd = (values[:, able] for values in (p, a, b, mean, sd))
-    if able.sum() == 1:
-        return np.where(able, 1.0, 0.0)
-    ties = len(np.unique(mean[(p > 0.0) & (mean >= low)])) < np.count_nonzero((p > 0.0) & (mean >= low))
-    ends = _panel_ends(mean, sd, p > 0.0, 0.0 if ties else low)
+    low = np.where(used, mean, 1.0).min(axis=1).max(axis=1)
+    able = ((mean + _FAR * sd >= low[:, None, None]) & used).any(axis=1)
+    reaching = np.sort(np.where(used & (mean >= low[:, None, None]), mean, np.nan).reshape(len(p), -1), axis=1)
+    tied = np.where(np.diff(reaching, axis=1) == 0.0, reaching[:, 1:], np.nan)  # means that several laws have
+    begins = np.where(np.isnan(tied).all(axis=1), low, 0.0)  # of equal scores the larger draw wins, however low
+    block = max(1, 40 * _ELEMENTS // (2 * p[0].size ** 2))
+    found = [
+        _panels(*(values[start : start + block] for values in (p, mean, sd, begins)))
+        for start in range(0, len(p), block)
+    ]
+    panels = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+    many = 4.0 * np.ceil(0.25 * panels[2][:, -1] - 1e-9)
+    out = np.zeros((len(p), p.shape[2]))
+    for count in np.unique(many).tolist():  # those that ask for about as many panels go together
+        whole = np.flatnonzero(many == count)
+        size = max(1, int(_ELEMENTS / (p[0].size * nodes * (count + 2.0))))
+        for start in range(0, len(whole), size):
+            rows = whole[start : start + size]
+            arms = np.flatnonzero(able[rows].any(axis=0))
+            laws = [values[rows][:, :, arms] for values in (p, a, b, mean)]
+            ends = _panel_ends(laws[0], laws[3], begins[rows], *(values[rows] for values in panels), int(count))
+            out[np.ix_(rows, arms)] = _integrated(*laws, low[rows], tied[rows], ends, nodes)
+    return out
+
+
+def _integrated(
+    p: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    mean: np.ndarray,
+    low: np.ndarray,
+    tied: np.ndarray,
+    ends: np.ndarray,
+    nodes: int,
+) -> np.ndarray:
+    """The same, with the ends of panels and the means (hypotheses × some, NaN for none) that several laws have."""
+    count, laws, arms = p.shape
     share, density, below, at_ends = _distribution(a, b, ends, nodes)
-    above = (ends[:-1] >= mean[..., None])[..., None]  # draws in such a panel are scores
-    here = p[..., None, None]
     # Above all means of arms: a score beats all others that lie below it.
-    lower = (here * below * above).sum(axis=0)
-    winning = (here * density * above).sum(axis=0) * share
-    found = (winning * _product_of_others(lower)).sum(axis=(1, 2))
-    # At a mean: all other scores are lower, or equal and made from a lower draw.
-    for law, arm in zip(*np.nonzero((p > 0.0) & (mean >= low)), strict=True):
-        place = int(np.searchsorted(ends, mean[law, arm]))
-        less = np.where(mean < mean[law, arm], p * at_ends[..., place], 0.0).sum(axis=0)
-        tied = (mean == mean[law, arm]) & (p > 0.0)
-        others = np.arange(len(less)) != arm
-        if not tied[:, others].any():
-            found[arm] += p[law, arm] * at_ends[law, arm, place] * less[others].prod()
-        else:
-            equal = np.where(tied[..., None, None], here * below[:, :, :place], 0.0).sum(axis=0)
-            rivals = (less[:, None, None] + equal)[others].prod(axis=0)
-            found[arm] += (p[law, arm] * density[law, arm, :place] * share[:place] * rivals).sum()
-    chances[able] = found
-    return chances
+    if laws == 1 and np.isnan(tied).all():
+        lower, winning = below[:, 0], density[:, 0] * share[:, None]
+    else:
+        above = np.where(ends[:, None, None, :-1] >= mean[..., None], p[..., None], 0.0)[..., None]  # draws are scores
+        lower, winning = (above * below).sum(axis=1), (above * density).sum(axis=1) * share[:, None]
+    found = (winning * _product_of_others(lower)).sum(axis=(2, 3))
+    # At a mean: all other scores are lower. Rows i are the laws whose mean it is, columns j those that must be lower.
+    means, weights = mean.reshape(count, -1), p.reshape(count, -1)
+    place = (ends[:, None, :] < means[..., None]).sum(axis=-1)
+    there = np.take_along_axis(at_ends.reshape(count, laws * arms, -1), place[:, None, :], axis=2)  # j × i
+    less = np.where(means[:, :, None] < means[:, None, :], weights[:, :, None] * there, 0.0)
+    others = less.reshape(count, laws, arms, laws * arms).sum(axis=1)
+    others[:, np.arange(laws * arms) % arms, np.arange(laws * arms)] = 1.0
+    own = np.diagonal(there, axis1=1, axis2=2)
+    alone = (weights > 0.0) & (means >= low[:, None]) & (means[..., None] != tied[:, None]).all(axis=-1)
+    atoms = np.where(alone, weights * own * others.prod(axis=1), 0.0)
+    found += atoms.reshape(count, laws, arms).sum(axis=1)
+    # At a mean that several have: all other scores are lower, or equal and made from a lower draw.
+    for row in np.flatnonzero(~np.isnan(tied).all(axis=1)).tolist():
+        for value in np.unique(tied[row][~np.isnan(tied[row])]).tolist():
+            upto = int(np.searchsorted(ends[row], value))
+            equal = np.where(mean[row] == value, p[row], 0.0)[..., None, None]
+            drawn, rivals = ((equal * of[row, :, :, :upto]).sum(axis=0) for of in (density, below))
+            rivals += np.where(mean[row] < value, p[row] * at_ends[row, :, :, upto], 0.0).sum(axis=0)[:, None, None]
+            found[row] += (drawn * share[row, :upto] * _product_of_others(rivals[None])[0]).sum(axis=(1, 2))
+    return found
 
 
-def _panel_ends(mean: np.ndarray, sd: np.ndarray, used: np.ndarray, low: float) -> np.ndarray:
-    """`low`, 1, every mean between them, and points as dense as the narrowest law that is alive there asks for."""
-    near = (mean[used][:, None] + sd[used][:, None] * _DEVIATIONS).ravel()
-    inside = np.concatenate([near, np.linspace(0.0, 1.0, 9)])
-    inside = np.sort(inside[(inside > low) & (inside < 1.0)])
-    alive = np.abs(inside[:, None] - mean[used]) <= _FAR * sd[used]
-    width = _DENSE * np.where(alive, sd[used], 1.0).min(axis=1)
-    kept, last = [low, 1.0], low
-    for point, least in zip(inside.tolist(), width.tolist(), strict=True):
-        if point - last >= least:
-            kept.append(point)
-            last = point
-    return np.unique(np.concatenate([kept, mean[used & (mean >= low)]]))
+def _panel_ends(
+    p: np.ndarray,
+    mean: np.ndarray,
+    low: np.ndarray,
+    steps: np.ndarray,
+    width: np.ndarray,
+    panels: np.ndarray,
+    many: int,
+) -> np.ndarray:
+    """The ends of so many panels for each hypothesis, from `low` to 1 and with one at every mean, by `_panels`."""
+    count, used, ends = len(p), (p > 0.0).reshape(len(p), -1), low[:, None]
+    means = mean.reshape(count, -1)
+    wanted = panels[:, -1:] * (np.arange(1, many) / many)
+    step = np.clip((panels[:, None, :] <= wanted[..., None]).sum(axis=-1) - 1, 0, width.shape[1] - 1)
+    begin, passed, wide = (np.take_along_axis(of, step, 1) for of in (steps, panels, width))
+    inside = np.clip(begin + (wanted - passed) * wide, ends, 1.0)
+    further = np.sort(np.where(used & (means > ends), means, 0.0), axis=1)[:, ::-1]
+    further = further[:, : int(np.count_nonzero(further, axis=1).max())]
+    further = np.where(further > 0.0, further, inside[:, :1])  # where there are fewer, a panel of no width
+    return np.sort(np.concatenate([ends, inside, further, np.ones((count, 1))], axis=1), axis=1)
+
+
+def _panels(p: np.ndarray, mean: np.ndarray, sd: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Where laws begin and cease to be alive; how wide panels may be in between, which is _DENSE standard deviations of
+    the narrowest law alive and at most an eighth; and how many panels that makes up to each such place."""
+    count, used, ends = len(p), (p > 0.0).reshape(len(p), -1), low[:, None]
+    means, sds = mean.reshape(count, -1), sd.reshape(count, -1)
+    steps = np.concatenate([means - _FAR * sds, means + _FAR * sds, np.ones((count, 1))], axis=1)
+    steps = np.concatenate([ends, np.sort(np.clip(steps, ends, 1.0), axis=1)], axis=1)
+    middle, length = 0.5 * (steps[:, 1:] + steps[:, :-1]), np.diff(steps, axis=1)
+    alive = used[:, None] & (np.abs(middle[..., None] - means[:, None]) <= _FAR * sds[:, None])
+    width = np.minimum(_DENSE * np.where(alive, sds[:, None], 1.0).min(axis=2), 0.125)
+    return steps, width, np.concatenate([np.zeros((count, 1)), np.cumsum(length / width, axis=1)], axis=1)
 
 
 def _distribution(a: np.ndarray, b: np.ndarray, ends: np.ndarray, nodes: int) -> Any:
-    """Shares of the Gauss-Legendre nodes of every panel; of every law the density at the nodes, and the distribution
-    function there and at the ends of panels, which is 1 at the last."""
+    """Shares of the Gauss-Legendre nodes of every panel (hypotheses × panels × nodes); of every law (hypotheses × laws
+    × arms) the density at the nodes, and the distribution function there and at the ends of panels, which is 1 at the
+    last."""
     unit, unit_share, partial = _rule(nodes)
-    half = 0.5 * np.diff(ends)[:, None]
-    x = ends[:-1, None] + half * (1.0 + unit)
+    half = 0.5 * np.diff(ends)[..., None]
+    x = ends[:, :-1, None] + half * (1.0 + unit)
     share = half * unit_share
-    norm = np.array([math.lgamma(p + q) - math.lgamma(p) - math.lgamma(q) for p, q in zip(a.flat, b.flat, strict=True)])
-    density = (a - 1.0)[..., None, None] * np.log(x) + (b - 1.0)[..., None, None] * np.log1p(-x)
-    density = np.exp(density + norm.reshape(a.shape)[..., None, None])
-    parts = (density * share).sum(axis=-1)
+    norm = _log_gamma(a + b) - _log_gamma(a) - _log_gamma(b)
+    wide, narrow = (slice(None), None, None), (..., None, None)
+    density = (a - 1.0)[narrow] * np.log(x)[wide] + (b - 1.0)[narrow] * np.log1p(-x)[wide]
+    density = np.exp(density + norm[narrow])
+    parts = (density * share[wide]).sum(axis=-1)
     tail = np.concatenate([np.cumsum(parts[..., ::-1], axis=-1)[..., ::-1], np.zeros((*a.shape, 1))], axis=-1)
-    below = np.clip((1.0 - tail[..., :-1])[..., None] + half * (density @ partial.T), 0.0, 1.0)
+    within = (density.reshape(-1, nodes) @ partial.T).reshape(density.shape)
+    below = np.clip((1.0 - tail[..., :-1])[..., None] + half[wide] * within, 0.0, 1.0)
     return share, density, below, np.clip(1.0 - tail, 0.0, 1.0)
+
+
+def _log_gamma(x: np.ndarray) -> np.ndarray:
+    """The logarithm of the gamma function for numbers above 0, by Stirling's series eight places further on; within
+    1e-13 of `math.lgamma`, or that part of it."""
+    product, y = x.copy(), x + 8.0
+    for step in range(1, 8):
+        product *= x + step
+    s = 1.0 / (y * y)
+    rest = (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * (691 / 360360)))))) / y
+    return np.asarray((y - 0.5) * np.log(y) - y + 0.5 * math.log(2.0 * math.pi) + rest - np.log(product))
 
 
 @cache
@@ -128,11 +229,10 @@ def _rule(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _product_of_others(values: np.ndarray) -> np.ndarray:
-    """For every arm the product over all others, by prefix and suffix: no division by 0."""
+    """For every arm (axis 1) the product over all others, by prefix and suffix: no division by 0."""
     before, after = np.ones_like(values), np.ones_like(values)
-    for i in range(1, len(values)):
-        before[i] = before[i - 1] * values[i - 1]
-        after[-1 - i] = after[-i] * values[-i]
+    np.cumprod(values[:, :-1], axis=1, out=before[:, 1:])
+    np.cumprod(values[:, :0:-1], axis=1, out=after[:, -2::-1])
     return np.asarray(before * after)
 
 
@@ -162,11 +262,12 @@ def mixture(
     kept = order[: int(np.searchsorted(np.cumsum(weights[order]), 1.0 - negligible)) + 1]
     a, b, first = [], [], []
     for hypothesis in kept.tolist():
+        split = ROOM <= hypothesis < RUNS
         sides = []
-        for side in (-1.0, 1.0):
+        for side in (-1.0, 1.0) if split else (-1.0,):
             take_its_word(state, t, _Coin(side), hypothesis, sure, haste)
             sides.append((list(state.a), list(state.b)))
-        split = ROOM <= hypothesis < RUNS
+        sides = sides if split else 2 * sides
         a.append([side[0] for side in sides])
         b.append([side[1] for side in sides])
         first.append([state.known.changed[k * ROOM + hypothesis - ROOM] if split else 1.0 for k in range(n_arms)])
