@@ -10,7 +10,7 @@ from driftbandit import DiscountedTS
 from driftbandit.live import Bandit
 from driftbandit.live.records import Config
 from driftbandit.live.uplift import compared
-from tests.live.button import Clock, opened
+from live.button import Clock, opened
 
 
 def _rewarded(bandit, rounds, luck, chance, label) -> None:

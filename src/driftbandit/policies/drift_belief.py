@@ -41,7 +41,7 @@ class DriftBelief(NamedTuple):
 
     @staticmethod
     def together(beliefs: "list[DriftBelief]", arms: list[Any]) -> list[tuple[np.ndarray, float]]:
-        """The same for many beliefs, each with as many arms of its own: a quarter of the time of one after the other.
+        """The same for many beliefs, each with as many arms of its own: quicker than one after the other.
 
         Hypotheses come likeliest first. The light ones are left to the coarser rule; that it is off by as much for them
         as for the worst of the others is part of the error."""
