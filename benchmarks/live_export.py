@@ -41,11 +41,8 @@ def main():
                     began = time.process_time()
                     export(path, os.path.join(folder, "log.jsonl"), "b", propensity)
                     costs.append((time.process_time() - began) / options.decisions * 1000.0)
-                print(
-                    f"{type(policy).__name__:14} {together:3} decisions per view: {costs[0]:6.2f} ms per decision without "
-                    f"probabilities, {costs[1]:6.2f} ms with",
-                    flush=True,
-                )
+                name = f"{type(policy).__name__:14} {together:3} decisions per view"
+                print(f"{name}: {costs[0]:6.2f} ms each without probabilities, {costs[1]:6.2f} ms with", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from driftbandit.policies.drift_belief import DriftBelief, _log_gamma
+from driftbandit.policies.drift_belief import DriftBelief
+from driftbandit.policies.drift_belief_chances import _log_gamma
 from naive.drift_chances import chances
 
 

@@ -310,5 +310,7 @@ def test_the_default_policy_explains_itself_over_http_too(service):
     assert found["text"].startswith("The world stands still")
     assert [row["arm"] for row in found["arms"]] == ["a", "b"]
     assert found["learnt"] == 20
+    shown = {row["arm"]: (row["mean"], row["spread"]) for row in service.get(f"{at}/arms").json()["arms"]}
+    assert shown == {row["arm"]: (pytest.approx(row["mean"]), pytest.approx(row["sd"])) for row in found["arms"]}
     with Bandit.open(service.url, "drifting") as bandit:
         assert str(bandit.explain()) == found["text"]

@@ -238,9 +238,9 @@ class Bandit(Changing):
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
     def reward(self, id: str | Decision, value: float) -> str:
-        """Report the outcome of a decision, named by its id or given whole. Returns "learnt", "again" if this reward was already there, or "late" if
-        the default was learnt before it came (it is kept, not learnt). A different reward for the same decision is a
-        Conflict."""
+        """Report the outcome of a decision, given by its id or whole. Returns "learnt", "again" if this reward was
+        already there, or "late" if the default was learnt before it came (it is kept, not learnt). A different reward
+        for the same decision is a Conflict."""
         return _verdict(self._pay([(id, value)]).wait()[0])
 
     async def areward(self, id: str | Decision, value: float) -> str:
