@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from driftbandit.environments import Smooth
 from driftbandit.parameters import Domain, checked, parameters, within
 from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.policies.drift_ts import DriftTS
 from driftbandit.protocols import Environment, Policy
 
 
@@ -120,6 +121,8 @@ def test_an_unknown_or_superfluous_parameter_is_refused_with_the_list_of_those_t
         with pytest.raises(TypeError, match=r"^Sample takes the parameters \(share, count, ") as error:
             build()
         assert "__new__" not in sentence(error)
+    with pytest.raises(TypeError, match=r"^DriftTS takes no parameters: got an unexpected keyword argument 'gamma'\.$"):
+        DriftTS(gamma=0.9)
 
 
 def test_copies_and_pickles_are_equal_and_their_text_gives_them_back():

@@ -37,3 +37,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
         folded.setdefault(other.casefold(), other)
     match = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
     return f"; did you mean {folded[match[0]]}?" if match else ""
+
+
+def counted(number: int, thing: str) -> str:
+    """So many of a thing.
+
+    >>> counted(1, "decision"), counted(2, "decision")
+    ('1 decision', '2 decisions')
+    """
+    return f"{number} {thing}" + ("" if number == 1 else "s")

@@ -4,7 +4,7 @@ Every time is a whole number of microseconds."""
 
 import math
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,23 @@ def duration(value: Any, name: str) -> int:
             f"{name} is a positive time such as '6 h', '15 min', '2 days', a timedelta or seconds; got {value!r:.60}."
         )
     return round(microseconds)
+
+
+def moment(value: Any, now: int, name: str) -> int:
+    """Microseconds since 1970 from a datetime with a zone, or from how long ago it was: "7 days", a timedelta or a
+    number of seconds.
+
+    >>> moment("1 min", 100 * SECOND, "since"), moment(datetime(1970, 1, 2, tzinfo=UTC), 0, "since")
+    (40000000, 86400000000)
+    """
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return round(value.timestamp() * SECOND)
+    try:
+        return now - duration(value, name)
+    except ValueError:
+        raise ValueError(
+            f"{name} is a datetime with a zone, or how long ago: '7 days', a timedelta or seconds; got {value!r:.60}."
+        ) from None
 
 
 def spelt(microseconds: int) -> str:
@@ -107,17 +124,26 @@ def learn_by_time(policy: Any, state: Any, time: int, half_life: int, arm: Any, 
 
 
 def fading_policies() -> str:
-    """The short names of the policies that can forget by the clock, for a message."""
+    """The policies that can forget by the clock, for a message: as Python and as commands call them."""
     from driftbandit.text.registry import policies
 
-    return ", ".join(sorted(cls.short for cls in policies().values() if hasattr(cls, "fade")))  # type: ignore[attr-defined]
+    return ", ".join(sorted(_called(cls) for cls in policies().values() if hasattr(cls, "fade")))
+
+
+def _called(cls: Any) -> str:
+    """A policy by all its names: DiscountedBetaTS (dts, dots)."""
+    short = getattr(cls, "short", None)
+    return (
+        str(cls.__name__) if short is None else f"{cls.__name__} ({', '.join([short, *getattr(cls, 'aliases', {})])})"
+    )
 
 
 def checked_half_life(half_life: Any, policy: Any) -> int:
     """The half-life in microseconds, if this policy can forget by the clock."""
     microseconds = duration(half_life, "half_life")
-    name = getattr(policy, "short", type(policy).__name__)
     if not (hasattr(policy, "fade") and hasattr(policy, "take")):
-        raise ValueError(f"half_life needs a policy that can forget by the clock, and {name} cannot; these can: "
-                         f"{fading_policies()}.")  # fmt: skip
+        raise ValueError(
+            f"half_life needs a policy that can forget by the clock, and {_called(type(policy))} cannot; these can: "
+            f"{fading_policies()}."
+        )
     return microseconds

@@ -120,7 +120,8 @@ def checked(cls: type[T]) -> type[T]:
             made = make(klass, *args, **kwargs)
         except TypeError as error:
             names = ", ".join(p.name for p in declared)
-            raise TypeError(f"{cls.__name__} takes the parameters ({names}): {str(error).split('() ')[-1]}.") from None
+            takes = f"the parameters ({names})" if names else "no parameters"
+            raise TypeError(f"{cls.__name__} takes {takes}: {str(error).split('() ')[-1]}.") from None
         values = [_coerced(cls, p, value) for p, value in zip(declared, made, strict=True)]
         made = tuple.__new__(klass, values)
         validate = getattr(made, "validate", None)

@@ -95,7 +95,7 @@ def test_bad_times_and_policies_get_one_sentence() -> None:
         Agent(DiscountedTS(), 2).learn(0, 1.0, at=START)
     with pytest.raises(ValueError, match="counts rewards"):
         Agent(DiscountedTS(), 2).choose(now=START)
-    with pytest.raises(ValueError, match="these can: d-gts, d-klucb, d-ucb, ds-ts, ds-ts-many, dts"):
+    with pytest.raises(ValueError, match=r"these can: DiscountedBetaTS \(dts, dots\), Disc"):
         agent(SlidingTS())
     for bad in (0, "0 h", -1, "soon", timedelta(0)):
         with pytest.raises(ValueError, match="half_life is a positive time"):

@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def test_without_a_reward_in_time_the_default_is_learnt_and_a_late_reward_is_kep
             ("default", 0.25, 1.0),
             ("default", 0.25, None),
         ]
-        assert bandit.health()["lates"] == 1
+        assert bandit.health()["late"] == 1
         assert sum(bandit.state.pulls > 0) >= 1
         with_defaults = bandit._fold.learnt
         assert with_defaults == 3
@@ -183,6 +184,45 @@ def test_arms_come_and_go_and_can_be_fixed(store) -> None:
     assert_proved(store)
 
 
+def test_a_decision_stands_for_its_id(tmp_path) -> None:
+    with opened(tmp_path / "a.db") as bandit:
+        made = bandit.decide_many(3)
+        assert bandit.reward(made[0], 1.0) == "learnt"
+        assert bandit.reward_many([(made[0], 1.0), (made[1], 0.0)]) == ["again", "learnt"]
+        assert bandit.outcome(made[1]).reward == 0.0
+        assert bandit.decide(made[2]) == made[2]
+
+
+def test_times_are_told_in_one_form_everywhere(tmp_path) -> None:
+    clock = Clock()
+    with opened(tmp_path / "a.db", holdback=0.5, baseline="red", clock=clock) as bandit:
+        for _ in range(4):
+            clock.now += HOUR
+            bandit.reward_many([(one.id, 1.0) for one in bandit.decide_many(10)])
+        bandit.refresh()
+        then = datetime.fromtimestamp((clock.now - 1.5 * HOUR) / 1e6, UTC)
+        for since in ("90 min", timedelta(minutes=90), 5400, then):
+            history, uplift = bandit.history(since=since), bandit.uplift(since=since)
+            assert sum(map(sum, history.decisions)) == 20
+            assert uplift.n_policy + uplift.n_baseline == 20
+        assert sum(map(sum, bandit.history(since="150 min", until="30 min").decisions)) == 20
+        for wrong in ("never", -3, True, [], datetime(2026, 1, 1)):
+            for ask in (lambda since=wrong: bandit.history(since), lambda since=wrong: bandit.uplift(since)):
+                with pytest.raises(ValueError, match="since is a "):
+                    ask()
+
+
+def test_the_baseline_is_not_retired_before_another_is_named(tmp_path) -> None:
+    with opened(tmp_path / "a.db", holdback=0.5, baseline="red") as bandit:
+        with pytest.raises(ValueError, match="baseline of what is held back; change"):
+            bandit.retire_arm("red")
+        assert bandit.arms == ARMS
+        bandit.change(baseline="blue")
+        bandit.retire_arm("red")
+        held = {one.arm for one in bandit.decide_many(60) if one.how == "holdback"}
+        assert held == {"blue"}
+
+
 def test_another_policy_learns_the_whole_journal_anew(store) -> None:
     clock = Clock()
     with opened(store, clock=clock) as bandit:
@@ -199,7 +239,7 @@ def test_another_policy_learns_the_whole_journal_anew(store) -> None:
             assert other.state.wins.sum() == 0.0
         play(bandit, 3, 90)
         assert bandit.state.pulls.sum() == 3.0
-        with pytest.raises(ValueError, match=r"sw-ts cannot; these can: d-gts, d-klucb, d-ucb, ds-ts, ds-ts-many, dts"):
+        with pytest.raises(ValueError, match=r"sw-ts\) cannot; these can: DiscountedBetaTS \(dts, dots\), "):
             bandit.change(half_life="2 h")
     assert_proved(store)
 

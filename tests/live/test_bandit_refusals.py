@@ -68,7 +68,7 @@ BAD = [
     (lambda b: b.change(holdback=0.1, baseline="grey"), ValueError, "is unknown"),
     (lambda b: b.change(default=3.0), ValueError, "default is a reward"),
     (lambda b: b.change(policy="ds-ts"), TypeError, "needs a policy"),
-    (lambda b: b.change(policy=BetaTS(), half_life="1 h"), ValueError, "ts cannot"),
+    (lambda b: b.change(policy=BetaTS(), half_life="1 h"), ValueError, r"ts\) cannot"),
     (lambda b: b.probabilities(draws=0), ValueError, "draws"),
     (lambda b: b.outcome("unknown"), Unknown, "no decision"),
     (lambda b: b.history(points=0), ValueError, "points"),
@@ -153,3 +153,9 @@ def test_a_policys_text_in_the_journal_loads_nothing(tmp_path) -> None:
     with pytest.raises(ValueError, match=r"policies="):
         Bandit.open(store, "button")
     assert not (tmp_path / "made").exists()
+
+
+def test_an_address_of_another_kind_is_named_by_its_scheme_and_its_password_is_not_told() -> None:
+    with pytest.raises(ValueError, match=r"got 'mysql://\.\.\.'") as caught:
+        Bandit.open("mysql://me:secret@127.0.0.1:1/db", "x", arms=2)
+    assert "secret" not in str(caught.value)

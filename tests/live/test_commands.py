@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 
+from driftbandit import DiscountedTS
 from driftbandit.cli import main
 from driftbandit.live import Bandit
 
@@ -23,7 +24,7 @@ def shop(tmp_path, capsys):
     code, out, _ = run(capsys, "live", "create", path, "button", "--policy", "ds-ts", *arms, "--half-life", "6 h",
                        "--holdback", "0.2", "--baseline", "red", "--seed", "3")  # fmt: skip
     assert code == 0
-    assert out.startswith("made Bandit('button', DiscountedTS(")
+    assert out.startswith("made button: DiscountedTS(tau_max=")
     return path
 
 
@@ -40,13 +41,25 @@ def test_a_bandit_is_made_asked_paid_shown_changed_audited_and_exported(shop, ca
     code, out, _ = run(capsys, "live", "show", shop, "button", "--json")
     shown = json.loads(out)
     assert shown["health"]["rewards"] == 12
-    assert sum(p for _, p in shown["chances"]) == pytest.approx(1.0)
+    assert sum(row["chance"] for row in shown["chances"]) == pytest.approx(1.0)
+    assert shown["recent"][0]["decision"]["id"] == "d11"
+    assert shown["recent"][0]["reward"] == 1.0
+    assert shown["explanation"] is None
+    (listed,) = json.loads(run(capsys, "live", "show", shop, "--json")[1])
+    assert listed["decisions"] == listed["rewards"] == 12
+    assert 0.0 < listed["chance"] <= 1.0
     code, out, _ = run(capsys, "live", "change", shop, "button", "--half-life", "none", "--floor", "0.05")
     assert code == 0
     assert run(capsys, "live", "change", shop, "button", "--add-arm", "pink", "--retire-arm", "blue")[0] == 0
     assert run(capsys, "live", "fix", shop, "button", "pink")[0] == 0
     assert "pink" in run(capsys, "live", "decide", shop, "button")[1]
-    assert run(capsys, "live", "release", shop, "button")[0] == 0
+    assert "fixed: plays pink until it is released" in run(capsys, "live", "show", shop, "button")[1]
+    assert run(capsys, "live", "release", shop, "button", "--who", "Ada")[1] == "button is released\n"
+    assert run(capsys, "live", "release", shop, "button")[1] == "button was not fixed; nothing was written\n"
+    changes = json.loads(run(capsys, "live", "changes", shop, "button", "--json")[1])
+    assert [row["what"].split()[0] for row in changes] == ["create", "change", "change", "fix", "release"]
+    assert [row["who"] for row in changes] == ["command line"] * 4 + ["Ada"]
+    assert "Ada" in run(capsys, "live", "changes", shop, "button")[1]
     assert run(capsys, "live", "uplift", shop, "button")[0] == 0
     code, out, _ = run(capsys, "audit", shop)
     assert code == 0
@@ -139,3 +152,68 @@ def test_wrong_calls_get_one_line_and_exit_code_2(shop, tmp_path, capsys) -> Non
     assert not (tmp_path / "none.db").exists()
     assert not (tmp_path / "log.csv").exists()
     assert shop.read_bytes() == before
+
+
+def test_a_change_of_several_things_is_made_whole_or_not_at_all(shop, capsys) -> None:
+    assert run(capsys, "live", "change", shop, "button", "--add-arm", "pink", "--floor", "7")[0] == 2
+    assert run(capsys, "live", "change", shop, "button", "--add-arm", "pink", "--retire-arm", "mauve")[0] == 2
+    assert run(capsys, "live", "change", shop, "button", "--floor", "0.2", "--retire-arm", "red")[0] == 2
+    with Bandit.open(shop, "button") as bandit:
+        assert bandit.arms == ["red", "green", "blue"]
+        assert len(bandit.changes()) == 1
+    words = ["--add-arm", "pink", "--retire-arm", "red", "--baseline", "pink", "--policy", "ds-ts(gamma=0.9)"]
+    assert run(capsys, "live", "change", shop, "button", *words)[0] == 0
+    with Bandit.open(shop, "button") as bandit:
+        assert bandit.arms == ["green", "blue", "pink"]
+        assert bandit.config.baseline == 3
+        assert bandit.policy.gamma == 0.9
+        assert len(bandit.changes()) == 2
+        bandit.decide_many(20)
+    assert run(capsys, "audit", shop)[0] == 0
+
+
+def test_a_look_from_outside_tells_no_figure_that_it_cannot_know(shop, capsys) -> None:
+    shown = json.loads(run(capsys, "live", "show", shop, "button", "--json")[1])
+    assert list(shown["health"]) == ["decisions", "rewards", "defaults", "late", "events", "clipped"]
+    assert "waiting" not in run(capsys, "live", "show", shop, "button")[1]
+    with Bandit.open(shop, "button") as bandit:
+        assert bandit.health()["commits"] == 0
+
+
+def test_the_configuration_is_shown_in_words_and_a_half_life_hides_the_discount(shop, capsys) -> None:
+    words = ["--wait", "1 h", "--default", "0.5", "--add-arm", "pink"]
+    out = run(capsys, "live", "change", shop, "button", *words)[1]
+    for text in (out, run(capsys, "live", "show", shop, "button")[1]):
+        assert "gamma" not in text
+        for part in ("arms: red, green, blue, pink", "half-life 6 h", "floor 0.01", "holdback 0.2", "the baseline red",
+                     "wait 1 h: then a decision without a reward gets 0.5"):  # fmt: skip
+            assert part in text
+    run(capsys, "live", "fix", shop, "button", "green")
+    with Bandit.open(shop, "button") as bandit:
+        text = repr(bandit)
+        assert bandit._repr_html_().count("half-life 6 h") == 1
+    assert text.endswith("half_life='6 h', floor=0.01, holdback=0.2, baseline='red', wait='1 h', default=0.5, "
+                         "fixed='green', events=3)")  # fmt: skip
+    assert "gamma" not in text
+
+
+def test_the_default_policy_says_what_it_believes_in_rewards_as_they_were_given(tmp_path, capsys) -> None:
+    path = tmp_path / "p.db"
+    with Bandit.open(path, "x", arms=["a", "b", "c"], reward_range=(0, 10), seed=1) as bandit:
+        assert str(bandit.explain()).startswith("Nothing is learnt yet")
+        bandit.reward_many([(one.id, 9.0 if one.arm == "a" else 1.0) for one in bandit.decide_many(60)])
+        bandit.retire_arm("b")
+        bandit.add_arm("b")
+        bandit.refresh()
+        told = bandit.explain()
+        assert list(told.arms) == ["a", "c", "b"]
+        assert told.arms["a"].mean > 6.0 > 4.0 > told.arms["c"].mean
+    assert "The world stands still" in run(capsys, "live", "show", path, "x")[1]
+    shown = json.loads(run(capsys, "live", "show", path, "x", "--json")[1])["explanation"]
+    assert shown["arms"][0] == {"arm": "a", **told.arms["a"]._asdict()}
+    assert shown["text"] == str(told)
+    with (
+        Bandit.open(tmp_path / "q.db", "y", DiscountedTS(), ["a", "b"]) as other,
+        pytest.raises(ValueError, match="cannot explain itself; DriftTS can"),
+    ):
+        other.explain()

@@ -1,9 +1,14 @@
 """The drills in small, against real stores; `driftbandit drill` runs them at full size."""
 
+import json
+import time
+
 import pytest
 
-from driftbandit.live.drill.all import SMALL, plan
-from driftbandit.live.drill.site import site
+from driftbandit.cli import main
+from driftbandit.live.drill.all import SMALL, plan, timed
+from driftbandit.live.drill.memory import flat
+from driftbandit.live.drill.site import Finding, site
 
 DRILLS = [(name, store) for name, stores, _ in plan(SMALL) for store in stores]
 SLOW = {("restart", "postgres"), ("memory", "sqlite"), ("memory", "postgres"), ("http-kill", "postgres"),
@@ -33,3 +38,26 @@ def test_every_promise_holds(name: str, store: str, request) -> None:
     run = next(run for title, _, run in plan(SMALL) if title == name)
     for finding in run(place):
         assert finding.good, finding
+
+
+def test_every_finding_has_its_own_time() -> None:
+    def one_by_one():
+        for n in range(2):
+            time.sleep(0.05)
+            yield Finding(str(n), "", "", "", True)
+
+    for run in (one_by_one, lambda: list(one_by_one())):
+        assert all(seconds >= 0.05 for _, seconds in timed(run))
+
+
+def test_defaults_fall_due_in_the_drill_that_waits(sqlite_site) -> None:
+    waited = list(flat(sqlite_site, 16_000))[1]
+    assert waited.good
+    assert "4000 defaults of 4000 due" in waited.result  # of 80 calls a minute apart, 20 are more than an hour old
+
+
+def test_a_drills_json_has_numbers_as_numbers(capsys) -> None:
+    assert main(["drill", "--store", "sqlite", "--only", "second", "--size", "small", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["seconds"] > 0.0
+    assert row["promise"] == "held"

@@ -198,10 +198,13 @@ def test_counts_over_time_are_made_by_the_store(journal) -> None:
         key = (n - 10) // 20, n % 2
         naive[key] = naive.get(key, 0.0) + n % 3 / 2
     assert rewards == naive
-    how, count, total, squares = journal.groups(1, 1010, 1060)[0]
-    assert (how, count) == (0, 50)
-    assert total == sum(n % 3 / 2 for n in range(10, 60))
-    assert squares == sum((n % 3 / 2) ** 2 for n in range(10, 60))
+    for starts in ([1010], [1010, 1025], [1010, 1011, 1025, 1030, 1059]):
+        ends = [*starts[1:], 1060]
+        for period, how, count, total, squares in journal.groups(1, starts, 1060):
+            values = [n % 3 / 2 for n in range(starts[period] - 1000, ends[period] - 1000)]
+            assert (how, count, total) == (0, len(values), sum(values))
+            assert squares == sum(value**2 for value in values)
+        assert len(journal.groups(1, starts, 1060)) == len(starts)
 
 
 def test_an_altered_row_is_found_by_its_checksum(journal, store) -> None:

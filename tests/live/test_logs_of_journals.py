@@ -6,10 +6,13 @@ import sqlite3
 import numpy as np
 import pytest
 
-from driftbandit import DiscountedTS
+from driftbandit import DiscountedTS, DriftTS
 from driftbandit.cli import main
-from driftbandit.live import Bandit, Unknown
+from driftbandit.live import Bandit, Unknown, rules
+from driftbandit.live.audit import Walk
 from driftbandit.live.export import export
+from driftbandit.live.opening import reading
+from driftbandit.live.propensity import with_chances
 from driftbandit.logs import Log, drift, replay, tune
 
 MINUTE = 60 * 1_000_000
@@ -167,3 +170,27 @@ def test_an_arm_added_while_the_journal_is_read_ends_the_log_there(tmp_path, mon
         bandit.decide("late")
     monkeypatch.setattr("driftbandit.live.export._all_arms", lambda *_: ["a", "b"])  # as it was before the last two
     assert export(tmp_path / "j.db", tmp_path / "log.csv", propensity="all") == 6
+
+
+def test_decisions_from_one_view_are_integrated_once_and_get_what_each_alone_would(tmp_path, monkeypatch) -> None:
+    path, asked = tmp_path / "a.db", []
+    with Bandit.open(path, "x", arms=["a", "b", "c"], seed=1, holdback=0.1, baseline="a") as bandit:
+        for n in range(6):
+            made = bandit.decide_many([f"{n}-{k}" for k in range(20)])
+            some = bandit.decide_many([f"{n}-some-{k}" for k in range(20)], available=["b", "c"])
+            bandit.reward_many([(one.id, float(one.arm == "b")) for one in (made + some)[::7]])
+    journal = reading(path)
+    alone = {
+        made.row.id: rules.chances(made.fold.config, made.fold.policy, made.view, made.fold.learnt, made.allowed)
+        for made in Walk(journal, 1).decisions()
+    }
+    before = DriftTS.belief
+    monkeypatch.setattr(DriftTS, "belief", lambda self, state: asked.append(1) or before(self, state))
+    found = list(with_chances(Walk(journal, 1).decisions()))
+    journal.close()
+    assert len(found) == len(alone) == 240
+    assert len(asked) == 12
+    for one in found:
+        values, error = alone[one.row.id]
+        assert one.values == pytest.approx(values, abs=1e-8)
+        assert one.error == pytest.approx(error, abs=1e-8)

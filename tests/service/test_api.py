@@ -7,6 +7,7 @@ import time
 import httpx
 import pytest
 
+from driftbandit.live import Bandit
 from driftbandit.live.audit import audit
 
 AT = "/v1/bandits/button"
@@ -295,3 +296,21 @@ def test_two_workers_share_one_journal(serve, postgres):
         assert served.post(f"{AT}/rewards", {"id": made["id"], "reward": 1}).json()["verdict"] == "learnt"
     assert served.get(f"{AT}/health").json()["rewards"] == 60
     assert audit(postgres)[0].differences == []
+
+
+def test_the_default_policy_explains_itself_over_http_too(service):
+    assert "DiscountedTS cannot explain itself" in service.get(f"{service.at}/explanation").json()["error"]
+    service.post("/v1/bandits", {"name": "drifting", "arms": ["a", "b"], "reward_range": [0, 10]})
+    at = "/v1/bandits/drifting"
+    assert service.get(f"{at}/explanation").json()["text"].startswith("Nothing is learnt yet")
+    for n in range(20):
+        made = service.post(f"{at}/decisions").json()
+        service.post(f"{at}/rewards", {"id": made["id"], "reward": 9 if made["arm"] == "a" else n % 2})
+    found = service.get(f"{at}/explanation").json()
+    assert found["text"].startswith("The world stands still")
+    assert [row["arm"] for row in found["arms"]] == ["a", "b"]
+    assert found["learnt"] == 20
+    shown = {row["arm"]: (row["mean"], row["spread"]) for row in service.get(f"{at}/arms").json()["arms"]}
+    assert shown == {row["arm"]: (pytest.approx(row["mean"]), pytest.approx(row["sd"])) for row in found["arms"]}
+    with Bandit.open(service.url, "drifting") as bandit:
+        assert str(bandit.explain()) == found["text"]

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import sqlite3
 import threading
 
 import pytest
@@ -15,6 +16,7 @@ from driftbandit.service.charts.cells import DAY, HOUR, MINUTE, ChartCell, joine
 from driftbandit.service.charts.recorder import Track
 from driftbandit.service.charts.series import Charts
 from driftbandit.service.charts.tracing import ChartTrace
+from driftbandit.service.charts.why import why
 from driftbandit.service.watching import Watched
 from driftbandit.state import to_arrays
 from driftbandit.text.registry import policies
@@ -240,3 +242,19 @@ def test_every_policy_can_be_drawn(name, tmp_path):
             if mean is not None and (found.weight[arm] or 0.0) >= 3.0:
                 assert mean == pytest.approx(0.25 * arm, abs=0.35)
         assert policy_maker()(bandit.config.policy) == policy
+
+
+@pytest.mark.parametrize("body", ["{}", "not JSON", '{"fold": {}, "cursor": 3, "after": [0, ""]}'])
+def test_why_skips_a_damaged_snapshot_as_everything_else_does(body, tmp_path):
+    path = tmp_path / "j.db"
+    with Bandit.open(path, "x", DiscountedTS(), ["a", "b"], snapshot_every=5) as bandit:
+        for n in range(12):
+            bandit.decide(f"d{n}")
+            bandit.reward(f"d{n}", n % 2)
+    connection = sqlite3.connect(path)
+    assert connection.execute("UPDATE snapshot SET body = ?", (body,)).rowcount == 2
+    connection.commit()
+    connection.close()
+    journal = reading(path)
+    assert why(journal, 1, "d11").proved
+    journal.close()

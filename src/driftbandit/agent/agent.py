@@ -10,6 +10,7 @@ import numpy as np
 
 from driftbandit.agent import clocked, forks, page, snapshots
 from driftbandit.agent.choice import Chances, kept_to, policys_chances
+from driftbandit.agent.explaining import explained
 from driftbandit.agent.exploration import DEFAULT_FLOOR, explored, mixed
 from driftbandit.agent.inputs import (
     arm_name,
@@ -211,11 +212,8 @@ class Agent:
 
     def explain(self) -> "Explanation":
         """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
-        if not hasattr(self.policy, "explain"):
-            raise ValueError(f"{type(self.policy).__name__} cannot explain itself; DriftTS can.")
         with self._lock:
-            state = to_arrays(self._player.state, self.policy.init(len(self._arms)))
-            told: Explanation = self.policy.explain(state, self._arms)
+            told: Explanation = explained(self.policy, self._player.state, self._arms, self.reward_range)
             return told
 
     def snapshot(self) -> str:

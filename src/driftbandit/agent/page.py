@@ -4,13 +4,15 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
+from driftbandit.checks import counted
+
 _MOST = 20  # arms shown
 _DRAWS = 200  # choices behind the chances of a policy that must be asked: enough for a bar
 
 
 def table(agent: Any) -> str:
     """Policy, clock and each arm's chance now, as HTML that suits light and dark pages."""
-    told = f"{agent.decisions} decisions, {agent.rewards_learnt} rewards learnt"
+    told = f"{counted(agent.decisions, 'decision')}, {counted(agent.rewards_learnt, 'reward')} learnt"
     told += f", floor {agent.floor:g}" if agent.floor > 0.0 else ""
     return chances_table(repr(agent.policy), told, agent.probabilities(draws=_DRAWS))
 

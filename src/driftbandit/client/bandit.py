@@ -9,12 +9,14 @@ from typing import Any
 from driftbandit.agent import Chances
 from driftbandit.agent.inputs import arm_names, as_float, from_json_arm, to_json_arm
 from driftbandit.client.sending import Sender, address, error_for
-from driftbandit.half_life import duration, spelt
+from driftbandit.half_life import duration, moment, spelt
+from driftbandit.live.clock import system_time
 from driftbandit.live.errors import Unknown
 from driftbandit.live.ids import checked_id, checked_name, made_ids
 from driftbandit.live.records import Decision
 from driftbandit.live.reports import History, Outcome
 from driftbandit.live.uplift import Uplift
+from driftbandit.policies.drift_belief import Expected, Explanation
 from driftbandit.text.parse import parse_snapshot
 
 _TIMES = ("half_life", "wait")
@@ -184,6 +186,13 @@ class Bandit:
         out.error = found["error"]
         return out
 
+    def explain(self) -> Explanation:
+        """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
+        found = self._sender.send("GET", address(self.name, "explanation"))
+        arms = {from_json_arm(row["arm"]): Expected(row["mean"], row["sd"]) for row in found.pop("arms")}
+        del found["text"]
+        return Explanation(**found, arms=arms)
+
     def outcome(self, id: str) -> Outcome:
         """A decision's record."""
         return _outcome(self._sender.send("GET", address(self.name, "decisions", checked_id(id))))
@@ -193,14 +202,20 @@ class Bandit:
         path = address(self.name, "decisions", limit=min(max(1, int(limit)), 1000))
         return [_outcome(one) for one in self._sender.send("GET", path)["decisions"]]
 
-    def history(self, since: int | None = None, until: int | None = None, points: int = 200) -> History:
-        """Decisions, outcomes and rewards over time, counted by the store."""
-        found = self._sender.send("GET", address(self.name, "history", since=since, until=until, points=points))
+    def history(self, since: Any = None, until: Any = None, points: int = 200) -> History:
+        """Decisions, outcomes and rewards over time, counted by the store. Times are datetimes, or how long ago:
+        "7 days", a timedelta or seconds."""
+        now = system_time()
+        begin, end = (
+            None if value is None else moment(value, now, name) for name, value in (("since", since), ("until", until))
+        )
+        found = self._sender.send("GET", address(self.name, "history", since=begin, until=end, points=points))
         return History(**{**found, "arms": [from_json_arm(arm) for arm in found["arms"]]})
 
     def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:
         """What the policy gains over the baseline, with an interval."""
-        spelled = None if since is None else spelt(duration(since, "since"))
+        now = system_time()
+        spelled = None if since is None else spelt(max(1, now - moment(since, now, "since")))
         found = self._sender.send("GET", address(self.name, "uplift", since=spelled, confidence=confidence))
         values: dict[str, Any] = {name: math.nan if found[name] is None else found[name] for name in Uplift._fields}
         return Uplift(**values)

@@ -45,17 +45,19 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         raise ValueError(f"There is no drill {wrong[0]!r:.40}; there are: {', '.join(names)}.")
     stores = STORES if args.store == "both" else (args.store,)
-    rows, good = [], True
+    found, rows, good = [], [], True
     for finding, seconds in drill(stores, sizes, args.seed, args.only):
-        rows.append([finding.what, finding.store, finding.tried, "held" if finding.good else "BROKEN", finding.result,
-                     f"{seconds:.1f} s"])  # fmt: skip
+        told = {"drill": finding.what, "store": finding.store, "tried": finding.tried,
+                "promise": "held" if finding.good else "BROKEN", "found": finding.result}  # fmt: skip
+        found.append({**told, "seconds": round(seconds, 3)})
+        rows.append([*told.values(), f"{seconds:.1f} s"])
         good &= finding.good
         if not args.json:
             print("  ".join(rows[-1]), flush=True)
-    head = ["drill", "store", "tried", "promise", "found", "time"]
     if args.json:
-        print(json.dumps([dict(zip(head, row, strict=True)) for row in rows]))
+        print(json.dumps(found))
     else:
         print()
+        head = ["drill", "store", "tried", "promise", "found", "time"]
         print_table(head, rows, f"seed {args.seed}; power loss is not tested")
     return 0 if good else 1

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from driftbandit.checks import counted
 from driftbandit.commands._shared import add_example
 
 _EXAMPLES = """\
@@ -32,4 +33,4 @@ def run(args: argparse.Namespace) -> None:
     from driftbandit.live.export import export
 
     count = export(args.journal, args.out, args.bandit, args.propensity)
-    print(f"{count} decisions: {args.out}")
+    print(f"{counted(count, 'decision')}: {args.out}")

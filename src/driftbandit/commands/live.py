@@ -5,7 +5,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from driftbandit.commands._output import print_table
+from driftbandit.checks import counted
+from driftbandit.commands._output import print_json, print_table
 from driftbandit.commands._shared import add_example, whole
 
 _EXAMPLES = """\
@@ -13,14 +14,17 @@ _EXAMPLES = """\
   driftbandit live decide shop.db button
       prints the decision's id and its arm
   driftbandit live reward shop.db button ID 1.0
-  driftbandit live show shop.db
-      bandits, arms, beliefs; also while another process uses the file
+  driftbandit live show shop.db button
+      its configuration, arms, beliefs and last decisions; without a name, all bandits. Also while another process uses
+      the file
+  driftbandit live changes shop.db button
+      every change of it: when, what and who
   driftbandit live fix shop.db button red
       and `release` ends it
-  driftbandit live change shop.db button --half-life "3 h" --floor 0.02
+  driftbandit live change shop.db button --half-life "3 h" --floor 0.02 --who "Ada, ticket 12"
   driftbandit live uplift shop.db button --since "7 days"
 
-A SQLite journal has one writing process: while a service holds it, only show and uplift work beside it.
+A SQLite journal has one writing process: while a service holds it, only show, changes and uplift work beside it.
 """
 
 
@@ -47,6 +51,10 @@ def add_parser(subparsers: Any) -> None:
     change.add_argument("--from-now", action="store_true", help="do not learn the journal again")
     change.add_argument("--add-arm", metavar="ARM", help="one more arm")
     change.add_argument("--retire-arm", metavar="ARM", help="never choose this arm again")
+    fix, release = verb("fix", "play one arm from now on"), verb("release", "end fix")
+    fix.add_argument("arm", metavar="ARM")
+    for made in (create, change, fix, release):
+        made.add_argument("--who", default="command line", metavar="TEXT", help="who does it, for the record")
     for made in (create, change):
         made.add_argument("--half-life", metavar="TIME", help='forget by the clock: "6 h"; "none" ends it')
         made.add_argument("--floor", type=float, metavar="P", help="share of even play (default: 0.01)")
@@ -61,8 +69,7 @@ def add_parser(subparsers: Any) -> None:
     reward.add_argument("id", metavar="ID")
     reward.add_argument("value", type=float, metavar="REWARD")
     verb("show", "show all bandits, or one with its arms and last decisions", bandit=False)
-    verb("fix", "play one arm from now on").add_argument("arm", metavar="ARM")
-    verb("release", "end fix")
+    verb("changes", "every change of a bandit: when, what and who")
     uplift = verb("uplift", "what the policy brings over the baseline")
     uplift.add_argument("--since", metavar="TIME", help='decisions of the last "7 days" only')
 
@@ -86,10 +93,13 @@ def _create(args: argparse.Namespace) -> None:
     if args.bandit in _names(args.journal):
         raise ValueError(f"There is a bandit {args.bandit!r} in this journal already; `live change` changes it.")
     options = {**_options(args), "reward_range": args.reward_range and tuple(args.reward_range)}
-    options |= {"outside": args.outside, "seed": args.seed, "who": "command line"}
+    options |= {"outside": args.outside, "seed": args.seed, "who": args.who}
     with Bandit.open(args.journal, args.bandit, policy, args.arms, **options) as bandit:
-        text = repr(bandit)
-    print(json.dumps({"bandit": args.bandit, "journal": args.journal}) if args.json else f"made {text}")
+        config, policy = bandit.config, bandit.policy
+    if args.json:
+        print_json({"bandit": args.bandit, "journal": args.journal})
+    else:
+        _print_config(f"made {args.bandit}", config, policy)
 
 
 def _names(journal: str) -> list[str]:
@@ -110,13 +120,13 @@ def _names(journal: str) -> list[str]:
 def _opened(args: argparse.Namespace) -> Any:
     from driftbandit.live import Bandit
 
-    return Bandit.open(args.journal, args.bandit, who="command line")
+    return Bandit.open(args.journal, args.bandit, who=getattr(args, "who", ""))
 
 
 def _decide(args: argparse.Namespace) -> None:
     with _opened(args) as bandit:
         decision = bandit.decide(args.id, available=args.available)
-    print(json.dumps(decision._asdict()) if args.json else f"{decision.id}  {decision.arm}  ({decision.how})")
+    print_json(decision) if args.json else print(f"{decision.id}  {decision.arm}  ({decision.how})")
 
 
 def _reward(args: argparse.Namespace) -> None:
@@ -133,8 +143,9 @@ def _fix(args: argparse.Namespace) -> None:
 
 def _release(args: argparse.Namespace) -> None:
     with _opened(args) as bandit:
-        bandit.release()
-    print(json.dumps({"fixed": None}) if args.json else f"{args.bandit} is released")
+        released = bandit.release()
+    text = f"{args.bandit} is released" if released else f"{args.bandit} was not fixed; nothing was written"
+    print(json.dumps({"fixed": None, "released": released}) if args.json else text)
 
 
 def _change(args: argparse.Namespace) -> None:
@@ -143,17 +154,16 @@ def _change(args: argparse.Namespace) -> None:
     options = _options(args)
     if args.policy:
         options["policy"] = parse_policy(args.policy)
-    if not options and not args.add_arm and not args.retire_arm:
+    options |= {name: getattr(args, name) for name in ("add_arm", "retire_arm") if getattr(args, name) is not None}
+    if not options:
         raise ValueError("Say what to change: --policy, --half-life, --floor, --holdback, --add-arm, ...")
     with _opened(args) as bandit:
-        if args.add_arm:
-            bandit.add_arm(args.add_arm)
-        if args.retire_arm:
-            bandit.retire_arm(args.retire_arm)
-        if options:
-            bandit.change(from_now=args.from_now, **options)
-        text = repr(bandit)
-    print(json.dumps({"bandit": args.bandit, "changed": True}) if args.json else text)
+        bandit.change(from_now=args.from_now, **options)
+        config, policy = bandit.config, bandit.policy
+    if args.json:
+        print_json({"bandit": args.bandit, "changed": True})
+    else:
+        _print_config(args.bandit, config, policy)
 
 
 def _uplift(args: argparse.Namespace) -> None:
@@ -161,39 +171,87 @@ def _uplift(args: argparse.Namespace) -> None:
 
     with View(args.journal, args.bandit) as view:
         uplift = view.uplift(args.since)
-    print(json.dumps(uplift._asdict()) if args.json else uplift)
+    print_json(uplift) if args.json else print(uplift)
 
 
 def _show(args: argparse.Namespace) -> None:
+    from driftbandit.agent.explaining import can_explain
+    from driftbandit.agent.inputs import to_json_arm
     from driftbandit.live.opening import reading
     from driftbandit.live.view import View
+    from driftbandit.live.words import options_told, policy_told
 
     if args.bandit is None:
         journal = reading(args.journal)
         names = list(journal.bandits())
         journal.close()
-        rows = []
+        found: list[dict[str, Any]] = []
         for name in names:
             with View(args.journal, name) as view:
                 health, chances = view.health(), view.probabilities()
             leader = max(chances, key=lambda arm: chances[arm])
-            rows.append([name, view.config.policy, str(health["decisions"]), str(health["rewards"]), str(leader),
-                         f"{chances[leader]:.3f}"])  # fmt: skip
-        head = ["bandit", "policy", "decisions", "rewards", "leader", "chance"]
-        print(json.dumps([dict(zip(head, row, strict=True)) for row in rows])) if args.json else print_table(head, rows)
+            found.append({"bandit": name, "policy": policy_told(view.config, view.policy),
+                         "decisions": health["decisions"], "rewards": health["rewards"],
+                         "leader": to_json_arm(leader), "chance": chances[leader]})  # fmt: skip
+        if args.json:
+            print_json(found)
+        else:
+            head = ["bandit", "policy", "decisions", "rewards", "leader", "chance"]
+            print_table(head, [[f"{x:.3f}" if isinstance(x, float) else str(x) for x in row.values()] for row in found])
         return
     with View(args.journal, args.bandit) as view:
         health, chances, recent, config = view.health(), view.probabilities(), view.recent(10), view.config
+        believed = view.explain() if can_explain(view.policy) else None
     if args.json:
-        print(json.dumps({"config": config._asdict(), "health": health, "chances": [[a, p] for a, p in chances.items()],
-                          "recent": [outcome._asdict() for outcome in recent]}))  # fmt: skip
+        arms = [{"arm": to_json_arm(arm), "chance": chance} for arm, chance in chances.items()]
+        told = None if believed is None else _explained(believed)
+        print_json({"config": config, "options": options_told(config), "health": health, "chances": arms,
+                    "explanation": told, "recent": recent})  # fmt: skip
         return
-    print(f"{args.bandit}: {config.policy}")
-    print(", ".join(f"{name} {value:g}" for name, value in health.items()))
+    _print_config(args.bandit, config, view.policy)
+    count = health["decisions"]
+    print(f"{counted(count, 'decision')}, {counted(health['rewards'], 'reward')}, "
+          f"{counted(health['defaults'], 'default')}, {counted(health['late'], 'late reward')}, "
+          f"{health['clipped']} clipped")  # fmt: skip
+    if believed is not None:
+        print(believed)
     print_table(["arm", "chance"], [[str(arm), f"{chance:.4f}"] for arm, chance in chances.items()])
     rows = [[_moment(o.decision.at), o.decision.id, str(o.decision.arm), o.decision.how,
              "-" if o.reward is None else f"{o.reward:g} ({o.kind})"] for o in recent]  # fmt: skip
     print_table(["time", "decision", "arm", "how", "outcome"], rows)
+
+
+def _explained(believed: Any) -> dict[str, Any]:
+    """What a policy believes, as JSON holds it."""
+    from driftbandit.agent.inputs import to_json_arm
+
+    told = dict(believed._asdict()) if hasattr(believed, "_asdict") else {}
+    if "arms" in told:
+        told["arms"] = [{"arm": to_json_arm(arm), **expected._asdict()} for arm, expected in told["arms"].items()]
+    return {**told, "text": str(believed)}
+
+
+def _print_config(title: str, config: Any, policy: Any) -> None:
+    """A bandit's configuration, a line for each part."""
+    from driftbandit.live.settings import names_of
+    from driftbandit.live.words import policy_told, sentences
+
+    print(f"{title}: {policy_told(config, policy)}")
+    names = names_of(config)
+    print(f"  arms: {', '.join(str(names[slot]) for slot in config.active)}")
+    for sentence in sentences(config):
+        print(f"  {sentence}")
+
+
+def _changes(args: argparse.Namespace) -> None:
+    from driftbandit.live.view import View
+
+    with View(args.journal, args.bandit) as view:
+        found = view.changes()
+    if args.json:
+        print_json(found)
+        return
+    print_table(["time", "what", "who"], [[_moment(row["at"]), row["what"], row["who"] or "-"] for row in found])
 
 
 def _moment(at: int) -> str:
@@ -202,5 +260,5 @@ def _moment(at: int) -> str:
 
 _VERBS = {
     "create": _create, "decide": _decide, "reward": _reward, "show": _show, "fix": _fix, "release": _release,
-    "change": _change, "uplift": _uplift,
+    "change": _change, "changes": _changes, "uplift": _uplift,
 }  # fmt: skip

@@ -4,13 +4,13 @@ import contextlib
 import importlib
 import math
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from driftbandit.agent.inputs import as_float, check_own, checked_seed, listed
 from driftbandit.draws import POLICY as POLICY_STREAM
 from driftbandit.draws import stream_key
-from driftbandit.live import settings
+from driftbandit.live import settings, words
 from driftbandit.live.changing import Changing
 from driftbandit.live.deciding import ANY, Chooser, Wish
 from driftbandit.live.errors import Conflict, StoreError, Unknown
@@ -24,6 +24,8 @@ from driftbandit.live.ticket import Ticket
 MOST = 1000  # decisions or rewards in one call
 _REMEMBERED = 10_000  # decisions, to spare the store a look when their reward comes
 _BEHIND = 10_000  # asks that may wait for the disk before even those wait that need not
+
+Rewards = Iterable[tuple[str | Decision, float]] | Mapping[str, float]  # by the ids of decisions
 
 
 class Bandit(Changing):
@@ -235,23 +237,23 @@ class Bandit(Changing):
 
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
-    def reward(self, id: str, value: float) -> str:
-        """Report the outcome of a decision. Returns "learnt", "again" if this reward was already there, or "late" if
-        the default was learnt before it came (it is kept, not learnt). A different reward for the same decision is a
-        Conflict."""
+    def reward(self, id: str | Decision, value: float) -> str:
+        """Report the outcome of a decision, given by its id or whole. Returns "learnt", "again" if this reward was
+        already there, or "late" if the default was learnt before it came (it is kept, not learnt). A different reward
+        for the same decision is a Conflict."""
         return _verdict(self._pay([(id, value)]).wait()[0])
 
-    async def areward(self, id: str, value: float) -> str:
+    async def areward(self, id: str | Decision, value: float) -> str:
         """`reward` for asyncio."""
         return _verdict((await self._pay([(id, value)]).arrive())[0])
 
-    def reward_many(self, pairs: Iterable[tuple[str, float]] | Mapping[str, float]) -> list[str | Exception]:
+    def reward_many(self, pairs: Rewards) -> list[str | Exception]:
         """Up to 1,000 rewards in one commit: for each its verdict, or the error it met, which does not affect the
         others."""
         good, out = self._sorted(pairs)
         return _placed(out, self._pay(good).wait() if good else [])
 
-    async def areward_many(self, pairs: Iterable[tuple[str, float]] | Mapping[str, float]) -> list[str | Exception]:
+    async def areward_many(self, pairs: Rewards) -> list[str | Exception]:
         """`reward_many` for asyncio."""
         good, out = self._sorted(pairs)
         return _placed(out, await self._pay(good).arrive() if good else [])
@@ -274,7 +276,7 @@ class Bandit(Changing):
                 out.append(error)
         return good, out
 
-    def _pay(self, pairs: list[tuple[str, float]]) -> Ticket:
+    def _pay(self, pairs: Sequence[tuple[str | Decision, float]]) -> Ticket:
         checked = [(checked_id(id), self._checked(value)) for id, value in pairs]
         with self._lock:
             self._replica.open_or_raise()
@@ -312,8 +314,9 @@ class Bandit(Changing):
         self.close()
 
     def __repr__(self) -> str:
-        config = self._fold.config
-        return f"Bandit({self.name!r}, {config.policy}, arms={listed(self.arms)}, events={self._fold.n})"
+        config, told = self._fold.config, words.policy_told(self._fold.config, self._fold.policy)
+        options = "".join(f", {name}={value!r}" for name, value in words.options_told(config).items())
+        return f"Bandit({self.name!r}, {told}, arms={listed(self.arms)}{options}, events={self._fold.n})"
 
 
 def _served(target: str, name: str, policy: Any, arms: Any, **options: Any) -> Any:

@@ -20,26 +20,11 @@ class Changing(Reports):
 
     def add_arm(self, arm: Hashable, *, who: str = "") -> None:
         """One more arm, about which nothing is known yet."""
-
-        def add(config: Config) -> Config:
-            names = [name for slot, name in enumerate(settings.names_of(config)) if slot not in config.retired]
-            settings.checked_arms([*names, arm])
-            return config._replace(arms=[*config.arms, settings.checked_arms([arm])[0]])
-
-        self._change("add_arm", add, who)
+        self._change("add_arm", lambda config: settings.with_arm(config, arm), who)
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
         """Never choose this arm again; rewards still to come are learnt. Its name may be used again for a new arm."""
-
-        def retire(config: Config) -> Config:
-            slot = settings.slot_of(config, settings.names_of(config), arm)
-            if len(config.active) == 1:
-                raise ValueError(f"Arm {arm!r:.60} is the last one; add another before retiring it.")
-            if slot == config.fixed:
-                raise ValueError(f"Arm {arm!r:.60} is fixed; release() it before retiring it.")
-            return config._replace(retired=[*config.retired, slot])
-
-        self._change("retire_arm", retire, who)
+        self._change("retire_arm", lambda config: settings.without_arm(config, arm), who)
 
     def fix(self, arm: Hashable, *, who: str = "") -> None:
         """Play this arm from now on, whatever the policy thinks, until `release`."""
@@ -47,24 +32,40 @@ class Changing(Reports):
             "fix", lambda config: config._replace(fixed=settings.slot_of(config, settings.names_of(config), arm)), who
         )
 
-    def release(self, *, who: str = "") -> None:
-        """End `fix`."""
+    def release(self, *, who: str = "") -> bool:
+        """End `fix`. Whether there was an arm to release: if not, nothing is written."""
+        self._replica.catch_up()  # another process may have fixed one
+        if self._fold.config.fixed is None:
+            return False
         self._change("release", lambda config: config._replace(fixed=None), who)
+        return True
 
     def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
         """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait or default; half_life=None and
-        wait=None remove them.
+        wait=None remove them. With add_arm and retire_arm among the options, all of it is one change: it is made whole
+        or, if any part is refused, not at all.
 
         A new policy or half-life learns the whole journal again, as if it had been there from the start; with
         `from_now` a new policy begins with nothing, a new half-life with what is known now."""
-        known = ("policy", "half_life", "floor", "holdback", "baseline", "learn_holdback", "wait", "default")
+        known = (
+            "policy", "half_life", "floor", "holdback", "baseline", "learn_holdback", "wait", "default", "add_arm",
+            "retire_arm",
+        )  # fmt: skip
         wrong = [name for name in options if name not in known]
         if wrong or not options:
             raise ValueError(f"change() takes {', '.join(known)}; got {', '.join(wrong) or 'nothing'}.")
         if "policy" in options:
             self._replica.learn_classes(policy_classes(settings.checked_policy(options["policy"])))
-        what = "change " + ", ".join(options)
-        self._change(what, lambda config: settings.changed(config, self._fold.policy, options), who, from_now)
+
+        def edit(config: Config) -> Config:
+            rest = dict(options)
+            if "add_arm" in options:
+                config = settings.with_arm(config, rest.pop("add_arm"))
+            rest.pop("retire_arm", None)
+            config = settings.changed(config, self._fold.policy, rest)
+            return settings.without_arm(config, options["retire_arm"]) if "retire_arm" in options else config
+
+        self._change("change " + ", ".join(options), edit, who, from_now)
 
     def _change(self, what: str, edit: Callable[[Config], Config], who: str, from_now: bool = False) -> None:
         for _ in range(20):  # another process may change the configuration at the same moment: then once more on top

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.half_life import SECOND
-from driftbandit.live import rules
 from driftbandit.live.audit import Walk
 from driftbandit.live.errors import StoreError, Unknown, damage_told
 from driftbandit.live.journal import Journal
 from driftbandit.live.opening import reading
+from driftbandit.live.propensity import with_chances
 from driftbandit.live.records import KINDS, WAYS, Change
 from driftbandit.live.settings import names_of
 
@@ -83,7 +83,11 @@ def log_rows(
     before it could not know of it."""
     everyone = _all_arms(journal, number)
     walk = Walk(journal, number, policies)
-    known = ((made.row, *_chances(made, propensity)) for made in walk.decisions())
+    known = (
+        with_chances(walk.decisions())
+        if propensity != "none"
+        else ((made.row, made.fold.config, None, 0.0) for made in walk.decisions())
+    )
     config: Any = None
     while block := list(islice(known, _BLOCK)):
         standing = journal.standing(number, [row.id for row, *_ in block])
@@ -108,14 +112,6 @@ def log_rows(
                     for name, chance in zip(names, values, strict=True):  # a name used twice: once retired, with 0
                         out["probabilities"][name] += float(chance)
             yield out
-
-
-def _chances(made: Any, propensity: str) -> tuple[Any, ...]:
-    fold = made.fold
-    if propensity == "none":
-        return fold.config, None, 0.0
-    values, error = rules.chances(fold.config, fold.policy, made.view, fold.learnt, made.allowed)
-    return fold.config, values, error
 
 
 def _all_arms(journal: Journal, number: int) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.draws import Draws, Stream, mix
+from driftbandit.live.records import Decision
 from driftbandit.primitives import stride
 
 _ID = re.compile(r"[A-Za-z0-9_.:~-]{1,128}")
@@ -25,7 +26,9 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def checked_id(value: Any) -> str:
-    """A decision's id: 1 to 128 plain letters."""
+    """A decision's id: 1 to 128 plain letters. A `Decision` stands for its id."""
+    if isinstance(value, Decision):
+        value = value.id
     if not isinstance(value, str) or not _ID.fullmatch(value):
         raise ValueError(f"A decision's id is a text of 1 to 128 letters, digits or _ . : ~ -; got {value!r:.60}.")
     return value

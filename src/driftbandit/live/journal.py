@@ -164,8 +164,9 @@ class Journal(Protocol):
         """Counts per stretch of `width` microseconds: (stretch, slot, how, decisions, outcomes, sum of rewards)."""
         ...
 
-    def groups(self, bandit: int, since: int, until: int) -> list[tuple[int, int, float, float]]:
-        """For each way of deciding: outcomes, sum and sum of squares of rewards of decisions made in this time."""
+    def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:
+        """For each period of time (they begin at `starts`; the last ends at `until`) and each way of deciding:
+        outcomes, sum and sum of squares of rewards of decisions made then, as (period, how, count, sum, squares)."""
         ...
 
     def counts(self, bandit: int) -> dict[str, int]:

@@ -79,7 +79,9 @@ def _place(target: Any) -> str:
     if is_url(target):
         return str(target)
     if isinstance(target, str) and "://" in target:
-        raise ValueError(f"A journal is a file's path or postgresql://...; got {target.split('@')[-1]!r:.80}.")
+        raise ValueError(
+            f"A journal is a file's path or postgresql://...; got {target.split('://')[0] + '://...'!r:.80}."
+        )
     try:
         path = os.fspath(target)
     except TypeError:

@@ -207,11 +207,13 @@ class Replica:
         self.opened.release()
 
 
-def latest(journal: Journal, number: int, make: Maker) -> tuple[Fold, Any, tuple[int, str]]:
-    """The fold of the newest snapshot that can be read, the cursor to go on from, and how far decisions were settled.
-    A snapshot is a cache: an older one, or none, leads to the same state."""
+def latest(journal: Journal, number: int, make: Maker, most: int | None = None) -> tuple[Fold, Any, tuple[int, str]]:
+    """The fold of the newest snapshot (of at most `most` events) that can be read, the cursor to go on from, and how
+    far decisions were settled. A snapshot is a cache: an older one, or none, leads to the same state."""
     reread = rereader(journal, number)
-    for _, body in journal.snapshots(number):
+    for n, body in journal.snapshots(number):
+        if most is not None and n > most:
+            continue
         try:
             data = json.loads(body)
             fold = Fold.load(json.dumps(data["fold"]), make, reread)

@@ -4,13 +4,17 @@ from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 from driftbandit.agent import Chances, page
-from driftbandit.half_life import SECOND, duration
-from driftbandit.live import rules, settings
+from driftbandit.agent.explaining import explained
+from driftbandit.checks import counted
+from driftbandit.half_life import SECOND, moment
+from driftbandit.live import rules, settings, words
 from driftbandit.live.errors import Unknown, damage_told
 from driftbandit.live.ids import checked_id
 from driftbandit.live.records import DEFAULT, KINDS, LATE, REWARD, WAYS, Change, Decision
-from driftbandit.live.uplift import Uplift, compared
+from driftbandit.live.uplift import Uplift, measured
 from driftbandit.state import to_arrays
+
+_COUNTED = {REWARD: "rewards", DEFAULT: "defaults", LATE: "late"}
 
 
 class History(NamedTuple):
@@ -84,17 +88,23 @@ class Reports:
             out.error = error
             return out
 
+    def explain(self) -> Any:
+        """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
+        with self._lock:
+            fold, config = self._fold, self._fold.config
+            view = fold.view(self._replica.now())
+            return explained(fold.policy, view, settings.names_of(config), config.reward_range, config.retired)
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         config = self.config
-        told = f"bandit {self.name}, {self._fold.n} events" + (
-            f", floor {config.floor:g}" if config.floor > 0.0 else ""
-        )
-        return page.chances_table(config.policy, told, self.probabilities(draws=200))
+        told = "; ".join([f"bandit {self.name}, {counted(self._fold.n, 'event')}", *words.sentences(config)])
+        return page.chances_table(words.policy_told(config, self.policy), told, self.probabilities(draws=200))
 
-    def outcome(self, id: str) -> Outcome:
+    def outcome(self, id: str | Decision) -> Outcome:
         """A decision's record."""
-        found = self._journal.standing(self._number, [checked_id(id)]).get(id)
+        id = checked_id(id)
+        found = self._journal.standing(self._number, [id]).get(id)
         if found is None:
             raise Unknown(f"There is no decision {id!r:.140}.")
         return self._outcome(found)
@@ -121,15 +131,19 @@ class Reports:
             out.append({"at": event.at, "what": change.what, "who": change.who, "config": change.config._asdict()})
         return out
 
-    def history(self, since: int | None = None, until: int | None = None, points: int = 200) -> History:
-        """Decisions, outcomes and rewards over time, counted by the store in at most `points` stretches."""
+    def history(self, since: Any = None, until: Any = None, points: int = 200) -> History:
+        """Decisions, outcomes and rewards over time, counted by the store in at most `points` stretches. Times are
+        datetimes, or how long ago: "7 days", a timedelta or seconds."""
+        now = self._replica.now()
+        begin, end = (
+            None if value is None else moment(value, now, name) for name, value in (("since", since), ("until", until))
+        )
+        return self._history(begin, end, points)
+
+    def _history(self, since: int | None, until: int | None, points: int) -> History:
+        """The same, with times in microseconds since 1970."""
         if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= 10_000:
             raise ValueError(f"history needs 1 to 10,000 points; got {points!r:.60}.")
-        for moment in (since, until):
-            if moment is not None and (
-                isinstance(moment, bool) or not isinstance(moment, int) or abs(moment) > 1 << 62
-            ):
-                raise ValueError(f"history's times are whole microseconds since 1970; got {moment!r:.60}.")
         end = self._replica.now() + 1 if until is None else until
         first = self._journal.first_at(self._number)
         begin = (end if first is None else first) if since is None else since
@@ -149,11 +163,11 @@ class Reports:
         return History([begin + width * n for n in range(count)], width, names, decisions, outcomes, rewards)
 
     def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:
-        """What the policy gains over the baseline: mean rewards of the two groups of decisions, and an interval for the
-        difference. `since` limits it to recent decisions, as in "7 days"."""
-        start = 0 if since is None else self._replica.now() - duration(since, "since")
-        groups = self._journal.groups(self._number, start, 1 << 62)
-        return compared(groups, confidence)
+        """What the policy gains over the baseline: mean rewards of the two groups of decisions, compared within each
+        period of one configuration, and an interval for the difference. `since` limits it to recent decisions, as in
+        "7 days" (or a timedelta, seconds, a datetime)."""
+        start = 0 if since is None else moment(since, self._replica.now(), "since")
+        return measured(self._journal, self._number, start, confidence)
 
     def settle(self) -> int:
         """Write the default for every decision that has waited too long, and say how many there were. This happens by
@@ -165,13 +179,17 @@ class Reports:
         self._replica.catch_up()
 
     def health(self) -> dict[str, Any]:
-        """Counts and lags, for a page or a monitor."""
+        """Counts and, in a process that writes, lags: for a page or a monitor."""
         counts = self._journal.counts(self._number)
-        return {
+        out = {
             "decisions": counts.get("decisions", 0),
-            **{KINDS[kind] + "s": counts.get(str(kind), 0) for kind in (REWARD, DEFAULT, LATE)},
+            **{_COUNTED[kind]: counts.get(str(kind), 0) for kind in (REWARD, DEFAULT, LATE)},
             "events": self._fold.n,
             "clipped": self._fold.clipped,
+        }
+        if self._replica.writer is None:  # only looking: the process that writes knows the rest
+            return out
+        return out | {
             "waiting": self._replica.writer.waiting,
             "commits": self._replica.writer.commits,
             "failed": self._replica.writer.failed,

@@ -34,9 +34,10 @@ def _even(rng: Decisions, allowed: list[int] | None, n_arms: int) -> int:
 
 
 def chances(
-    config: Config, policy: Any, state: Any, t: int, allowed: list[int] | None, draws: int = 2000
+    config: Config, policy: Any, state: Any, t: int, allowed: list[int] | None, draws: int = 2000, own: Any = None
 ) -> tuple[np.ndarray, float]:
-    """The probability of every slot under all rules together, and how far it may be off."""
+    """The probability of every slot under all rules together, and how far it may be off; `own` is the policy's part,
+    where it is known."""
     n_arms = len(config.arms)
     slots = list(range(n_arms)) if allowed is None else allowed
     out = np.zeros(n_arms)
@@ -52,6 +53,6 @@ def chances(
     out[slots] += (1.0 - held) * config.floor / len(slots)
     share, error = (1.0 - held) * (1.0 - config.floor), 0.0
     if share > 0.0:
-        values, error = policys_chances(policy, state, t, int(config.key), slots, n_arms, draws)
+        values, error = own or policys_chances(policy, state, t, int(config.key), slots, n_arms, draws)
         out[slots] += share * values
     return out, share * error

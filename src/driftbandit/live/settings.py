@@ -130,6 +130,27 @@ def changed(config: Config, policy: Any, options: dict[str, Any]) -> Config:
     return out
 
 
+def with_arm(config: Config, arm: Any) -> Config:
+    """The configuration with one more arm."""
+    names = [name for slot, name in enumerate(names_of(config)) if slot not in config.retired]
+    checked_arms([*names, arm])
+    return config._replace(arms=[*config.arms, checked_arms([arm])[0]])
+
+
+def without_arm(config: Config, arm: Any) -> Config:
+    """The configuration with an arm retired."""
+    slot = slot_of(config, names_of(config), arm)
+    if len(config.active) == 1:
+        raise ValueError(f"Arm {arm!r:.60} is the last one; add another before retiring it.")
+    if slot == config.fixed:
+        raise ValueError(f"Arm {arm!r:.60} is fixed; release() it before retiring it.")
+    if slot == config.baseline:
+        raise ValueError(
+            f"Arm {arm!r:.60} is the baseline of what is held back; change(baseline=...) before retiring it."
+        )
+    return config._replace(retired=[*config.retired, slot])
+
+
 def differences(config: Config, wanted: dict[str, Any], policy: Any, arms: Any) -> list[str]:
     """Where a program asks for something else than the journal holds, in words."""
     out = []

@@ -41,11 +41,12 @@ class Tables:
         sql = "SELECT start, body FROM @chart WHERE bandit = ? AND width = ? ORDER BY start DESC LIMIT 1"
         return next(iter(self._find(sql, bandit, width)), None)
 
-    def groups(self, bandit: int, since: int, until: int) -> list[tuple[int, int, float, float]]:
-        """Outcomes by way of deciding."""
+    def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:
+        """Outcomes by period and way of deciding."""
         return self._find(
-            "SELECT how, count(*), sum(value), sum(value * value) FROM @event WHERE bandit = ? AND decided >= ? "
-            f"AND decided < ? AND kind < {LATE} GROUP BY how ORDER BY how", bandit, since, until,
+            f"SELECT {_period(starts, 0, len(starts))}, how, count(*), sum(value), sum(value * value) FROM @event "
+            f"WHERE bandit = ? AND decided >= ? AND decided < ? AND kind < {LATE} GROUP BY 1, 2 ORDER BY 1, 2",
+            bandit, starts[0], until,
         )  # fmt: skip
 
     def counts(self, bandit: int) -> dict[str, int]:
@@ -66,6 +67,17 @@ class Tables:
             "LIMIT 3"
         )
         return [f"an outcome does not fit its decision {row[0]}" for row in found]
+
+
+def _period(starts: list[int], low: int, high: int) -> str:
+    """SQL for the number of the period in which a decision was made, by bisection: cheap for thousands of periods."""
+    if high - low == 1:
+        return str(low)
+    middle = (low + high) // 2
+    return (
+        f"CASE WHEN decided < {int(starts[middle])} THEN {_period(starts, low, middle)} "
+        f"ELSE {_period(starts, middle, high)} END"
+    )
 
 
 def only_reading(statements: str, number: int) -> None:

@@ -51,6 +51,7 @@ class View(Reports):
 class _Reading:
     """What `Reports` asks of a replica, for a process that only reads."""
 
+    writer = None
     lag = 0.0
 
     def __init__(self, journal: Any, number: int, make: Any) -> None:
@@ -58,8 +59,6 @@ class _Reading:
         self.clock = Clock(journal.now)
         self.fold: Fold
         self.fold, self._cursor, _ = latest(journal, number, make)
-        self.writer = self
-        self.waiting = self.commits = self.failed = 0
 
     def now(self) -> int:
         """The store's time."""

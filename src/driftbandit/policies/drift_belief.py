@@ -1,26 +1,19 @@
 """What `DriftTS` believes: each arm's chance of being chosen, and the state of the world in words.
 
-The next choice is a draw from a mixture. Given a hypothesis (and, in bank S, a coin for each arm) every arm's score is
-a Beta draw, but not below its mean; of equal scores the larger draw wins. So the winner's score either lies above the
-largest mean, where scores are Beta draws, or is the largest mean itself; both chances are integrals of products of Beta
-distribution functions. They are taken panel by panel between points that are dense wherever some arm's density moves,
-by Gauss and Legendre's rule, and with it the distribution functions themselves."""
+The next choice is a draw from a mixture of hypotheses, under each of which `drift_belief_chances` integrates."""
 
-import math
 from collections.abc import Iterable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.checks import counted
 from driftbandit.policies.drift_bank import HYPOTHESES, LOSSES, RATES, ROOM, RUN_RECORD, RUNS, TIDES
+from driftbandit.policies.drift_belief_chances import chances_under
 from driftbandit.policies.drift_draw import HASTE, SURE, take_its_word
 
 NEGLIGIBLE = 1e-5  # hypotheses of less weight than this, all together, are left out; it is part of the error
-_HEAVY = 0.05  # hypotheses of this weight tell how exact the integrals are
-_FAR = 7.0  # standard deviations from its mean beyond which a law has nothing
-_DEVIATIONS = np.arange(-_FAR, _FAR + 0.1, 1.0)
-_DENSE = 1.6  # least distance of points, in standard deviations of the narrowest law alive there
+_LIGHT = 0.01  # hypotheses of less weight are integrated less finely
 
 
 class DriftBelief(NamedTuple):
@@ -34,105 +27,32 @@ class DriftBelief(NamedTuple):
 
     def chance_of_largest(self, arms: Any) -> tuple[np.ndarray, float]:
         """The probability that each of these arms is chosen if only they may be, and a bound on its error: a coarser
-        rule for the heavier hypotheses shows how far the finer one can be off."""
-        total, off, compared = np.zeros(len(arms)), np.zeros(len(arms)), 0.0
-        for weight, a, b, first in zip(self.weights, self.a, self.b, self.first, strict=True):
-            fine = _chances(a[:, arms], b[:, arms], first[arms], 5)
-            total += weight * fine
-            if weight >= _HEAVY or compared == 0.0:
-                off += weight * np.abs(fine - _chances(a[:, arms], b[:, arms], first[arms], 3))
-                compared += weight
-        return total / total.sum(), float(off.max() / compared) + self.left_out + 1e-12
+        rule shows how far the finer one can be off."""
+        return self.together([self], [arms])[0]
 
+    @staticmethod
+    def together(beliefs: "list[DriftBelief]", arms: list[Any]) -> list[tuple[np.ndarray, float]]:
+        """The same for many beliefs, each with as many arms of its own: quicker than one after the other.
 
-def _chances(a: np.ndarray, b: np.ndarray, first: np.ndarray, nodes: int) -> np.ndarray:
-    """The chances of all arms under one hypothesis."""
-    laws = 1 if (first == 1.0).all() else 2
-    p = np.stack([first, 1.0 - first])[:laws]  # laws × arms, as everything below
-    a, b = a[:laws], b[:laws]
-    mean = a / (a + b)
-    sd = np.sqrt(mean * (1.0 - mean) / (a + b + 1.0))
-    # Some arm's score is always as high as this, and who cannot reach it does not matter.
-    low = np.where(p > 0.0, mean, 1.0).min(axis=0).max()
-    chances = np.zeros(len(first))
-    able = ((mean + _FAR * sd >= low) & (p > 0.0)).any(axis=0)
-    p, a, b, mean, sd = (values[:, able] for values in (p, a, b, mean, sd))
-    if able.sum() == 1:
-        return np.where(able, 1.0, 0.0)
-    ties = len(np.unique(mean[(p > 0.0) & (mean >= low)])) < np.count_nonzero((p > 0.0) & (mean >= low))
-    ends = _panel_ends(mean, sd, p > 0.0, 0.0 if ties else low)
-    share, density, below, at_ends = _distribution(a, b, ends, nodes)
-    above = (ends[:-1] >= mean[..., None])[..., None]  # draws in such a panel are scores
-    here = p[..., None, None]
-    # Above all means of arms: a score beats all others that lie below it.
-    lower = (here * below * above).sum(axis=0)
-    winning = (here * density * above).sum(axis=0) * share
-    found = (winning * _product_of_others(lower)).sum(axis=(1, 2))
-    # At a mean: all other scores are lower, or equal and made from a lower draw.
-    for law, arm in zip(*np.nonzero((p > 0.0) & (mean >= low)), strict=True):
-        place = int(np.searchsorted(ends, mean[law, arm]))
-        less = np.where(mean < mean[law, arm], p * at_ends[..., place], 0.0).sum(axis=0)
-        tied = (mean == mean[law, arm]) & (p > 0.0)
-        others = np.arange(len(less)) != arm
-        if not tied[:, others].any():
-            found[arm] += p[law, arm] * at_ends[law, arm, place] * less[others].prod()
-        else:
-            equal = np.where(tied[..., None, None], here * below[:, :, :place], 0.0).sum(axis=0)
-            rivals = (less[:, None, None] + equal)[others].prod(axis=0)
-            found[arm] += (p[law, arm] * density[law, arm, :place] * share[:place] * rivals).sum()
-    chances[able] = found
-    return chances
-
-
-def _panel_ends(mean: np.ndarray, sd: np.ndarray, used: np.ndarray, low: float) -> np.ndarray:
-    """`low`, 1, every mean between them, and points as dense as the narrowest law that is alive there asks for."""
-    near = (mean[used][:, None] + sd[used][:, None] * _DEVIATIONS).ravel()
-    inside = np.concatenate([near, np.linspace(0.0, 1.0, 9)])
-    inside = np.sort(inside[(inside > low) & (inside < 1.0)])
-    alive = np.abs(inside[:, None] - mean[used]) <= _FAR * sd[used]
-    width = _DENSE * np.where(alive, sd[used], 1.0).min(axis=1)
-    kept, last = [low, 1.0], low
-    for point, least in zip(inside.tolist(), width.tolist(), strict=True):
-        if point - last >= least:
-            kept.append(point)
-            last = point
-    return np.unique(np.concatenate([kept, mean[used & (mean >= low)]]))
-
-
-def _distribution(a: np.ndarray, b: np.ndarray, ends: np.ndarray, nodes: int) -> Any:
-    """Shares of the Gauss-Legendre nodes of every panel; of every law the density at the nodes, and the distribution
-    function there and at the ends of panels, which is 1 at the last."""
-    unit, unit_share, partial = _rule(nodes)
-    half = 0.5 * np.diff(ends)[:, None]
-    x = ends[:-1, None] + half * (1.0 + unit)
-    share = half * unit_share
-    norm = np.array([math.lgamma(p + q) - math.lgamma(p) - math.lgamma(q) for p, q in zip(a.flat, b.flat, strict=True)])
-    density = (a - 1.0)[..., None, None] * np.log(x) + (b - 1.0)[..., None, None] * np.log1p(-x)
-    density = np.exp(density + norm.reshape(a.shape)[..., None, None])
-    parts = (density * share).sum(axis=-1)
-    tail = np.concatenate([np.cumsum(parts[..., ::-1], axis=-1)[..., ::-1], np.zeros((*a.shape, 1))], axis=-1)
-    below = np.clip((1.0 - tail[..., :-1])[..., None] + half * (density @ partial.T), 0.0, 1.0)
-    return share, density, below, np.clip(1.0 - tail, 0.0, 1.0)
-
-
-@cache
-def _rule(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes and shares on [-1, 1], and the matrix that integrates from -1 to each node."""
-    x, share = np.polynomial.legendre.leggauss(nodes)
-    basis = np.polynomial.legendre.legvander(x, nodes)
-    integrals = np.column_stack(
-        [x + 1.0] + [(basis[:, k + 1] - basis[:, k - 1]) / (2 * k + 1) for k in range(1, nodes)]
-    )
-    return x, share, integrals @ np.linalg.inv(basis[:, :nodes])
-
-
-def _product_of_others(values: np.ndarray) -> np.ndarray:
-    """For every arm the product over all others, by prefix and suffix: no division by 0."""
-    before, after = np.ones_like(values), np.ones_like(values)
-    for i in range(1, len(values)):
-        before[i] = before[i - 1] * values[i - 1]
-        after[-1 - i] = after[-i] * values[-i]
-    return np.asarray(before * after)
+        Hypotheses come likeliest first. The light ones are left to the coarser rule; that it is off by as much for them
+        as for the worst of the others is part of the error."""
+        finely = [max(1, int((one.weights >= _LIGHT).sum())) for one in beliefs]
+        pairs = list(zip(beliefs, arms, strict=True))
+        a = np.concatenate([one.a[:, :, some] for one, some in pairs])
+        b = np.concatenate([one.b[:, :, some] for one, some in pairs])
+        first = np.concatenate([one.first[:, some] for one, some in pairs])
+        starts = np.cumsum([0, *(len(one.weights) for one in beliefs)])
+        rows = np.concatenate([start + np.arange(some) for start, some in zip(starts[:-1], finely, strict=True)])
+        coarse, fine = chances_under(a, b, first, 3), np.full_like(first, np.nan)
+        fine[rows] = chances_under(a[rows], b[rows], first[rows], 5)
+        out = []
+        for one, start, exact in zip(beliefs, starts, finely, strict=False):
+            w, f, c = one.weights, fine[start : start + exact], coarse[start : start + len(one.weights)]
+            off = np.abs(f - c[:exact])
+            error = float((w[:exact] @ off).max() + w[exact:].sum() * off.max())
+            total = w[:exact] @ f + w[exact:] @ c[exact:]
+            out.append((total / total.sum(), error + one.left_out + 1e-12))
+        return out
 
 
 class _Coin(NamedTuple):
@@ -161,11 +81,12 @@ def mixture(
     kept = order[: int(np.searchsorted(np.cumsum(weights[order]), 1.0 - negligible)) + 1]
     a, b, first = [], [], []
     for hypothesis in kept.tolist():
+        split = ROOM <= hypothesis < RUNS
         sides = []
-        for side in (-1.0, 1.0):
+        for side in (-1.0, 1.0) if split else (-1.0,):
             take_its_word(state, t, _Coin(side), hypothesis, sure, haste)
             sides.append((list(state.a), list(state.b)))
-        split = ROOM <= hypothesis < RUNS
+        sides = sides if split else 2 * sides
         a.append([side[0] for side in sides])
         b.append([side[1] for side in sides])
         first.append([state.known.changed[k * ROOM + hypothesis - ROOM] if split else 1.0 for k in range(n_arms)])
@@ -216,8 +137,18 @@ class Explanation(NamedTuple):
     last_change: int | None  # rounds since the last jump, the likeliest middle; None if rest is likelier than a jump
     memory: int  # rounds that what it knows goes back, the median
     arms: dict[Any, Expected]
+    learnt: int  # rewards so far
+
+    def in_rewards(self, low: float, high: float, names: Iterable[Any]) -> "Explanation":
+        """The same of these arms, for rewards between `low` and `high` instead of 0 and 1."""
+        width = high - low
+        return self._replace(
+            arms={name: Expected(low + width * self.arms[name].mean, width * self.arms[name].sd) for name in names}
+        )
 
     def __str__(self) -> str:
+        if self.learnt == 0:
+            return "Nothing is learnt yet: the first reward is still to come."
         kinds = {
             "stands still": self.still,
             "jumps": self.jumps,
@@ -226,10 +157,14 @@ class Explanation(NamedTuple):
         }
         told = ", ".join(f"{name} {chance:.0%}" for name, chance in kinds.items())
         last = (
-            "no change to be seen" if self.last_change is None else f"last change about {self.last_change} rounds ago"
+            "no change to be seen"
+            if self.last_change is None
+            else f"last change about {counted(self.last_change, 'round')} ago"
         )
         arms = [f"  {arm}: {mean:.3f} ± {sd:.3f}" for arm, (mean, sd) in self.arms.items()]
-        return "\n".join([f"The world {told}.", f"{last}; memory about {self.memory} rounds.".capitalize(), *arms])
+        return "\n".join(
+            [f"The world {told}.", f"{last}; memory about {counted(self.memory, 'round')}.".capitalize(), *arms]
+        )
 
 
 def explained(state: Any, names: Iterable[Any]) -> Explanation:
@@ -249,7 +184,7 @@ def explained(state: Any, names: Iterable[Any]) -> Explanation:
     spread = np.sqrt((parts * (variance + (mean - middle) ** 2)).sum(axis=(0, 1)))
     last = None if jumps <= still or t == 0 else int(_median((t - born)[jumped], weights[jumped]))
     arms = {name: Expected(float(m), float(s)) for name, m, s in zip(names, middle, spread, strict=True)}
-    return Explanation(still, jumps, drifts, tides, last, int(_median(reach, weights)), arms)
+    return Explanation(still, jumps, drifts, tides, last, int(_median(reach, weights)), arms, t)
 
 
 def _median(values: np.ndarray, weights: np.ndarray) -> float:

@@ -220,6 +220,9 @@ class UpliftInfo(Struct):
     n_policy: int
     n_baseline: int
     confidence: float
+    periods: int
+    left_out: int
+    holdback: float
     text: str
 
 
@@ -250,17 +253,17 @@ class ChangesInfo(Struct):
 
 
 class HealthInfo(Struct):
-    """Counts and lags of one bandit."""
+    """Counts and lags of one bandit; null where this process only watches, and cannot know."""
 
     decisions: int
     rewards: int
     defaults: int
-    lates: int
+    late: int
     events: int
     clipped: int
-    waiting: int
-    lag_ms: float
-    clock_set_back_s: float
+    waiting: int | None
+    lag_ms: float | None
+    clock_set_back_s: float | None
 
 
 class Score(Struct):
@@ -278,6 +281,29 @@ class WhyInfo(Struct):
     proved: bool
     scores: list[Score]
     error: float
+    text: str
+
+
+class ExpectedInfo(Struct):
+    """What the policy expects from an arm, and how uncertain that is."""
+
+    arm: Any
+    mean: float
+    sd: float
+
+
+class Explained(Struct):
+    """What the policy believes about the world: the chances that it stands still, jumps, drifts or has tides; how many
+    rounds ago it last changed, and how many back it remembers. `text` says it in words."""
+
+    still: float
+    jumps: float
+    drifts: float
+    tides: float
+    last_change: int | None
+    memory: int
+    learnt: int
+    arms: list[ExpectedInfo]
     text: str
 
 

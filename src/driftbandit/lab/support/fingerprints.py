@@ -43,6 +43,7 @@ AROUND = (
     "validity",
     "rewards",
     "beliefs",  # what a live agent's probabilities are integrated from
+    "policies.drift_belief",  # the same for DriftTS, and its words
 )
 
 _FROM = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\n)*)", re.MULTILINE)

@@ -1,7 +1,8 @@
 """Every drill, one after the other, against the stores asked for."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from driftbandit.live.drill import chances, crowd, files, fuzz, kills, memory, outages, served, storm
@@ -26,12 +27,13 @@ SMALL = Sizes(3, 60, 2, 0.5, 2, 300, 3, 20_000, 200)
 USUAL = Sizes(200, 20_000, 20, 10.0, 4, 5_000, 100, 100_000, 10_000)
 LONG = Sizes(1_000, 100_000, 100, 60.0, 8, 20_000, 500, 1_000_000, 1_000_000)
 STORES = ("sqlite", "postgres")
+Drill = Callable[[Site], Iterable[Finding]]  # may give each finding when it has it, which is then timed by itself
 
 
-def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Callable[[Site], list[Finding]]]]:
+def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Drill]]:
     """The drills by name, the stores each is for, and how to do it."""
     only_file, only_server = ("sqlite",), ("postgres",)
-    behind_http: list[tuple[str, tuple[str, ...], Callable[[Site], list[Finding]]]] = [
+    behind_http: list[tuple[str, tuple[str, ...], Drill]] = [
         ("http-kill", STORES, lambda at: served.kills(at, sizes.outages, seed)),
         ("http-restart", only_server, lambda at: served.restarts(at, sizes.outages, seed)),
     ]
@@ -55,12 +57,23 @@ def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Callab
 def drill(
     stores: tuple[str, ...] = STORES, sizes: Sizes = USUAL, seed: int = 1, only: Any = None
 ) -> Iterator[tuple[Finding, float]]:
-    """Each finding as it comes, with the seconds its drill took."""
+    """Each finding as it comes, with the seconds it took. Findings that a drill hands over together were made together,
+    and each has the time of all."""
     for kind in stores:
         with site(kind) as place:
             for name, for_stores, run in plan(sizes, seed):
                 if kind in for_stores and (not only or name in only):
-                    began = time.monotonic()
-                    for finding in run(place):
-                        yield finding, time.monotonic() - began
-                        began = time.monotonic()
+                    yield from timed(partial(run, place))
+
+
+def timed(run: Callable[[], Iterable[Finding]]) -> Iterator[tuple[Finding, float]]:
+    """The findings of one drill, each with its seconds."""
+    began = time.monotonic()
+    found = run()
+    if isinstance(found, list):
+        seconds = time.monotonic() - began
+        yield from ((finding, seconds) for finding in found)
+        return
+    for finding in found:
+        yield finding, time.monotonic() - began
+        began = time.monotonic()

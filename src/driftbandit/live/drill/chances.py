@@ -14,7 +14,8 @@ MEANS = {"a": 0.3, "b": 0.5, "c": 0.6}
 
 
 def drawn_as_told(site: Site, decisions: int, seed: int = 1) -> list[Finding]:
-    """For every arm the number of its decisions against the sum of its probabilities, as a chi-square."""
+    """For every arm the number of its decisions against the sum of its probabilities; the largest difference, in
+    standard errors, must stay below 4."""
     target = site.journal()
     _played(target, DiscountedTS(), decisions, seed, holdback=0.1, baseline="a", floor=0.05)
     journal = reading(target)

@@ -1,39 +1,54 @@
-"""Decisions that are never rewarded: memory must not grow with them."""
+"""Decisions that are never rewarded: memory must not grow with them, whether they wait for ever or get the default."""
 
 import resource
 import sys
+from collections.abc import Iterator
 
+from driftbandit.half_life import duration
 from driftbandit.live import Bandit
+from driftbandit.live.clock import system_time
 from driftbandit.live.drill.kills import spawning
 from driftbandit.live.drill.site import Finding, Site
 from driftbandit.policies.discounted_ts import DiscountedTS
 
+_STEP = 60_000_000  # microseconds from one call to the next: after 60 calls the first decisions have waited an hour
+_AT_ONCE = 200  # decisions in a call
 _ROOM = 24.0  # megabytes that caches of the store may take
 
 
 def _decide(target: str, decisions: int, wait: str | None, answers: object) -> None:
-    """In a process of its own: the largest memory after a tenth of the decisions, and after all."""
-    with Bandit.open(target, "drill", DiscountedTS(), 10, wait=wait, durability="none") as bandit:
+    """In a process of its own: the largest memory after a tenth of the decisions, and after all; and how many defaults
+    were due and written. The clock moves on by a minute with each call, so that defaults fall due all the time."""
+    now = [system_time()]
+    with Bandit.open(
+        target, "drill", DiscountedTS(), 10, wait=wait, durability="none", clock=lambda: now[0], seed=1
+    ) as bandit:
         seen: list[float] = []
+        calls: list[int] = []
         for part in (decisions // 10, decisions - decisions // 10):
-            for _ in range(part // 1000):
-                bandit.decide_many([f"m{len(seen)}-{_}-{n}" for n in range(1000)])
+            for _ in range(part // _AT_ONCE):
+                bandit.decide_many([f"m{len(calls)}-{n}" for n in range(_AT_ONCE)])
+                calls.append(now[0])
+                now[0] += _STEP
             unit = 1e6 if sys.platform == "darwin" else 1024.0
             seen.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)
-    answers.put(seen)  # type: ignore[attr-defined]
+        bandit.settle()
+        due = 0 if wait is None else sum(_AT_ONCE for at in calls if now[0] - at > duration(wait, "wait"))
+        answers.put((*seen, due, bandit.health()["defaults"]))  # type: ignore[attr-defined]
 
 
-def flat(site: Site, decisions: int) -> list[Finding]:
+def flat(site: Site, decisions: int) -> Iterator[Finding]:
     """With and without `wait`."""
-    out = []
     for wait in (None, "1 h"):
         context = spawning()
         answers = context.Queue()
         child = context.Process(target=_decide, args=(site.journal(), decisions, wait, answers))
         child.start()
-        before, after = answers.get(timeout=3600.0)
+        before, after, due, written = answers.get(timeout=3600.0)
         child.join()
         result = f"{before:.0f} MB after a tenth, {after:.0f} MB after all"
-        what = "never rewarded" + (f", wait {wait}" if wait else "")
-        out.append(Finding(what, site.kind, f"{decisions} decisions", result, after - before < _ROOM))
-    return out
+        what, good = "never rewarded", after - before < _ROOM
+        if wait:
+            what, result = f"{what}, wait {wait}", f"{result}; {written} defaults of {due} due"
+            good = good and written == due > 0
+        yield Finding(what, site.kind, f"{decisions} decisions", result, good)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.agent.explaining import can_explain
 from driftbandit.beliefs import BetaBelief, NormalBelief
 
 Numbers = list[float | None]
@@ -61,6 +62,12 @@ def _weights(state: Any, n_arms: int) -> np.ndarray | None:
 
 
 def _moments(policy: Any, state: Any, weight: Any, n_arms: int) -> tuple[Any, Any]:
+    if can_explain(policy):  # it knows better than the law of its next sample, which may be a mixture
+        told = policy.explain(state, range(n_arms))
+        if told.learnt == 0:
+            return None, None
+        mean, sd = np.array([told.arms[slot] for slot in range(n_arms)]).T
+        return mean, sd
     belief = belief_of(policy, state)
     if isinstance(belief, NormalBelief):
         return np.asarray(belief.mean), np.asarray(belief.sd)

@@ -11,7 +11,7 @@ from driftbandit.agent.inputs import to_json_arm
 from driftbandit.half_life import SECOND, duration
 from driftbandit.live import settings
 from driftbandit.live.opening import reading
-from driftbandit.live.uplift import Uplift, compared
+from driftbandit.live.uplift import Uplift, measured
 from driftbandit.service.charts.beliefs import Believed, densities
 from driftbandit.service.charts.cells import DAY, HOUR, MINUTE
 from driftbandit.service.charts.recorder import Recorder, Track
@@ -175,7 +175,7 @@ class Charts:
                 began = time.monotonic()
                 if self._slow is None:
                     self._slow = reading(self.bandits.target)
-                answer = compared(self._slow.groups(bandit._number, start, 1 << 62), confidence)
+                answer = measured(self._slow, bandit._number, start, confidence)
             finally:
                 self._slow_lock.release()
             took = time.monotonic() - began

@@ -1,6 +1,5 @@
 """Why an arm was chosen: the decision made again from what its decider knew, with the numbers it compared."""
 
-import json
 from itertools import islice
 from typing import Any
 
@@ -9,8 +8,9 @@ from driftbandit.live import rules, settings
 from driftbandit.live.errors import Unknown
 from driftbandit.live.fold import Fold
 from driftbandit.live.ids import ROUNDS, Decisions
-from driftbandit.live.opening import policy_maker, rereader
+from driftbandit.live.opening import policy_maker
 from driftbandit.live.records import FIXED, FLOOR, HOLDBACK, POLICY, WAYS, slots_from
+from driftbandit.live.replica import latest
 from driftbandit.service.types import Made, Score, WhyInfo
 
 _FARTHEST = 300_000  # events folded for one answer
@@ -55,14 +55,7 @@ def _finite(value: float) -> float | None:
 
 def _fold_at(journal: Any, number: int, known: int) -> Fold:
     """The fold after `known` events, from the nearest snapshot before."""
-    reread = rereader(journal, number)
-    fold, cursor = Fold(policy_maker(), reread), None
-    for n, body in journal.snapshots(number):
-        if n <= known:
-            data = json.loads(body)
-            fold, cursor = Fold.load(json.dumps(data["fold"]), policy_maker(), reread), data["cursor"]
-            cursor = tuple(cursor) if isinstance(cursor, list) else cursor
-            break
+    fold, cursor, _ = latest(journal, number, policy_maker(), known)
     left = known - fold.n
     if left > _FARTHEST:
         raise ValueError(f"This decision lies {left} events after the nearest snapshot; `driftbandit audit` proves it.")

@@ -2,12 +2,13 @@
 
 import asyncio
 
+from driftbandit.agent.inputs import to_json_arm
 from driftbandit.live.ids import checked_id
 from driftbandit.service.call import Call
 from driftbandit.service.charts.why import why as explained
 from driftbandit.service.handlers.looking import SINCE, UNTIL, checked_span
 from driftbandit.service.operations import Query, operation
-from driftbandit.service.types import AuditInfo, ChartsInfo, Nothing, WhatIf, WhyInfo
+from driftbandit.service.types import AuditInfo, ChartsInfo, ExpectedInfo, Explained, Nothing, WhatIf, WhyInfo
 
 
 @operation(
@@ -25,6 +26,17 @@ async def why(call: Call) -> WhyInfo:
     """Why this arm: the decision recomputed from what its decider knew, with the numbers it compared."""
     bandit, id = await call.bandit(), checked_id(call.path("id"))
     return await asyncio.to_thread(explained, call.service.bandits.journal, bandit._number, id)
+
+
+@operation("GET", "/v1/bandits/{bandit}/explanation", "read", Explained)
+async def explanation(call: Call) -> Explained:
+    """What the policy believes about the world and every arm, if it can say so; DriftTS can."""
+    bandit = await call.bandit()
+    told = await asyncio.to_thread(bandit.explain)
+    arms = [ExpectedInfo(to_json_arm(arm), mean, sd) for arm, (mean, sd) in told.arms.items()]
+    return Explained(
+        told.still, told.jumps, told.drifts, told.tides, told.last_change, told.memory, told.learnt, arms, str(told)
+    )
 
 
 @operation("GET", "/v1/bandits/{bandit}/audit", "read", AuditInfo)

@@ -84,7 +84,7 @@ def _record(outcome: Any) -> Record:
 async def history(call: Call) -> HistoryInfo:
     """Decisions, outcomes and rewards over time and arms, counted by the store."""
     checked_span(call.query["since"], call.query["until"])
-    found = await asyncio.to_thread((await call.bandit()).history, **call.query)
+    found = await asyncio.to_thread((await call.bandit())._history, **call.query)
     return HistoryInfo(found.starts, found.width, [to_json_arm(arm) for arm in found.arms], *found[3:])
 
 
@@ -111,4 +111,4 @@ async def changes(call: Call) -> ChangesInfo:
 async def health(call: Call) -> HealthInfo:
     """Counts and lags."""
     found = await asyncio.to_thread((await call.bandit()).health)
-    return HealthInfo(*(found[name] for name in HealthInfo.__struct_fields__))
+    return HealthInfo(*(found.get(name) for name in HealthInfo.__struct_fields__))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from driftbandit.agent.explaining import can_explain
 from driftbandit.half_life import spelt
 from driftbandit.service.page.html import Markup, element
 
@@ -73,6 +74,7 @@ def bandit_page(bandit: Any, arms: list[Any], admin: bool, held_back: bool) -> l
                 element("div", {"id": "uplift"}, element("p", {"class": "note"}, "Not loaded yet.")),
             ),
         ),
+        _believes() if can_explain(bandit.policy) else None,
         _arms(),
         _what_if(config),
         _table("recent", "Recent decisions", ["Time", "Arm", "By", "Reward", "Decision", "Why"]),
@@ -150,6 +152,15 @@ def _table(name: str, title: str, head: list[str]) -> Markup:
                 element("tbody"),
             ),
         ),
+    )
+
+
+def _believes() -> Markup:
+    return element(
+        "section",
+        {"aria-labelledby": "h-explanation"},
+        element("h2", {"id": "h-explanation"}, "What the policy believes about the world"),
+        element("p", {"id": "explanation"}, "Not loaded yet."),
     )
 
 

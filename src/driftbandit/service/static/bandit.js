@@ -198,7 +198,17 @@
     }
   }
 
-  // ---- uplift, audit, what if ------------------------------------------------------------------------------------
+  // ---- what it believes, uplift, audit, what if ------------------------------------------------------------------
+
+  async function believes() {
+    const place = document.getElementById("explanation");
+    if (!place) return;
+    try {
+      place.textContent = (await get("/explanation")).text.split("\n  ")[0]; // the arms have a table of their own
+    } catch (error) {
+      place.textContent = error.message;
+    }
+  }
 
   async function uplift() {
     const box = document.getElementById("uplift"), note = document.createElement("p");
@@ -300,7 +310,8 @@
   addEventListener("pagehide", () => stream.close());
   driftAdmin(api, say, () => refresh(true));
   refresh(true);
+  believes();
   uplift();
-  setInterval(() => { if (!document.hidden && !view.paused) uplift(); }, 15000);
+  setInterval(() => { if (!document.hidden && !view.paused) { believes(); uplift(); } }, 15000);
   audit(false).catch((error) => say(error.message, true));
 })();

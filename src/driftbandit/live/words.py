@@ -1,0 +1,64 @@
+"""A configuration in words: what a bandit's repr, a command and a notebook say about it."""
+
+from typing import Any
+
+from driftbandit.half_life import spelt
+from driftbandit.live.records import Config
+from driftbandit.live.settings import names_of
+
+
+def policy_told(config: Config, policy: Any) -> str:
+    """The policy; with a half-life, without the discount per reward, which is then not used."""
+    fields = getattr(policy, "_fields", ())
+    if config.half_life is None or "gamma" not in fields:
+        return config.policy
+    kept = ", ".join(f"{name}={getattr(policy, name)!r}" for name in fields if name != "gamma")
+    return f"{type(policy).__name__}({kept})"
+
+
+def options_told(config: Config) -> dict[str, Any]:
+    """The options that are in force, as `Bandit.open` takes them; and the arm that is fixed."""
+    names = names_of(config)
+    out: dict[str, Any] = {}
+    if config.half_life is not None:
+        out["half_life"] = spelt(config.half_life)
+    out["floor"] = config.floor
+    if config.holdback > 0.0:
+        out |= {
+            "holdback": config.holdback,
+            "baseline": "uniform" if config.baseline is None else names[config.baseline],
+        }
+        if config.learn_holdback:
+            out["learn_holdback"] = True
+    if config.wait is not None:
+        out |= {"wait": spelt(config.wait), "default": config.default}
+    if config.reward_range != (0.0, 1.0):
+        out["reward_range"] = config.reward_range
+    if config.outside != "refuse":
+        out["outside"] = config.outside
+    if config.fixed is not None:
+        out["fixed"] = names[config.fixed]
+    return out
+
+
+def sentences(config: Config) -> list[str]:
+    """The same for people."""
+    names, told = names_of(config), []
+    if config.fixed is not None:
+        told.append(f"fixed: plays {names[config.fixed]} until it is released")
+    if config.half_life is not None:
+        told.append(f"half-life {spelt(config.half_life)}: older rewards weigh less by the clock")
+    if config.floor > 0.0:
+        told.append(f"floor {config.floor:g}: this share is drawn evenly")
+    if config.holdback > 0.0:
+        by = "an even choice" if config.baseline is None else f"the baseline {names[config.baseline]}"
+        learnt = "learnt from" if config.learn_holdback else "not learnt from"
+        told.append(f"holdback {config.holdback:g}: this share follows {by}, and is {learnt}")
+    if config.wait is not None:
+        told.append(f"wait {spelt(config.wait)}: then a decision without a reward gets {config.default:g}")
+    low, high = config.reward_range
+    outside = {"refuse": "refused", "clip": "clipped", "allow": "taken as they are"}[config.outside]
+    told.append(f"rewards {low:g} to {high:g}: others are {outside}")
+    if config.retired:
+        told.append(f"retired: {', '.join(str(names[slot]) for slot in config.retired)}")
+    return told
