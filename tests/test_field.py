@@ -111,6 +111,13 @@ def test_dear_settings_far_behind_play_the_first_runs_only(few_settings, tmp_pat
     assert lines["uniform.tuned"].runs == 12  # cheap
 
 
+def test_in_a_long_world_cheap_settings_far_behind_play_the_first_runs_only_too(few_settings, monkeypatch, tmp_path):
+    monkeypatch.setattr(tuning, "LONG", 2000)
+    lines = {one.label: one for one in tuning.tune([LITTLE], tuning.TuningPlan(tmp_path, runs=12, workers=1))}
+    assert lines["uniform.tuned"].runs == tuning.HEATS
+    assert lines["ts.tuned"].runs == 12  # the best, or near it
+
+
 def test_the_race_is_left_when_the_first_runs_are_clearly_behind_what_patience_allows():
     best = np.array([10.0, 10.0, 10.0, 10.0, 500.0, 500.0])  # later runs have no say
     assert tuning.in_the_race(np.array([12.0, 12.5, 12.5, 13.0]), best)
