@@ -63,8 +63,8 @@ def change(constants: dict[str, float]) -> None:
             raise ValueError(f"DriftTS has no constant {name}.")
         for module in modules:
             setattr(module, name, value)
-    drift_draw.TO_DRIFTER = (1.0 - drift_draw.TIDE) / drift_bank.RATES
-    drift_draw.TO_TIDE = drift_draw.TIDE / drift_bank.RATES
+    drift_births.TO_DRIFTER = (1.0 - drift_births.TIDE) / drift_bank.RATES
+    drift_births.TO_TIDE = drift_births.TIDE / drift_bank.RATES
 
 
 def play(constants: dict[str, float], runs: int) -> dict[str, list[float]]:

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from .draws import Round, total
 
 RATE, GROW = 1 / 16, 1 / 4  # how many births: at first, and for each change believed in
-SHARE = 1 / 4  # the part of the weight that flows to drifters and tides, times t
+SHARE = 1 / 4  # the part of the weight that flows to drifters and tides at a birth, times t / EVERY
 RHO = 1 / 2  # how likely a single arm is to change where arms change one by one
 EVERY = 8  # rounds between births
 SURE = 2  # how often runs and tides count what they know, to choose
 HASTE = 4  # how much less exploring is worth where an arm drifts
 TIDE = 1 / 4  # the tides' part of what drifters and tides have at the start and are given
 V0 = 1 / 4  # prior variance of a tide's level and offsets, in units of the noise of one reward
-RATES = [4.0 ** -(g + 3) for g in range(12)]
+RATES = [8.0 ** -(g + 2) for g in range(8)]
 NOTHING = 1e-200  # runs below this weight have weight 0
 
 
@@ -170,8 +170,8 @@ class NaiveDriftTS:
     Choose: a hypothesis by its weight; a count (n, x) of each arm there; a = 1 + x, b = 1 + n - x, both times 2, or for
     drifters times 1 + 4 sqrt(K q) (a + b); score = max(Beta(a, b) draw, a / (a + b)). The largest score is played,
     among equals the one with the larger draw, then the first arm. Learn: every hypothesis is multiplied by the
-    likelihood of the reward and learns it; weights are normalised, a little flows to drifters and tides, and in every
-    8th round each bank gives birth to a run.
+    likelihood of the reward and learns it; weights are normalised; in every 8th round a little flows to drifters and
+    tides, and each bank gives birth to a run.
 
     Draws: uniform(0) against the cumulative weights of A's runs, S's runs, drifters and tides, in units of their sum.
     In which order is a convention that only says which number draws whom: runs are numbered from the oldest, drifters
@@ -182,11 +182,11 @@ class NaiveDriftTS:
         self.n_arms = n_arms
         self.t = 0
         self.last = [0] * n_arms
-        self.together: Bank = [[self.newborn(1 / 26, 0.0, 1.0)]]  # bank A
-        self.one_by_one: Bank = [[self.newborn(1 / 26, 0.0, 1.0)]]  # bank S
+        self.together: Bank = [[self.newborn(1 / 18, 0.0, 1.0)]]  # bank A
+        self.one_by_one: Bank = [[self.newborn(1 / 18, 0.0, 1.0)]]  # bank S
         rates = range(len(RATES))
-        self.drifters = [Drifter(g, (1 - TIDE) / 13, 0.0, [0.0] * n_arms, [0.5] * n_arms) for g in rates]
-        self.tides = [Tide(g, TIDE / 13, 0.0, 0.5, V0, [0.0] * n_arms, [V0] * n_arms) for g in rates]
+        self.drifters = [Drifter(g, (1 - TIDE) / 9, 0.0, [0.0] * n_arms, [0.5] * n_arms) for g in rates]
+        self.tides = [Tide(g, TIDE / 9, 0.0, 0.5, V0, [0.0] * n_arms, [V0] * n_arms) for g in rates]
 
     def newborn(self, weight: float, changes: float, changed: float) -> Run:
         arms = range(self.n_arms)
@@ -249,9 +249,9 @@ class NaiveDriftTS:
         everything = self.hypotheses()
         s = total(hypothesis.weight for hypothesis in everything)
         mean_changes = total(hypothesis.weight * hypothesis.changes for hypothesis in everything) / s
-        alpha = SHARE / (SHARE + self.t)
-        z = (1.0 - alpha) / s
         birthday = self.t % EVERY == 0
+        alpha = EVERY * SHARE / (EVERY * SHARE + self.t) if birthday else 0.0
+        z = (1.0 - alpha) / s
         h = EVERY / (1.0 + self.t) if birthday else 0.0
 
         new_together = self.birth(self.together, z * h) if birthday else None

@@ -21,14 +21,14 @@ EVERY = 8  # rounds between births of runs; 64 are too coarse for worlds that ch
 LEVELS = 19  # of the binary counter; what is older than 8 * 2**19 rounds is one run, so that memory is bounded for ever
 ROOM = 40  # places of a bank of runs: two per level, one for the oldest, one for the newborn
 RUNS = 2 * ROOM  # A, then S
-RATES = 12  # rates q at which the world may wander: 4**-3, 4**-4, ..., 4**-14, in units of reward variance per round
+RATES = 8  # rates q at which the world may wander: 8**-2, 8**-3, ..., 8**-9, in units of reward variance per round
 TIDES = RUNS + RATES  # runs, drifters, tides
 HYPOTHESES = TIDES + RATES
 V0 = 1.0 / 4.0  # prior variance of a tide's level and of each offset, in units of a reward's
 AT_ONCE = 4  # hypotheses a vector holds; the places of a bank are gone through in such steps
 
-# In `world`: a weight for each hypothesis, then how many changes it has seen (of a mover, times its weight), then the
-# levels of the tides and the variances of these.
+# In `world`: a weight for each hypothesis, then how many changes it has seen, then the levels of the tides and
+# the variances of these.
 CHANGES = HYPOTHESES
 LEVEL = 2 * HYPOTHESES
 LEVEL_SPREAD = LEVEL + RATES
@@ -156,7 +156,6 @@ def weigh_drifters(known: Any, arm: Any, idle: Any, y: Any, odd: bool) -> None:
             part = y * a + lost * b
         likelihood = part * (fade * per)
         world[g + RUNS] *= likelihood
-        world[g + (CHANGES + RUNS)] *= likelihood
         stays = whole * per
         movers[at] = wins * stays + y
         movers[at + LOST] = losses * stays + lost
@@ -187,7 +186,6 @@ def weigh_tides(known: Any, arm: Any, y: Any, odd: bool) -> None:
             per = 1.0 / whole
             likelihood = lost + sign * a
         world[g + TIDES] *= likelihood
-        world[g + (CHANGES + TIDES)] *= likelihood
         e = (y - m) * per
         world[g + LEVEL] += u * e
         movers[at] += r * e

@@ -240,8 +240,9 @@ def explained(state: Any, names: Iterable[Any]) -> Explanation:
     still, drifts, tides = (float(weights[kinds == kind].sum()) for kind in (STILL, DRIFTS, HAS_TIDES))
     jumped = (kinds == ALL_JUMPED) | (kinds == SOME_JUMPED)
     jumps = float(weights[jumped].sum())
-    drifter = (kept >= RUNS) & (kept < TIDES)
-    reach = np.where(kept < RUNS, t - born, np.where(drifter, np.minimum(t, 2.0 ** (kept - RUNS + 3)), t))
+    lasting = np.full(HYPOTHESES, float(t))  # a drifter's pulls settle near 1 / sqrt(q) if it is played all the time
+    lasting[RUNS:TIDES] = np.minimum(t, np.array(state.known.rates) ** -0.5)
+    reach = np.where(kept < RUNS, t - born, lasting[kept])
     mean = belief.a / (belief.a + belief.b)
     variance = mean * (1.0 - mean) / (belief.a + belief.b + 1.0)
     parts = weights[:, None, None] * np.stack([belief.first, 1.0 - belief.first], axis=1)
