@@ -7,7 +7,7 @@ older first: read from level 0 upwards, that is the order of the slots.
 
 Settled here, where the specification could be read in two ways: the clock is the number of rewards learnt, so an arm
 played in the last round has rested for 0 rounds when choosing and for 1 when learning. Level l holds 1 + (bit l of M)
-runs, M = 1 + t / 8, before the birth of round t and hence 1 + (bit l of M + 1) after it. Weights are compared and
+runs, M = 1 + t / 16, before the birth of round t and hence 1 + (bit l of M + 1) after it. Weights are compared and
 averaged in merges after they have been thinned by the births, but for the question "who is the heaviest?" before.
 """
 
@@ -18,7 +18,7 @@ from .draws import Round, total
 RATE, GROW = 1 / 16, 1 / 4  # how many births: at first, and for each change believed in
 SHARE = 1 / 4  # the part of the weight that flows to drifters and tides at a birth, times t / EVERY
 RHO = 1 / 2  # how likely a single arm is to change where arms change one by one
-EVERY = 8  # rounds between births
+EVERY = 16  # rounds between births
 SURE = 2  # how often runs and tides count what they know, to choose
 HASTE = 4  # how much less exploring is worth where an arm drifts
 TIDE = 1 / 4  # the tides' part of what drifters and tides have at the start and are given
@@ -170,7 +170,7 @@ class NaiveDriftTS:
     Choose: a hypothesis by its weight; a count (n, x) of each arm there; a = 1 + x, b = 1 + n - x, both times 2, or for
     drifters times 1 + 4 sqrt(K q) (a + b); score = max(Beta(a, b) draw, a / (a + b)). The largest score is played,
     among equals the one with the larger draw, then the first arm. Learn: every hypothesis is multiplied by the
-    likelihood of the reward and learns it; weights are normalised; in every 8th round a little flows to drifters and
+    likelihood of the reward and learns it; weights are normalised; in every 16th round a little flows to drifters and
     tides, and each bank gives birth to a run.
 
     Draws: uniform(0) against the cumulative weights of A's runs, S's runs, drifters and tides, in units of their sum.

@@ -7,7 +7,7 @@ every arm changed at the birth, bank S that each arm did so with some probabilit
 *Movers* say that the means wander at a rate q: each for itself (drifters), or all together with the differences
 between arms fixed (tides, a Kalman filter for a common level plus the arm's offset, covariances left out).
 
-Loops over hypotheses are written so that the compiler takes four at a time: neighbours stand side by side, wins and
+Compiled, loops over hypotheses take four at a time (`fours`): neighbours stand side by side, wins and
 losses are kept rather than wins and pulls (then a reward of 0 reads the same numbers as one of 1 from another place),
 and what has to be divided by is multiplied first and divided by once, since a division takes as long as twenty
 products."""
@@ -15,10 +15,12 @@ products."""
 from typing import Any
 
 from driftbandit.policies.likelihood import logarithm_of, power, two_to_the
-from driftbandit.primitives import bit_count, bit_length, compilable, exponent_and_rest, index
+from driftbandit.primitives import at_once, bit_count, bit_length, compilable, exponent_and_rest, fours, index
 
-EVERY = 8  # rounds between births of runs; 64 are too coarse for worlds that change fast
-LEVELS = 19  # of the binary counter; what is older than 8 * 2**19 rounds is one run, so that memory is bounded for ever
+EVERY = 16  # rounds between births of runs; 64 are too coarse for worlds that change fast
+LEVELS = (
+    19  # of the binary counter; what is older than 16 * 2**19 rounds is one run, so that memory is bounded for ever
+)
 ROOM = 40  # places of a bank of runs: two per level, one for the oldest, one for the newborn
 RUNS = 2 * ROOM  # A, then S
 RATES = 8  # rates q at which the world may wander: 8**-2, 8**-3, ..., 8**-9, in units of reward variance per round
@@ -76,14 +78,14 @@ def weigh_runs(known: Any, arm: Any, slots: int, y: Any, odd: bool) -> None:
 
     A run of A says won / whole. One of S says both / (whole old_whole), of which `new` is what the arm's having changed
     says: all three quotients come from one division."""
-    world, runs, changed = known.world, known.runs, known.changed
+    world, runs, changed = fours(known.world), fours(known.runs), fours(known.changed)
     lost = y == 0.0
     hit = arm * RUN_RECORD + (LOSSES if lost else 0)
     miss = arm * RUN_RECORD + (0 if lost else LOSSES)
     hits = 1.0 + (known.losses[arm] if lost else known.wins[arm])
     misses = 1.0 + (known.wins[arm] if lost else known.losses[arm])
     first = arm * ROOM
-    for slot in range(slots):
+    for slot in range(0, slots, at_once()):
         i = index(hit + slot)
         j = index(miss + slot)
         k = index(first + slot)
@@ -103,8 +105,8 @@ def weigh_runs(known: Any, arm: Any, slots: int, y: Any, odd: bool) -> None:
         wholes = new_whole * old_whole
         most = wholes * whole
         per = 1.0 / (both * most)
-        world[slot] *= a * ((both * wholes) * per)
-        world[slot + ROOM] *= both * ((both * whole) * per)
+        world[slot] = world[slot] * (a * ((both * wholes) * per))
+        world[slot + ROOM] = world[slot + ROOM] * (both * ((both * whole) * per))
         changed[k] = min(new * (most * per), 1.0)
 
 
@@ -136,10 +138,10 @@ def weigh_drifters(known: Any, arm: Any, idle: Any, y: Any, odd: bool) -> None:
 
     n pulls fade to n / fade with fade = 1 + q idle n, so that a win has the probability
     (1 + wins / fade) / (2 + n / fade): again all quotients from one division."""
-    world, movers, rates = known.world, known.movers, known.rates
+    world, movers, rates = fours(known.world), fours(known.movers), fours(known.rates)
     lost = 1.0 - y
     first = arm * MOVER_RECORD
-    for g in range(len(rates)):  # RATES, but a loop of known length is unrolled instead of vectorised
+    for g in range(0, RATES, at_once()):
         at = index(first + g)
         wins = movers[at]
         losses = movers[at + LOST]
@@ -155,7 +157,7 @@ def weigh_drifters(known: Any, arm: Any, idle: Any, y: Any, odd: bool) -> None:
             per = 1.0 / (whole * fade)
             part = y * a + lost * b
         likelihood = part * (fade * per)
-        world[g + RUNS] *= likelihood
+        world[g + RUNS] = world[g + RUNS] * likelihood
         stays = whole * per
         movers[at] = wins * stays + y
         movers[at + LOST] = losses * stays + lost
@@ -165,11 +167,11 @@ def weigh_drifters(known: Any, arm: Any, idle: Any, y: Any, odd: bool) -> None:
 def weigh_tides(known: Any, arm: Any, y: Any, odd: bool) -> None:
     """Weigh the tides and let them learn: a Kalman step. The prior is part of their spreads: with v the sum of those,
     at most 1/2, a win has the probability v + (1 - 2 v) m."""
-    world, movers, rates = known.world, known.movers, known.rates
+    world, movers, rates = fours(known.world), fours(known.movers), fours(known.rates)
     lost = 1.0 - y
     sign = y - lost
     first = arm * MOVER_RECORD + OFFSET
-    for g in range(len(rates)):
+    for g in range(0, RATES, at_once()):
         at = index(first + g)
         u = world[g + LEVEL_SPREAD] + rates[g]
         r = movers[at + (SPREAD - OFFSET)]
@@ -185,9 +187,9 @@ def weigh_tides(known: Any, arm: Any, y: Any, odd: bool) -> None:
         else:
             per = 1.0 / whole
             likelihood = lost + sign * a
-        world[g + TIDES] *= likelihood
+        world[g + TIDES] = world[g + TIDES] * likelihood
         e = (y - m) * per
-        world[g + LEVEL] += u * e
-        movers[at] += r * e
+        world[g + LEVEL] = world[g + LEVEL] + u * e
+        movers[at] = movers[at] + r * e
         world[g + LEVEL_SPREAD] = min(u * ((1.0 + r) * per), 1.0)
         movers[at + (SPREAD - OFFSET)] = r * ((1.0 + u) * per)

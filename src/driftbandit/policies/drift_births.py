@@ -1,6 +1,6 @@
 """New runs for `DriftTS`, and the binary counter that keeps their number to the logarithm of the time.
 
-Every 8 rounds each bank of runs gets a new one, which says that the world has just changed. Its weight flows from the
+Every 16 rounds each bank of runs gets a new one, which says that the world has just changed. Its weight flows from the
 older hypotheses at a rate that falls like 1 / t, and is higher for those that have seen more changes: a world that has
 changed often will do so again. The movers get a little of all weight then, so that none is ever lost. In all other
 rounds weights are multiplied by likelihoods and nothing else.

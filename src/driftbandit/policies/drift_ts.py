@@ -71,7 +71,7 @@ class DriftTSState(NamedTuple):
         a = \operatorname{argmax}_i \theta_i
         w_h \leftarrow w_h\, p_h^x (1 - p_h)^{1 - x}
         p_h = \text{the mean that } h \text{ expects of arm } a
-        \text{every 8 rounds a little weight flows to newborn runs, drifts and tides}
+        \text{every 16 rounds a little weight flows to newborn runs, drifts and tides}
     """,
     reference="driftbandit",
     lockstep=True,
