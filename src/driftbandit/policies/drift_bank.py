@@ -23,7 +23,8 @@ LEVELS = (
 )
 ROOM = 40  # places of a bank of runs: two per level, one for the oldest, one for the newborn
 RUNS = 2 * ROOM  # A, then S
-RATES = 8  # rates q at which the world may wander: 8**-2, 8**-3, ..., 8**-9, in units of reward variance per round
+RATES = 8  # rates q at which the world may wander, in units of reward variance per round: 8**-2, 8**-3, ..., 8**-9
+FASTEST, APART = 1.0 / 64.0, 8.0  # the first of them, and the factor between neighbours
 TIDES = RUNS + RATES  # runs, drifters, tides
 HYPOTHESES = TIDES + RATES
 V0 = 1.0 / 4.0  # prior variance of a tide's level and of each offset, in units of a reward's

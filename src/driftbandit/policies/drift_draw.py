@@ -26,6 +26,7 @@ from driftbandit.policies.drift_bank import (
 from driftbandit.primitives import column_sums, compilable, index
 
 SURE = 2.0  # how often runs and tides count what they know when a choice is drawn; chosen on the design worlds
+LEAST = 1.0  # times its mean, below which no arm's value is drawn; 0 would be plain Thompson sampling
 HASTE = 4.0  # how much less exploring a drifting arm is worth; chosen on the design worlds
 
 A_SUMS, S_SUMS, MOVER_SUMS, SUMS = 0, AT_ONCE, 2 * AT_ONCE, 3 * AT_ONCE  # in `cumulative`: of columns up to each

@@ -7,7 +7,9 @@ import numpy as np
 
 from driftbandit.parameters import checked, described
 from driftbandit.policies.drift_bank import (
+    APART,
     EVERY,
+    FASTEST,
     LEVEL,
     LEVEL_SPREAD,
     MOVER_RECORD,
@@ -26,7 +28,7 @@ from driftbandit.policies.drift_bank import (
 )
 from driftbandit.policies.drift_belief import DriftBelief, Explanation, explained, mixture
 from driftbandit.policies.drift_births import TIDE, give_birth
-from driftbandit.policies.drift_draw import HASTE, SUMS, SURE, add_up, draw_hypothesis, take_its_word
+from driftbandit.policies.drift_draw import HASTE, LEAST, SUMS, SURE, add_up, draw_hypothesis, take_its_word
 from driftbandit.policies.drift_valid import validate
 from driftbandit.primitives import argmax, lane_by_lane, where
 from driftbandit.state import to_lists
@@ -107,7 +109,7 @@ class DriftTS(NamedTuple):
 
     def init(self, n_arms: int) -> DriftTSState:
         """No reward yet: the world has just begun, drifts, or has tides."""
-        world, cumulative, rates = np.zeros(WORLD), np.zeros(SUMS), 8.0 ** -np.arange(2.0, 2.0 + RATES)
+        world, cumulative, rates = np.zeros(WORLD), np.zeros(SUMS), FASTEST * APART ** -np.arange(RATES)
         world[[0, ROOM]] = 0.5 / (1 + RATES)
         world[RUNS:TIDES] = (1.0 - TIDE) / (1 + RATES)
         world[TIDES : TIDES + RATES] = TIDE / (1 + RATES)
@@ -127,7 +129,7 @@ class DriftTS(NamedTuple):
         a, b, draws, scores = state.a, state.b, state.draws, state.scores
         lane_by_lane(self, state, t, rng)
         for arm in range(len(a)):
-            scores[arm] = a[arm] / (a[arm] + b[arm])
+            scores[arm] = LEAST * a[arm] / (a[arm] + b[arm])
         best = scores[0]
         for arm in range(1, len(a)):
             best = max(best, scores[arm])
