@@ -239,6 +239,17 @@ def test_ratios_errors_and_means_are_as_worked_out_by_hand():
     assert total.error == pytest.approx(math.hypot(found[1].error / 2.0, found[2].error / 4.0) / 2)
 
 
+def test_restarts_that_fall_on_the_changes_are_not_best_tuned_but_what_they_would_change_is_told():
+    restarts = KeptLine("move", "periodic-restart(base=ts, period=100)", 32, 10.0, 1.0, 10.0)
+    best = best_tuned(THREE, [*LINES, restarts])
+    assert best["move"].line.label == "sw-ts(window=100)"
+    assert (best["move"].on_time, best["drift"].on_time) == (10.0, 5.0)
+    found = standings(THREE, best, {"mine": {"move": restarts._replace(mean=40.0), "drift": LINES[-1]}})
+    (total,) = summaries(found)
+    assert total.mean == pytest.approx(2.0)  # 40 / 20 and 10 / 5
+    assert total.on_time == pytest.approx(math.sqrt(8.0))  # 40 / 10 and 10 / 5
+
+
 def test_a_family_stands_with_its_theory_with_one_setting_and_tuned_for_each_world():
     best = best_tuned(THREE, LINES)
     found = settings(THREE, LINES, best)

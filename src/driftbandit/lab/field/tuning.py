@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.lab.field import kept
-from driftbandit.lab.field.grids import DEAR, NO_RIVALS, labels, made, nanoseconds, short_of
+from driftbandit.lab.field.grids import DEAR, NO_RIVALS, ON_TIME, labels, made, nanoseconds, short_of
 from driftbandit.lab.field.kept import KeptLine
 from driftbandit.lab.field.suite import DESIGN, SuiteWorld, told
 from driftbandit.lab.jobs.batch import Batch
@@ -80,7 +80,7 @@ def tune_one(world: SuiteWorld, plan: TuningPlan, progress: bool | Callable[[flo
     policies = {label: made(label, facts) for label in labels(facts.horizon, plan.coarse)}
     first = {label: (policy, plan.first_runs(world, label)) for label, policy in policies.items()}
     regret = _played(world, plan, first, progress)
-    rivals = [label for label in policies if short_of(label) not in NO_RIVALS]
+    rivals = [label for label in policies if short_of(label) not in NO_RIVALS + ON_TIME]
     while True:
         done = [label for label in rivals if len(regret[label]) == plan.runs]
         best = min((regret[label] for label in done or rivals), key=lambda values: float(values.mean()))
