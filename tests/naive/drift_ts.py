@@ -8,7 +8,8 @@ older first: read from level 0 upwards, that is the order of the slots.
 Settled here, where the specification could be read in two ways: the clock is the number of rewards learnt, so an arm
 played in the last round has rested for 0 rounds when choosing and for 1 when learning. Level l holds 1 + (bit l of M)
 runs, M = 1 + t / 16, before the birth of round t and hence 1 + (bit l of M + 1) after it. Weights are compared and
-averaged in merges after they have been thinned by the births, but for the question "who is the heaviest?" before.
+averaged in merges after they have been thinned by the births, but for the question "who is the heaviest?" before. Runs
+of A and S that are born together stay together: when two births merge, both banks keep the record of the same one.
 """
 
 from dataclasses import dataclass
@@ -122,6 +123,7 @@ class Tide:
 
 Hypothesis = Run | Drifter | Tide
 Bank = list[list[Run]]  # levels; each holds one or two runs, the older first
+Birth = tuple[Run, Run]  # the runs of A and of S that were born together
 
 
 def likelihood(p: float, y: float) -> float:
@@ -141,10 +143,15 @@ def aged(bank: Bank) -> list[Hypothesis]:
     return [run for level in reversed(bank) for run in level]
 
 
-def merged(older: Run, newer: Run) -> Run:
-    """One run in the place of two: the weights add, `changes` is averaged by weight, all else is the heavier's (the
-    older's if they weigh the same)."""
-    heavier = newer if newer.weight > older.weight else older
+def merged(older: Birth, newer: Birth) -> Birth:
+    """One birth in the place of two: in each bank the weights add and `changes` is averaged by weight; all else is the
+    heavier birth's, its two runs together (the older's if they weigh the same)."""
+    heavier = newer if newer[0].weight + newer[1].weight > older[0].weight + older[1].weight else older
+    first, second = (one_of(older[bank], newer[bank], heavier[bank]) for bank in range(2))
+    return first, second
+
+
+def one_of(older: Run, newer: Run, heavier: Run) -> Run:
     weight = older.weight + newer.weight
     if weight > 0.0:
         changes = (older.weight * older.changes + newer.weight * newer.changes) / weight
@@ -153,15 +160,19 @@ def merged(older: Run, newer: Run) -> Run:
     return Run(weight, changes, heavier.since, heavier.longer, heavier.changed)
 
 
-def shelve(bank: Bank, run: Run, level: int = 0) -> None:
-    """Put a run that is newer than all others of its level there; two that are in its way merge and move up first."""
-    if level == len(bank):
-        bank.append([run])
-    elif len(bank[level]) == 1:
-        bank[level].append(run)
+def shelve(together: Bank, one_by_one: Bank, birth: Birth, level: int = 0) -> None:
+    """Put runs that are newer than all others of their level there; two births that are in the way merge and move up
+    first."""
+    if level == len(together):
+        together.append([birth[0]])
+        one_by_one.append([birth[1]])
+    elif len(together[level]) == 1:
+        together[level].append(birth[0])
+        one_by_one[level].append(birth[1])
     else:
-        shelve(bank, merged(*bank[level]), level + 1)
-        bank[level] = [run]
+        older, newer = zip(together[level], one_by_one[level], strict=True)
+        shelve(together, one_by_one, merged(older, newer), level + 1)
+        together[level], one_by_one[level] = [birth[0]], [birth[1]]
 
 
 class NaiveDriftTS:
@@ -272,8 +283,7 @@ class NaiveDriftTS:
                 hypothesis.changes += gift / hypothesis.weight * (mean_changes - hypothesis.changes)
 
         if new_together is not None and new_one_by_one is not None:
-            shelve(self.together, new_together)
-            shelve(self.one_by_one, new_one_by_one)
+            shelve(self.together, self.one_by_one, (new_together, new_one_by_one))
 
     def birth(self, bank: Bank, zh: float) -> Run:
         """The run that a bank gives birth to: its parents are the runs of the bank, and with half their weight the

@@ -29,7 +29,7 @@ from driftbandit.policies.drift_bank import (
     counter_at,
     runs_in,
     slots_at,
-    three_parts_of_win,
+    two_parts_of_win,
 )
 from driftbandit.policies.drift_draw import HASTE, add_up, take_its_word
 from driftbandit.policies.drift_ts import DriftTS
@@ -142,18 +142,26 @@ def test_the_first_newborn_gets_a_sixteenth_of_sixteen_seventeenths_of_its_giver
     assert sum(state.known.world[:HYPOTHESES]) == pytest.approx(1.0, abs=1e-12)  # normalised at births
     record = state.known.runs[:RUN_RECORD]
     assert (record[1], record[1 + LOSSES]) == (8.0, 0.0)  # arm 0 had eight wins when it was born
-    assert (record[ROOM + 1], record[ROOM + 1 + LOSSES], state.known.changed[1]) == (8.0, 0.0, 0.5)
+    assert state.known.changed[1] == 0.5
     # Or it goes on from the heaviest's memory, that of the slowest drifter, which has forgotten next to nothing.
     assert (record[OLD + 1], record[OLD + 1 + LOSSES]) == pytest.approx((0.0, 0.0), abs=1e-5)
 
 
-def test_two_runs_become_one_with_the_heaviers_record():
+def test_two_births_become_one_with_the_heaviers_record():
     known = taught(POLICY_, [(0, 1.0)] * 32, n_arms=1).known
     known.world[0], known.world[1], known.world[CHANGES], known.world[CHANGES + 1] = 0.1, 0.3, 2.0, 6.0
+    known.world[ROOM], known.world[ROOM + 1], known.world[CHANGES + ROOM], known.world[CHANGES + ROOM + 1] = (
+        0.2,
+        0.05,
+        4.0,
+        9.0,
+    )
     known.runs[0], known.runs[1], known.runs[LOSSES], known.runs[LOSSES + 1] = 5.0, 7.0, 1.0, 2.0
+    known.runs[OLD], known.runs[OLD + 1], known.changed[0], known.changed[1] = 3.0, 4.0, 0.6, 0.7
     drift_births.merge(known, 0, 1, 0)
-    assert known.world[0] == pytest.approx(0.4)
-    assert (known.world[CHANGES], known.runs[0], known.runs[LOSSES]) == (pytest.approx(5.0), 7.0, 2.0)
+    assert (known.world[0], known.world[ROOM]) == pytest.approx((0.4, 0.25))
+    assert (known.world[CHANGES], known.world[CHANGES + ROOM]) == pytest.approx((5.0, 5.0))
+    assert (known.runs[0], known.runs[LOSSES], known.runs[OLD], known.changed[0]) == (7.0, 2.0, 4.0, 0.7)
 
 
 @pytest.mark.parametrize("rounds", [0, 15, 16, 31, 32, 47, 48, 80, 112, 128, 400, 2000])
@@ -166,7 +174,7 @@ def test_the_shelves_are_those_of_a_binary_counter(rounds):
         assert [state.known.world[first + slot] > 0.0 for slot in range(ROOM)] == [
             slot < expected for slot in range(ROOM)
         ]
-        born = [state.known.runs[first + slot] + state.known.runs[first + slot + LOSSES] for slot in range(expected)]
+        born = [state.known.runs[slot] + state.known.runs[slot + LOSSES] for slot in range(expected)]
         assert born == sorted(set(born))  # the oldest first, and no two alike
     assert expected <= slots_at(rounds) < expected + 4
 
@@ -190,9 +198,9 @@ def test_the_oldest_runs_are_merged_for_ever_when_the_levels_are_used_up(monkeyp
 def test_likelihoods_of_fractions_are_powers():
     generator = np.random.default_rng(0)
     for y in generator.random(300).tolist():
-        a, b, c, d, e, f = (1.0 + generator.random(6) * (1e6, 50.0, 5.0, 1e5, 1.0, 1.0)).tolist()
-        wanted = [x**y * z ** (1 - y) for x, z in ((a, b), (c, d), (e, f))]
-        assert three_parts_of_win(a, b, c, d, e, f, y) == pytest.approx(wanted, rel=2e-14)
+        a, b, c, d = (1.0 + generator.random(4) * (1e6, 50.0, 5.0, 1e5)).tolist()
+        wanted = [x**y * z ** (1 - y) for x, z in ((a, b), (c, d))]
+        assert two_parts_of_win(a, b, c, d, y) == pytest.approx(wanted, rel=2e-14)
         assert power(a / d, y) == pytest.approx((a / d) ** y, rel=2e-14)
 
 

@@ -2,7 +2,7 @@
 
 *Runs* say that the world changed when they were born and has stood still since. What one knows of an arm is a
 difference of cumulative sums, now less at birth, so a reward changes nothing in it but its weight. Bank A says that
-every arm changed at the birth, bank S that each arm did so with some probability.
+every arm changed at the birth, bank S that each arm did so with some probability; each birth has a run in both.
 
 *Movers* say that the means wander at a rate q: each for itself (drifters), or all together with the differences
 between arms fixed (tides, a Kalman filter for a common level plus the arm's offset, covariances left out).
@@ -37,11 +37,11 @@ LEVEL = 2 * HYPOTHESES
 LEVEL_SPREAD = LEVEL + RATES
 WORLD = LEVEL_SPREAD + RATES
 
-# In `runs`, for each arm: its wins at the birth of each run of A and S, and for S the wins it counts from if it did not
-# change with that birth; then its losses likewise. In `changed`, for each arm: the probability that it did.
-OLD = 2 * ROOM
-LOSSES = 3 * ROOM
-RUN_RECORD = 6 * ROOM
+# In `runs`, for each arm: its wins at each birth, and the wins that a run of S counts from if the arm did not change
+# then; then its losses likewise. In `changed`, for each arm: the probability that it did.
+OLD = ROOM
+LOSSES = 2 * ROOM
+RUN_RECORD = 4 * ROOM
 
 # In `movers`, for each arm: wins and losses by each drifter, its offset from each tide's level, the variance of that.
 LOST = RATES
@@ -77,8 +77,8 @@ def weigh_runs(known: Any, arm: Any, slots: int, y: Any, odd: bool) -> None:
     """Multiply the weights of both banks by the likelihood of reward y from an arm, and renew the probability that it
     changed with a run of S; `odd` says that y is neither 0 nor 1.
 
-    A run of A says won / whole. One of S says both / (whole old_whole), of which `new` is what the arm's having changed
-    says: all three quotients come from one division."""
+    A run of A says a / whole. One of S says both / wholes, of which `new` is what the arm's having changed says. All
+    three quotients come from one division."""
     world, runs, changed = fours(known.world), fours(known.runs), fours(known.changed)
     lost = y == 0.0
     hit = arm * RUN_RECORD + (LOSSES if lost else 0)
@@ -92,43 +92,33 @@ def weigh_runs(known: Any, arm: Any, slots: int, y: Any, odd: bool) -> None:
         k = index(first + slot)
         a = hits - runs[i]
         b = misses - runs[j]
-        new_a = hits - runs[i + ROOM]
-        new_b = misses - runs[j + ROOM]
         old_a = hits - runs[i + OLD]
         old_b = misses - runs[j + OLD]
         whole = a + b
-        new_whole = new_a + new_b
         old_whole = old_a + old_b
         if odd:
-            a, new_a, old_a = three_parts_of_win(a, b, new_a, new_b, old_a, old_b, y)
-        new = changed[k] * (old_whole * new_a)
-        both = new + (1.0 - changed[k]) * (new_whole * old_a)
-        wholes = new_whole * old_whole
-        most = wholes * whole
-        per = 1.0 / (both * most)
-        world[slot] = world[slot] * (a * ((both * wholes) * per))
-        world[slot + ROOM] = world[slot + ROOM] * (both * ((both * whole) * per))
-        changed[k] = min(new * (most * per), 1.0)
+            a, old_a = two_parts_of_win(a, b, old_a, old_b, y)
+        new = changed[k] * (old_whole * a)
+        both = new + (1.0 - changed[k]) * (whole * old_a)
+        wholes = whole * old_whole
+        per = 1.0 / (both * wholes)
+        world[slot] = world[slot] * ((a * old_whole) * (both * per))
+        world[slot + ROOM] = world[slot + ROOM] * (both * (both * per))
+        changed[k] = min(new * (wholes * per), 1.0)
 
 
 @compilable
-def three_parts_of_win(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, y: Any) -> Any:
-    """a**y b**(1 - y), and the same of c and d, e and f, by two divisions."""
-    bd = b * d
-    per = 1.0 / (bd * f)
-    df = (d * f) * per
-    k1, r1 = exponent_and_rest(a * df)
-    k2, r2 = exponent_and_rest(c * ((b * f) * per))
-    k3, r3 = exponent_and_rest(e * (bd * per))
+def two_parts_of_win(a: Any, b: Any, c: Any, d: Any, y: Any) -> Any:
+    """a**y b**(1 - y), and the same of c and d, by two divisions."""
+    per = 1.0 / (b * d)
+    k1, r1 = exponent_and_rest(a * (d * per))
+    k2, r2 = exponent_and_rest(c * (b * per))
     g = 2.0 + r1
     h = 2.0 + r2
-    i = 2.0 + r3
-    gh = g * h
-    per = 1.0 / (gh * i)
+    per = 1.0 / (g * h)
     return (
-        b * two_to_the(y * logarithm_of(k1, r1 * ((h * i) * per))),
-        d * two_to_the(y * logarithm_of(k2, r2 * ((g * i) * per))),
-        f * two_to_the(y * logarithm_of(k3, r3 * (gh * per))),
+        b * two_to_the(y * logarithm_of(k1, r1 * (h * per))),
+        d * two_to_the(y * logarithm_of(k2, r2 * (g * per))),
     )
 
 

@@ -182,7 +182,7 @@ _VISIBLE = 0.05  # a movement of the means, in standard deviations, that counts 
 def births_of(state: Any) -> np.ndarray:
     """The rounds in which the runs of both banks were born: the pulls of all arms that they remember."""
     runs = np.array(state.known.runs).reshape(-1, RUN_RECORD)
-    return np.asarray((runs[:, :RUNS] + runs[:, LOSSES : LOSSES + RUNS]).sum(axis=0).round())
+    return np.tile((runs[:, :ROOM] + runs[:, LOSSES : LOSSES + ROOM]).sum(axis=0).round(), 2)
 
 
 def kinds_of(state: Any) -> np.ndarray:

@@ -7,7 +7,8 @@ rounds weights are multiplied by likelihoods and nothing else.
 
 A run of level l stands for 2**l births, and a level holds one or two runs. A new run that finds two on level 0 pushes
 them as one onto level 1, and so on, as a counter carries. A bank is a row of runs, the oldest first and no place left
-empty: the pairs that merge are the last of the row. How many there are follows from the clock alone."""
+empty: the pairs that merge are the last of the row. How many there are follows from the clock alone. Runs of the two
+banks in the same place were born together and merge together, so that they share what they remember of the arms."""
 
 from typing import Any
 
@@ -71,7 +72,7 @@ def give_birth(known: Any, now: int, slots: int, whole: Any) -> None:
         at = index(first + born)
         world[at] = keep * hazard * flow
         world[at + CHANGES] = min(1.0 + (RATE * b1 + GROW * b2) / flow, 1.0 * (now // EVERY))
-        carry(known, first, count, born)
+    carry(known, count, born)
     share_out(known, rate, growth, keep * (gift * whole), seen / whole)
 
 
@@ -116,8 +117,6 @@ def write_newborn(known: Any, born: int, heir: int, now: int) -> None:
         losses = known.losses[arm]
         runs[at] = wins
         runs[at + LOSSES] = losses
-        runs[at + ROOM] = wins
-        runs[at + (LOSSES + ROOM)] = losses
         old = index(at + OLD)
         place = index(arm * ROOM + (heir - ROOM))
         if heir >= RUNS:
@@ -126,66 +125,70 @@ def write_newborn(known: Any, born: int, heir: int, now: int) -> None:
             runs[old] = wins - movers[i] / fade
             runs[old + LOSSES] = losses - movers[i + LOST] / fade
         else:
-            i = index(arm * RUN_RECORD + heir + (0 if known.changed[place] >= 0.5 else ROOM))
+            i = index(arm * RUN_RECORD + (heir - ROOM) + (0 if known.changed[place] >= 0.5 else OLD))
             runs[old] = runs[i]
             runs[old + LOSSES] = runs[i + LOSSES]
         known.changed[index(arm * ROOM + born)] = RHO
 
 
 @compilable
-def carry(known: Any, first: int, count: int, born: int) -> None:
-    """Merge the pairs at the end of a bank's row that a newborn behind them pushes up, and close the gaps."""
+def carry(known: Any, count: int, born: int) -> None:
+    """Merge the pairs at the end of the row that a newborn behind them pushes up, and close the gaps."""
     ones = 0
     while (count >> ones) & 1 == 1 and (count >> (ones + 1)) > 0:
         ones += 1
     if ones == 0:
         return
-    into = first + born - 2 * ones
+    into = born - 2 * ones
     for pair in range(ones):
-        older = first + born - 2 * (ones - pair)
+        older = born - 2 * (ones - pair)
         merge(known, older, older + 1, into)
         if ones == LEVELS and born > 2 * ones:  # the last level is full: two become one for ever
             if pair == 0:
                 merge(known, into - 1, into, into - 1)
                 into -= 1
         into += 1
-    move(known, first + born, into)
+    move(known, born, into)
     world = known.world
-    world[index(into)] = world[index(first + born)]
-    world[index(into + CHANGES)] = world[index(first + born + CHANGES)]
-    for at in range(into + 1, first + born + 1):
-        world[index(at)] = 0.0
+    for first in range(0, RUNS, ROOM):
+        world[index(first + into)] = world[index(first + born)]
+        world[index(first + into + CHANGES)] = world[index(first + born + CHANGES)]
+        for at in range(first + into + 1, first + born + 1):
+            world[index(at)] = 0.0
 
 
 @compilable
 def merge(known: Any, older: int, newer: int, into: int) -> None:
-    """Two neighbours become one run: weights added, changes averaged, all else the heavier's."""
+    """Two neighbouring births become one: in each bank weights are added and changes averaged; what is remembered of
+    the arms is what the heavier birth does, both banks together."""
     world = known.world
-    i = index(older)
-    j = index(newer)
-    w = world[i]
-    v = world[j]
-    whole = w + v
-    mean = world[i + CHANGES]
-    if whole > 0.0:
-        mean = (w * mean + v * world[j + CHANGES]) / whole
-    heavier = newer if v > w else older
+    heavier = older
+    if world[index(newer)] + world[index(newer + ROOM)] > world[index(older)] + world[index(older + ROOM)]:
+        heavier = newer
     if heavier != into:
         move(known, heavier, into)
-    world[index(into)] = whole
-    world[index(into + CHANGES)] = mean
+    for first in range(0, RUNS, ROOM):
+        i = index(first + older)
+        j = index(first + newer)
+        w = world[i]
+        v = world[j]
+        whole = w + v
+        mean = world[i + CHANGES]
+        if whole > 0.0:
+            mean = (w * mean + v * world[j + CHANGES]) / whole
+        world[index(first + into)] = whole
+        world[index(first + into + CHANGES)] = mean
 
 
 @compilable
 def move(known: Any, source: int, into: int) -> None:
-    """Copy what a run remembers of the arms to another place of its bank."""
+    """Copy what a birth remembers of the arms to another place."""
     runs, changed = known.runs, known.changed
     for arm in range(len(known.wins)):
         i = index(arm * RUN_RECORD + source)
         j = index(arm * RUN_RECORD + into)
         runs[j] = runs[i]
         runs[j + LOSSES] = runs[i + LOSSES]
-        if source >= ROOM:
-            runs[j + ROOM] = runs[i + ROOM]
-            runs[j + (ROOM + LOSSES)] = runs[i + (ROOM + LOSSES)]
-            changed[index(arm * ROOM + (into - ROOM))] = changed[index(arm * ROOM + (source - ROOM))]
+        runs[j + OLD] = runs[i + OLD]
+        runs[j + (OLD + LOSSES)] = runs[i + (OLD + LOSSES)]
+        changed[index(arm * ROOM + into)] = changed[index(arm * ROOM + source)]

@@ -16,6 +16,7 @@ from driftbandit.policies.drift_bank import (
     LOST,
     MOVER_RECORD,
     OFFSET,
+    OLD,
     ROOM,
     RUN_RECORD,
     RUNS,
@@ -105,10 +106,11 @@ def take_its_word(state: Any, t: int, rng: Any, drawn: int, sure: Any, haste: An
     drifter's parameters are multiplied by 1 + haste sqrt(K q) (a + b)."""
     known = state.known
     if drawn < RUNS:
+        slot = drawn - (ROOM if drawn >= ROOM else 0)
         for arm in range(len(known.wins)):
-            at = index(arm * RUN_RECORD + drawn)
-            if drawn >= ROOM and rng.uniform(1 + arm) >= known.changed[index(arm * ROOM + (drawn - ROOM))]:
-                at = index(at + ROOM)  # from OLD, where the arm did not change
+            at = index(arm * RUN_RECORD + slot)
+            if drawn >= ROOM and rng.uniform(1 + arm) >= known.changed[index(arm * ROOM + slot)]:
+                at = index(at + OLD)  # the arm did not change
             state.a[arm] = sure * (1.0 + max(known.wins[arm] - known.runs[at], 0.0))
             state.b[arm] = sure * (1.0 + max(known.losses[arm] - known.runs[at + LOSSES], 0.0))
     elif drawn < TIDES:
