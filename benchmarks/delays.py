@@ -15,7 +15,7 @@ from typing import Any
 
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.field.grids import NO_RIVALS, made, registered
+from driftbandit.lab.field.grids import NO_RIVALS, ON_TIME, made, registered
 from driftbandit.lab.field.suite import told
 from driftbandit.lab.plots.chart import save_chart
 from driftbandit.lab.plots.style import MARKERS, thousands
@@ -37,7 +37,7 @@ def main() -> None:
     args = parser.parse_args()
     table, end = args.out.with_suffix(".csv"), time.monotonic() + 60.0 * args.minutes
     rows = _kept(table, args.runs)
-    names = [name for name in registered() if name == "uniform" or name not in NO_RIVALS]
+    names = [name for name in registered() if name == "uniform" or name not in NO_RIVALS + ON_TIME]
     for name in names:
         policy = made(f"{name}.tuned", told(WORLD))
         for delay, kind in CASES:

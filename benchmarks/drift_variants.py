@@ -30,6 +30,7 @@ VARIANTS: dict[str, dict[str, float]] = {
     "without tides": {"TIDE": 0.0},
     "without drifters": {"TIDE": 1.0},
     "without haste": {"HASTE": 0.0},
+    "values below the mean too": {"LEAST": 0.0},
     "everything counted once": {"SURE": 1.0},
     "a hazard that does not grow": {"GROW": 0.0},
     "all of the growth": {"GROW": 1.0},
@@ -42,12 +43,19 @@ VARIANTS: dict[str, dict[str, float]] = {
     "TIDE 1/16": {"TIDE": 1 / 16},
     "TIDE 1/2": {"TIDE": 1 / 2},
     "RHO 1/4": {"RHO": 1 / 4},
+    "RHO 3/4": {"RHO": 3 / 4},
+    "V0 1/8": {"V0": 1 / 8},
+    "V0 1/2": {"V0": 1 / 2},
+    "rates a factor 4 apart": {"APART": 4.0},
+    "rates a factor 16 apart": {"APART": 16.0},
+    "fastest rate 1/16": {"FASTEST": 1 / 16},
+    "fastest rate 1/256": {"FASTEST": 1 / 256},
     "SURE 1.5": {"SURE": 1.5},
     "SURE 3": {"SURE": 3.0},
     "HASTE 2": {"HASTE": 2.0},
     "HASTE 8": {"HASTE": 8.0},
-    "EVERY 4": {"EVERY": 4},
-    "EVERY 16": {"EVERY": 16},
+    "EVERY 8": {"EVERY": 8},
+    "EVERY 32": {"EVERY": 32},
     "EVERY 64": {"EVERY": 64},
 }
 KEPT = Path("build/drift-variants")
@@ -63,8 +71,8 @@ def change(constants: dict[str, float]) -> None:
             raise ValueError(f"DriftTS has no constant {name}.")
         for module in modules:
             setattr(module, name, value)
-    drift_draw.TO_DRIFTER = (1.0 - drift_draw.TIDE) / drift_bank.RATES
-    drift_draw.TO_TIDE = drift_draw.TIDE / drift_bank.RATES
+    drift_births.TO_DRIFTER = (1.0 - drift_births.TIDE) / drift_bank.RATES
+    drift_births.TO_TIDE = drift_births.TIDE / drift_bank.RATES
 
 
 def play(constants: dict[str, float], runs: int) -> dict[str, list[float]]:

@@ -111,6 +111,13 @@ def test_dear_settings_far_behind_play_the_first_runs_only(few_settings, tmp_pat
     assert lines["uniform.tuned"].runs == 12  # cheap
 
 
+def test_in_a_long_world_cheap_settings_far_behind_play_the_first_runs_only_too(few_settings, monkeypatch, tmp_path):
+    monkeypatch.setattr(tuning, "LONG", 2000)
+    lines = {one.label: one for one in tuning.tune([LITTLE], tuning.TuningPlan(tmp_path, runs=12, workers=1))}
+    assert lines["uniform.tuned"].runs == tuning.HEATS
+    assert lines["ts.tuned"].runs == 12  # the best, or near it
+
+
 def test_the_race_is_left_when_the_first_runs_are_clearly_behind_what_patience_allows():
     best = np.array([10.0, 10.0, 10.0, 10.0, 500.0, 500.0])  # later runs have no say
     assert tuning.in_the_race(np.array([12.0, 12.5, 12.5, 13.0]), best)
@@ -230,6 +237,17 @@ def test_ratios_errors_and_means_are_as_worked_out_by_hand():
     assert total.every == pytest.approx(16 ** (1 / 3))
     assert (total.worst, total.worst_world, total.near, total.worlds) == (4.0, "drift", 0, 3)
     assert total.error == pytest.approx(math.hypot(found[1].error / 2.0, found[2].error / 4.0) / 2)
+
+
+def test_restarts_that_fall_on_the_changes_are_not_best_tuned_but_what_they_would_change_is_told():
+    restarts = KeptLine("move", "periodic-restart(base=ts, period=100)", 32, 10.0, 1.0, 10.0)
+    best = best_tuned(THREE, [*LINES, restarts])
+    assert best["move"].line.label == "sw-ts(window=100)"
+    assert (best["move"].on_time, best["drift"].on_time) == (10.0, 5.0)
+    found = standings(THREE, best, {"mine": {"move": restarts._replace(mean=40.0), "drift": LINES[-1]}})
+    (total,) = summaries(found)
+    assert total.mean == pytest.approx(2.0)  # 40 / 20 and 10 / 5
+    assert total.on_time == pytest.approx(math.sqrt(8.0))  # 40 / 10 and 10 / 5
 
 
 def test_a_family_stands_with_its_theory_with_one_setting_and_tuned_for_each_world():

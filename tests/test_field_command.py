@@ -90,5 +90,9 @@ def test_a_researchers_own_policy_stands_in_the_table_after_one_command(tmp_path
     again = asked._replace(worlds=[w for w in quick() if w.name in worlds.split(",")]).play(say=lambda text: None)
     assert again.as_json()["standings"] == found["standings"]
     assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.chunk")}
+    monkeypatch.setattr("driftbandit.commands.field._LEADERS", 1)
     assert main(more) == 0
-    assert "ds-ts(gamma=0.99)" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = [line for line in lines if "ds-ts(gamma=0.99) " in line]
+    assert row.split()[1] == "*"
+    assert any(line.startswith("and ") and line.endswith("others: table.md has them all") for line in lines)

@@ -115,6 +115,18 @@ def bit_count(n: int) -> int:
     return n.bit_count()
 
 
+def fours(values: Any) -> Any:
+    """The same array, of which compiled code reads and writes four neighbours at a time: `fours(values)[i]` is then a
+    row of the entries i to i + 3. A loop that goes `range(0, n, at_once())` through it is the same source for one
+    number at a time and for four, without the compiler having to prove that its arrays lie apart."""
+    return values
+
+
+def at_once() -> int:
+    """How many entries one step through `fours` takes: one, or four in compiled code."""
+    return 1
+
+
 def column_sums(values: Any, first: int, end: int) -> Any:
     """The sums of values[first], values[first + 4], ..., of values[first + 1], values[first + 5], ..., and two more
     like these, up to `end`: four sums side by side, each from left to right. One sum would be a chain of additions
@@ -172,20 +184,6 @@ def argmax(values: Any) -> int:
     """The first position of the largest value; for continuous samples, where ties have probability 0."""
     items: list[float] = values if type(values) is list else list(values)
     return items.index(max(items))
-
-
-def argmax_of_pairs(values: Any, seconds: Any) -> int:
-    """The position of the largest value, among equal ones that of the largest `seconds`, then the first."""
-    best = values[0]
-    second = seconds[0]
-    arm = 0
-    for i in range(1, len(values)):
-        value = values[i]
-        if value > best or (value == best and seconds[i] > second):
-            best = value
-            second = seconds[i]
-            arm = i
-    return arm
 
 
 def copy_state(target: Any, source: Any) -> None:

@@ -7,8 +7,9 @@ older first: read from level 0 upwards, that is the order of the slots.
 
 Settled here, where the specification could be read in two ways: the clock is the number of rewards learnt, so an arm
 played in the last round has rested for 0 rounds when choosing and for 1 when learning. Level l holds 1 + (bit l of M)
-runs, M = 1 + t / 8, before the birth of round t and hence 1 + (bit l of M + 1) after it. Weights are compared and
-averaged in merges after they have been thinned by the births, but for the question "who is the heaviest?" before.
+runs, M = 1 + t / 16, before the birth of round t and hence 1 + (bit l of M + 1) after it. Weights are compared and
+averaged in merges after they have been thinned by the births, but for the question "who is the heaviest?" before. Runs
+of A and S that are born together stay together: when two births merge, both banks keep the record of the same one.
 """
 
 from dataclasses import dataclass
@@ -16,14 +17,14 @@ from dataclasses import dataclass
 from .draws import Round, total
 
 RATE, GROW = 1 / 16, 1 / 4  # how many births: at first, and for each change believed in
-SHARE = 1 / 4  # the part of the weight that flows to drifters and tides, times t
+SHARE = 1 / 4  # the part of the weight that flows to drifters and tides at a birth, times t / EVERY
 RHO = 1 / 2  # how likely a single arm is to change where arms change one by one
-EVERY = 8  # rounds between births
+EVERY = 16  # rounds between births
 SURE = 2  # how often runs and tides count what they know, to choose
 HASTE = 4  # how much less exploring is worth where an arm drifts
 TIDE = 1 / 4  # the tides' part of what drifters and tides have at the start and are given
 V0 = 1 / 4  # prior variance of a tide's level and offsets, in units of the noise of one reward
-RATES = [4.0 ** -(g + 3) for g in range(12)]
+RATES = [8.0 ** -(g + 2) for g in range(8)]
 NOTHING = 1e-200  # runs below this weight have weight 0
 
 
@@ -122,6 +123,7 @@ class Tide:
 
 Hypothesis = Run | Drifter | Tide
 Bank = list[list[Run]]  # levels; each holds one or two runs, the older first
+Birth = tuple[Run, Run]  # the runs of A and of S that were born together
 
 
 def likelihood(p: float, y: float) -> float:
@@ -141,10 +143,15 @@ def aged(bank: Bank) -> list[Hypothesis]:
     return [run for level in reversed(bank) for run in level]
 
 
-def merged(older: Run, newer: Run) -> Run:
-    """One run in the place of two: the weights add, `changes` is averaged by weight, all else is the heavier's (the
-    older's if they weigh the same)."""
-    heavier = newer if newer.weight > older.weight else older
+def merged(older: Birth, newer: Birth) -> Birth:
+    """One birth in the place of two: in each bank the weights add and `changes` is averaged by weight; all else is the
+    heavier birth's, its two runs together (the older's if they weigh the same)."""
+    heavier = newer if newer[0].weight + newer[1].weight > older[0].weight + older[1].weight else older
+    first, second = (one_of(older[bank], newer[bank], heavier[bank]) for bank in range(2))
+    return first, second
+
+
+def one_of(older: Run, newer: Run, heavier: Run) -> Run:
     weight = older.weight + newer.weight
     if weight > 0.0:
         changes = (older.weight * older.changes + newer.weight * newer.changes) / weight
@@ -153,15 +160,19 @@ def merged(older: Run, newer: Run) -> Run:
     return Run(weight, changes, heavier.since, heavier.longer, heavier.changed)
 
 
-def shelve(bank: Bank, run: Run, level: int = 0) -> None:
-    """Put a run that is newer than all others of its level there; two that are in its way merge and move up first."""
-    if level == len(bank):
-        bank.append([run])
-    elif len(bank[level]) == 1:
-        bank[level].append(run)
+def shelve(together: Bank, one_by_one: Bank, birth: Birth, level: int = 0) -> None:
+    """Put runs that are newer than all others of their level there; two births that are in the way merge and move up
+    first."""
+    if level == len(together):
+        together.append([birth[0]])
+        one_by_one.append([birth[1]])
+    elif len(together[level]) == 1:
+        together[level].append(birth[0])
+        one_by_one[level].append(birth[1])
     else:
-        shelve(bank, merged(*bank[level]), level + 1)
-        bank[level] = [run]
+        older, newer = zip(together[level], one_by_one[level], strict=True)
+        shelve(together, one_by_one, merged(older, newer), level + 1)
+        together[level], one_by_one[level] = [birth[0]], [birth[1]]
 
 
 class NaiveDriftTS:
@@ -170,8 +181,8 @@ class NaiveDriftTS:
     Choose: a hypothesis by its weight; a count (n, x) of each arm there; a = 1 + x, b = 1 + n - x, both times 2, or for
     drifters times 1 + 4 sqrt(K q) (a + b); score = max(Beta(a, b) draw, a / (a + b)). The largest score is played,
     among equals the one with the larger draw, then the first arm. Learn: every hypothesis is multiplied by the
-    likelihood of the reward and learns it; weights are normalised, a little flows to drifters and tides, and in every
-    8th round each bank gives birth to a run.
+    likelihood of the reward and learns it; weights are normalised; in every 16th round a little flows to drifters and
+    tides, and each bank gives birth to a run.
 
     Draws: uniform(0) against the cumulative weights of A's runs, S's runs, drifters and tides, in units of their sum.
     In which order is a convention that only says which number draws whom: runs are numbered from the oldest, drifters
@@ -182,11 +193,11 @@ class NaiveDriftTS:
         self.n_arms = n_arms
         self.t = 0
         self.last = [0] * n_arms
-        self.together: Bank = [[self.newborn(1 / 26, 0.0, 1.0)]]  # bank A
-        self.one_by_one: Bank = [[self.newborn(1 / 26, 0.0, 1.0)]]  # bank S
+        self.together: Bank = [[self.newborn(1 / 18, 0.0, 1.0)]]  # bank A
+        self.one_by_one: Bank = [[self.newborn(1 / 18, 0.0, 1.0)]]  # bank S
         rates = range(len(RATES))
-        self.drifters = [Drifter(g, (1 - TIDE) / 13, 0.0, [0.0] * n_arms, [0.5] * n_arms) for g in rates]
-        self.tides = [Tide(g, TIDE / 13, 0.0, 0.5, V0, [0.0] * n_arms, [V0] * n_arms) for g in rates]
+        self.drifters = [Drifter(g, (1 - TIDE) / 9, 0.0, [0.0] * n_arms, [0.5] * n_arms) for g in rates]
+        self.tides = [Tide(g, TIDE / 9, 0.0, 0.5, V0, [0.0] * n_arms, [V0] * n_arms) for g in rates]
 
     def newborn(self, weight: float, changes: float, changed: float) -> Run:
         arms = range(self.n_arms)
@@ -249,9 +260,9 @@ class NaiveDriftTS:
         everything = self.hypotheses()
         s = total(hypothesis.weight for hypothesis in everything)
         mean_changes = total(hypothesis.weight * hypothesis.changes for hypothesis in everything) / s
-        alpha = SHARE / (SHARE + self.t)
-        z = (1.0 - alpha) / s
         birthday = self.t % EVERY == 0
+        alpha = EVERY * SHARE / (EVERY * SHARE + self.t) if birthday else 0.0
+        z = (1.0 - alpha) / s
         h = EVERY / (1.0 + self.t) if birthday else 0.0
 
         new_together = self.birth(self.together, z * h) if birthday else None
@@ -272,8 +283,7 @@ class NaiveDriftTS:
                 hypothesis.changes += gift / hypothesis.weight * (mean_changes - hypothesis.changes)
 
         if new_together is not None and new_one_by_one is not None:
-            shelve(self.together, new_together)
-            shelve(self.one_by_one, new_one_by_one)
+            shelve(self.together, self.one_by_one, (new_together, new_one_by_one))
 
     def birth(self, bank: Bank, zh: float) -> Run:
         """The run that a bank gives birth to: its parents are the runs of the bank, and with half their weight the

@@ -16,6 +16,7 @@ from driftbandit.policies import drift_bank, drift_births
 from driftbandit.policies.beta_ts import BetaTS
 from driftbandit.policies.drift_bank import (
     CHANGES,
+    EVERY,
     HYPOTHESES,
     LEVEL,
     LEVEL_SPREAD,
@@ -28,7 +29,7 @@ from driftbandit.policies.drift_bank import (
     counter_at,
     runs_in,
     slots_at,
-    three_parts_of_win,
+    two_parts_of_win,
 )
 from driftbandit.policies.drift_draw import HASTE, add_up, take_its_word
 from driftbandit.policies.drift_ts import DriftTS
@@ -82,7 +83,7 @@ def test_all_hypotheses_weigh_what_the_twins_do(kind):
             for first, bank, near in ((0, twin.together, 1e-100), (ROOM, twin.one_by_one, 1e-12)):
                 runs = aged(bank)
                 slots = [first + slot for slot in range(len(runs))]
-                assert runs_in(counter_at((t + 1) // 8)) == len(runs)
+                assert runs_in(counter_at((t + 1) // EVERY)) == len(runs)
                 whole = sum(hypothesis.weight for hypothesis in twin.hypotheses())
                 assert weights[slots] == pytest.approx([run.weight / whole for run in runs], rel=1e-8, abs=near)
                 assert changes[slots] == pytest.approx([run.changes for run in runs], rel=1e-6)
@@ -97,17 +98,15 @@ def test_all_hypotheses_weigh_what_the_twins_do(kind):
 
 def test_before_any_reward_half_a_share_each_goes_to_the_two_first_runs():
     weights = weights_of(POLICY_.init(2))
-    assert weights[[0, ROOM]] == pytest.approx([1 / 26, 1 / 26])
-    assert weights[RUNS : RUNS + RATES] == pytest.approx(0.75 / 13)
-    assert weights[RUNS + RATES :] == pytest.approx(0.25 / 13)
+    assert weights[[0, ROOM]] == pytest.approx([1 / 18, 1 / 18])
+    assert weights[RUNS : RUNS + RATES] == pytest.approx(0.75 / 9)
+    assert weights[RUNS + RATES :] == pytest.approx(0.25 / 9)
 
 
-def test_one_reward_tells_nothing_but_gives_the_movers_their_share():
-    # Everybody expected 1/2; alpha = (1/4) / (1/4 + 1) = 1/5 of all goes to the movers.
+def test_one_reward_tells_nothing():
+    # Everybody expected 1/2.
     weights = weights_of(taught(POLICY_, [(0, 1.0)], n_arms=2))
-    assert weights[0] == pytest.approx(0.8 / 26)
-    assert weights[RUNS] == pytest.approx(0.8 * 0.75 / 13 + 0.2 * 0.75 / 12)
-    assert weights[-1] == pytest.approx(0.8 * 0.25 / 13 + 0.2 * 0.25 / 12)
+    assert weights == pytest.approx(weights_of(POLICY_.init(2)), rel=1e-12)
 
 
 def test_three_rewards_weigh_hypotheses_as_computed_by_hand():
@@ -126,55 +125,56 @@ def test_three_rewards_weigh_hypotheses_as_computed_by_hand():
         tide.append(p if y else 1 - p)
         s, e = 1 + u + r, (y - m) / (1 + u + r)
         level, offset, u, r = level + u * e, offset + r * e, min(u - u * u / s, 1), r - r * r / s
-    state = taught(POLICY_, [(0, 1.0), (0, 1.0), (0, 0.0)], n_arms=1)
-    whole = [1.0]
-    for t in range(1, 4):  # the sum of all weights from the ratio of what the first run has to what it would have had
-        before = weights_of(taught(POLICY_, [(0, 1.0), (0, 1.0), (0, 0.0)][: t - 1], n_arms=1))
-        after = weights_of(taught(POLICY_, [(0, 1.0), (0, 1.0), (0, 0.0)][:t], n_arms=1))
-        alpha = 0.25 / (0.25 + t)
-        whole.append(before[0] * run[t - 1] * (1 - alpha) / after[0])
-        for place, says, part in ((RUNS, drifter, 0.75), (RUNS + RATES, tide, 0.25)):
-            expected = before[place] * says[t - 1] * (1 - alpha) / whole[t] + alpha * part / 12
-            assert after[place] == pytest.approx(expected, rel=1e-12)
-    assert whole[1] == pytest.approx(1 / 2)
-    assert weights_of(state)[0] == weights_of(state)[ROOM]
+    weights = weights_of(taught(POLICY_, [(0, 1.0), (0, 1.0), (0, 0.0)], n_arms=1))
+    assert weights[0] == weights[ROOM]
+    for place, says, part in ((RUNS, drifter, 0.75), (RUNS + RATES, tide, 0.25)):
+        expected = (part / 9 * math.prod(says)) / (1 / 18 * math.prod(run))
+        assert weights[place] / weights[0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_first_newborn_gets_a_sixteenth_of_eight_ninths_of_its_givers():
-    state = taught(POLICY_, [(0, 1.0), (1, 0.0)] * 4, n_arms=2)
-    weights, alpha, flow = weights_of(state), 0.25 / 8.25, 8 / 9 / 16
+def test_the_first_newborn_gets_a_sixteenth_of_sixteen_seventeenths_of_its_givers():
+    state = taught(POLICY_, [(0, 1.0), (1, 0.0)] * 8, n_arms=2)
+    weights, alpha, flow = weights_of(state), 0.2, 16 / 17 / 16  # of all weight times 1 + 1/4, the 1/4 goes to movers
     bank = weights[0] / ((1 - alpha) * (1 - flow))  # what the bank and the movers had before
     movers = (weights[RUNS:].sum() - alpha) / ((1 - alpha) * (1 - flow))
     assert weights[1] == pytest.approx((1 - alpha) * flow * (bank + movers / 2), rel=1e-12)
     assert state.known.world[CHANGES + 1] == 1.0  # it has seen one change
     assert sum(state.known.world[:HYPOTHESES]) == pytest.approx(1.0, abs=1e-12)  # normalised at births
     record = state.known.runs[:RUN_RECORD]
-    assert (record[1], record[1 + LOSSES]) == (4.0, 0.0)  # arm 0 had four wins when it was born
-    assert (record[ROOM + 1], record[ROOM + 1 + LOSSES], state.known.changed[1]) == (4.0, 0.0, 0.5)
+    assert (record[1], record[1 + LOSSES]) == (8.0, 0.0)  # arm 0 had eight wins when it was born
+    assert state.known.changed[1] == 0.5
     # Or it goes on from the heaviest's memory, that of the slowest drifter, which has forgotten next to nothing.
-    assert (record[OLD + 1], record[OLD + 1 + LOSSES]) == pytest.approx((0.0, 0.0), abs=1e-6)
+    assert (record[OLD + 1], record[OLD + 1 + LOSSES]) == pytest.approx((0.0, 0.0), abs=1e-5)
 
 
-def test_two_runs_become_one_with_the_heaviers_record():
-    known = taught(POLICY_, [(0, 1.0)] * 16, n_arms=1).known
+def test_two_births_become_one_with_the_heaviers_record():
+    known = taught(POLICY_, [(0, 1.0)] * 32, n_arms=1).known
     known.world[0], known.world[1], known.world[CHANGES], known.world[CHANGES + 1] = 0.1, 0.3, 2.0, 6.0
+    known.world[ROOM], known.world[ROOM + 1], known.world[CHANGES + ROOM], known.world[CHANGES + ROOM + 1] = (
+        0.2,
+        0.05,
+        4.0,
+        9.0,
+    )
     known.runs[0], known.runs[1], known.runs[LOSSES], known.runs[LOSSES + 1] = 5.0, 7.0, 1.0, 2.0
+    known.runs[OLD], known.runs[OLD + 1], known.changed[0], known.changed[1] = 3.0, 4.0, 0.6, 0.7
     drift_births.merge(known, 0, 1, 0)
-    assert known.world[0] == pytest.approx(0.4)
-    assert (known.world[CHANGES], known.runs[0], known.runs[LOSSES]) == (pytest.approx(5.0), 7.0, 2.0)
+    assert (known.world[0], known.world[ROOM]) == pytest.approx((0.4, 0.25))
+    assert (known.world[CHANGES], known.world[CHANGES + ROOM]) == pytest.approx((5.0, 5.0))
+    assert (known.runs[0], known.runs[LOSSES], known.runs[OLD], known.changed[0]) == (7.0, 2.0, 4.0, 0.7)
 
 
-@pytest.mark.parametrize("rounds", [0, 7, 8, 15, 16, 23, 24, 40, 56, 64, 200, 1000])
+@pytest.mark.parametrize("rounds", [0, 15, 16, 31, 32, 47, 48, 80, 112, 128, 400, 2000])
 def test_the_shelves_are_those_of_a_binary_counter(rounds):
     state = taught(POLICY_, [(0, float(t % 2)) for t in range(rounds)], n_arms=1)
-    count = 2 + rounds // 8
+    count = 2 + rounds // EVERY
     levels = count.bit_length() - 1
     expected = sum(1 + (count >> level & 1) for level in range(levels))
     for first in (0, ROOM):
         assert [state.known.world[first + slot] > 0.0 for slot in range(ROOM)] == [
             slot < expected for slot in range(ROOM)
         ]
-        born = [state.known.runs[first + slot] + state.known.runs[first + slot + LOSSES] for slot in range(expected)]
+        born = [state.known.runs[slot] + state.known.runs[slot + LOSSES] for slot in range(expected)]
         assert born == sorted(set(born))  # the oldest first, and no two alike
     assert expected <= slots_at(rounds) < expected + 4
 
@@ -183,11 +183,11 @@ def test_the_oldest_runs_are_merged_for_ever_when_the_levels_are_used_up(monkeyp
     monkeypatch.setattr(drift_bank, "LEVELS", 3)
     monkeypatch.setattr(drift_births, "LEVELS", 3)
     state, most = to_lists(POLICY_.init(1)), 0
-    for t in range(3000):
+    for t in range(4000):
         POLICY_.learn(state, t, 0, float(t % 3 == 0))
         used = [slot for slot in range(ROOM) if state.known.world[slot] > 0.0]
         assert used == list(range(len(used)))
-        assert len(used) == runs_in(counter_at((t + 1) // 8))
+        assert len(used) == runs_in(counter_at((t + 1) // EVERY))
         born = [state.known.runs[slot] + state.known.runs[slot + LOSSES] for slot in used]
         assert born == sorted(set(born))
         most = max(most, len(used))
@@ -198,9 +198,9 @@ def test_the_oldest_runs_are_merged_for_ever_when_the_levels_are_used_up(monkeyp
 def test_likelihoods_of_fractions_are_powers():
     generator = np.random.default_rng(0)
     for y in generator.random(300).tolist():
-        a, b, c, d, e, f = (1.0 + generator.random(6) * (1e6, 50.0, 5.0, 1e5, 1.0, 1.0)).tolist()
-        wanted = [x**y * z ** (1 - y) for x, z in ((a, b), (c, d), (e, f))]
-        assert three_parts_of_win(a, b, c, d, e, f, y) == pytest.approx(wanted, rel=2e-14)
+        a, b, c, d = (1.0 + generator.random(4) * (1e6, 50.0, 5.0, 1e5)).tolist()
+        wanted = [x**y * z ** (1 - y) for x, z in ((a, b), (c, d))]
+        assert two_parts_of_win(a, b, c, d, y) == pytest.approx(wanted, rel=2e-14)
         assert power(a / d, y) == pytest.approx((a / d) ** y, rel=2e-14)
 
 
@@ -215,10 +215,10 @@ def test_weights_are_probabilities_and_records_stay_in_range(history):
     assert (weights >= 0.0).all()
     assert weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert sum(state.known.cumulative[3::4]) == pytest.approx(sum(state.known.world[:HYPOTHESES]), rel=1e-12)
-    assert np.count_nonzero(weights[:RUNS]) <= 4 * math.log2(2 + t / 8 + 1)  # two banks, two a level
+    assert np.count_nonzero(weights[:RUNS]) <= 4 * math.log2(2 + t / EVERY + 1)  # two banks, two a level
     assert sum(state.known.wins) + sum(state.known.losses) == pytest.approx(t)
     assert all(0.0 <= chance <= 1.0 for chance in state.known.changed)
-    assert (np.array(state.known.world[CHANGES : CHANGES + RUNS]) <= max(1, t // 8)).all()
+    assert (np.array(state.known.world[CHANGES : CHANGES + RUNS]) <= max(1, t // EVERY)).all()
 
 
 @given(histories)

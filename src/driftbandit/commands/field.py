@@ -23,6 +23,8 @@ _EXAMPLES = """\
       tune again and write the results to DIR/kept.csv: about an hour on two cores, continues where it stopped
 """
 
+_LEADERS = 10  # rows that are always printed, beside one's own policies and their neighbours
+
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
@@ -87,9 +89,24 @@ def run(args: argparse.Namespace) -> None:
 def _print(done: Any) -> None:
     from driftbandit.lab.field.report import ratio
 
-    head = ["policy", "geometric mean", "worst", "where", "every world", "within 10 %"]
+    mine = [place for place, one in enumerate(done.totals) if one.name in done.played]
+    near = {place + step for place in mine for step in (-1, 0, 1)}
+    head = ["", "policy", "geometric mean", "worst", "where", "every world", "within 10 %"]
     rows = [
-        [one.name, ratio(one.mean), ratio(one.worst), one.worst_world, ratio(one.every), f"{one.near} of {one.worlds}"]
-        for one in done.totals
+        [
+            f"{place + 1}{' *' if place in mine else ''}",
+            one.name,
+            ratio(one.mean),
+            ratio(one.worst),
+            one.worst_world,
+            ratio(one.every),
+            f"{one.near} of {one.worlds}",
+        ]
+        for place, one in enumerate(done.totals)
+        if place < _LEADERS or place in near
     ]
-    print_table(head, rows, "regret over that of the best tuned policy: the worlds that change, the worst, every world")
+    title = "regret over that of the best tuned policy: the worlds that change, the worst, every world"
+    print_table(head, rows, f"{title}; yours are marked *")
+    left = len(done.totals) - len(rows)
+    if left:
+        print(f"and {left} others: table.md has them all")

@@ -2,12 +2,12 @@
 
 *Runs* say that the world changed when they were born and has stood still since. What one knows of an arm is a
 difference of cumulative sums, now less at birth, so a reward changes nothing in it but its weight. Bank A says that
-every arm changed at the birth, bank S that each arm did so with some probability.
+every arm changed at the birth, bank S that each arm did so with some probability; each birth has a run in both.
 
 *Movers* say that the means wander at a rate q: each for itself (drifters), or all together with the differences
 between arms fixed (tides, a Kalman filter for a common level plus the arm's offset, covariances left out).
 
-Loops over hypotheses are written so that the compiler takes four at a time: neighbours stand side by side, wins and
+Compiled, loops over hypotheses take four at a time (`fours`): neighbours stand side by side, wins and
 losses are kept rather than wins and pulls (then a reward of 0 reads the same numbers as one of 1 from another place),
 and what has to be divided by is multiplied first and divided by once, since a division takes as long as twenty
 products."""
@@ -15,30 +15,33 @@ products."""
 from typing import Any
 
 from driftbandit.policies.likelihood import logarithm_of, power, two_to_the
-from driftbandit.primitives import bit_count, bit_length, compilable, exponent_and_rest, index
+from driftbandit.primitives import at_once, bit_count, bit_length, compilable, exponent_and_rest, fours, index
 
-EVERY = 8  # rounds between births of runs; 64 are too coarse for worlds that change fast
-LEVELS = 19  # of the binary counter; what is older than 8 * 2**19 rounds is one run, so that memory is bounded for ever
+EVERY = 16  # rounds between births of runs; 64 are too coarse for worlds that change fast
+LEVELS = (
+    19  # of the binary counter; what is older than 16 * 2**19 rounds is one run, so that memory is bounded for ever
+)
 ROOM = 40  # places of a bank of runs: two per level, one for the oldest, one for the newborn
 RUNS = 2 * ROOM  # A, then S
-RATES = 12  # rates q at which the world may wander: 4**-3, 4**-4, ..., 4**-14, in units of reward variance per round
+RATES = 8  # rates q at which the world may wander, in units of reward variance per round: 8**-2, 8**-3, ..., 8**-9
+FASTEST, APART = 1.0 / 64.0, 8.0  # the first of them, and the factor between neighbours
 TIDES = RUNS + RATES  # runs, drifters, tides
 HYPOTHESES = TIDES + RATES
 V0 = 1.0 / 4.0  # prior variance of a tide's level and of each offset, in units of a reward's
 AT_ONCE = 4  # hypotheses a vector holds; the places of a bank are gone through in such steps
 
-# In `world`: a weight for each hypothesis, then how many changes it has seen (of a mover, times its weight), then the
-# levels of the tides and the variances of these.
+# In `world`: a weight for each hypothesis, then how many changes it has seen, then the levels of the tides and
+# the variances of these.
 CHANGES = HYPOTHESES
 LEVEL = 2 * HYPOTHESES
 LEVEL_SPREAD = LEVEL + RATES
 WORLD = LEVEL_SPREAD + RATES
 
-# In `runs`, for each arm: its wins at the birth of each run of A and S, and for S the wins it counts from if it did not
-# change with that birth; then its losses likewise. In `changed`, for each arm: the probability that it did.
-OLD = 2 * ROOM
-LOSSES = 3 * ROOM
-RUN_RECORD = 6 * ROOM
+# In `runs`, for each arm: its wins at each birth, and the wins that a run of S counts from if the arm did not change
+# then; then its losses likewise. In `changed`, for each arm: the probability that it did.
+OLD = ROOM
+LOSSES = 2 * ROOM
+RUN_RECORD = 4 * ROOM
 
 # In `movers`, for each arm: wins and losses by each drifter, its offset from each tide's level, the variance of that.
 LOST = RATES
@@ -74,58 +77,48 @@ def weigh_runs(known: Any, arm: Any, slots: int, y: Any, odd: bool) -> None:
     """Multiply the weights of both banks by the likelihood of reward y from an arm, and renew the probability that it
     changed with a run of S; `odd` says that y is neither 0 nor 1.
 
-    A run of A says won / whole. One of S says both / (whole old_whole), of which `new` is what the arm's having changed
-    says: all three quotients come from one division."""
-    world, runs, changed = known.world, known.runs, known.changed
+    A run of A says a / whole. One of S says both / wholes, of which `new` is what the arm's having changed says. All
+    three quotients come from one division."""
+    world, runs, changed = fours(known.world), fours(known.runs), fours(known.changed)
     lost = y == 0.0
     hit = arm * RUN_RECORD + (LOSSES if lost else 0)
     miss = arm * RUN_RECORD + (0 if lost else LOSSES)
     hits = 1.0 + (known.losses[arm] if lost else known.wins[arm])
     misses = 1.0 + (known.wins[arm] if lost else known.losses[arm])
     first = arm * ROOM
-    for slot in range(slots):
+    for slot in range(0, slots, at_once()):
         i = index(hit + slot)
         j = index(miss + slot)
         k = index(first + slot)
         a = hits - runs[i]
         b = misses - runs[j]
-        new_a = hits - runs[i + ROOM]
-        new_b = misses - runs[j + ROOM]
         old_a = hits - runs[i + OLD]
         old_b = misses - runs[j + OLD]
         whole = a + b
-        new_whole = new_a + new_b
         old_whole = old_a + old_b
         if odd:
-            a, new_a, old_a = three_parts_of_win(a, b, new_a, new_b, old_a, old_b, y)
-        new = changed[k] * (old_whole * new_a)
-        both = new + (1.0 - changed[k]) * (new_whole * old_a)
-        wholes = new_whole * old_whole
-        most = wholes * whole
-        per = 1.0 / (both * most)
-        world[slot] *= a * ((both * wholes) * per)
-        world[slot + ROOM] *= both * ((both * whole) * per)
-        changed[k] = min(new * (most * per), 1.0)
+            a, old_a = two_parts_of_win(a, b, old_a, old_b, y)
+        new = changed[k] * (old_whole * a)
+        both = new + (1.0 - changed[k]) * (whole * old_a)
+        wholes = whole * old_whole
+        per = 1.0 / (both * wholes)
+        world[slot] = world[slot] * ((a * old_whole) * (both * per))
+        world[slot + ROOM] = world[slot + ROOM] * (both * (both * per))
+        changed[k] = min(new * (wholes * per), 1.0)
 
 
 @compilable
-def three_parts_of_win(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, y: Any) -> Any:
-    """a**y b**(1 - y), and the same of c and d, e and f, by two divisions."""
-    bd = b * d
-    per = 1.0 / (bd * f)
-    df = (d * f) * per
-    k1, r1 = exponent_and_rest(a * df)
-    k2, r2 = exponent_and_rest(c * ((b * f) * per))
-    k3, r3 = exponent_and_rest(e * (bd * per))
+def two_parts_of_win(a: Any, b: Any, c: Any, d: Any, y: Any) -> Any:
+    """a**y b**(1 - y), and the same of c and d, by two divisions."""
+    per = 1.0 / (b * d)
+    k1, r1 = exponent_and_rest(a * (d * per))
+    k2, r2 = exponent_and_rest(c * (b * per))
     g = 2.0 + r1
     h = 2.0 + r2
-    i = 2.0 + r3
-    gh = g * h
-    per = 1.0 / (gh * i)
+    per = 1.0 / (g * h)
     return (
-        b * two_to_the(y * logarithm_of(k1, r1 * ((h * i) * per))),
-        d * two_to_the(y * logarithm_of(k2, r2 * ((g * i) * per))),
-        f * two_to_the(y * logarithm_of(k3, r3 * (gh * per))),
+        b * two_to_the(y * logarithm_of(k1, r1 * (h * per))),
+        d * two_to_the(y * logarithm_of(k2, r2 * (g * per))),
     )
 
 
@@ -136,10 +129,10 @@ def weigh_drifters(known: Any, arm: Any, idle: Any, y: Any, odd: bool) -> None:
 
     n pulls fade to n / fade with fade = 1 + q idle n, so that a win has the probability
     (1 + wins / fade) / (2 + n / fade): again all quotients from one division."""
-    world, movers, rates = known.world, known.movers, known.rates
+    world, movers, rates = fours(known.world), fours(known.movers), fours(known.rates)
     lost = 1.0 - y
     first = arm * MOVER_RECORD
-    for g in range(len(rates)):  # RATES, but a loop of known length is unrolled instead of vectorised
+    for g in range(0, RATES, at_once()):
         at = index(first + g)
         wins = movers[at]
         losses = movers[at + LOST]
@@ -155,8 +148,7 @@ def weigh_drifters(known: Any, arm: Any, idle: Any, y: Any, odd: bool) -> None:
             per = 1.0 / (whole * fade)
             part = y * a + lost * b
         likelihood = part * (fade * per)
-        world[g + RUNS] *= likelihood
-        world[g + (CHANGES + RUNS)] *= likelihood
+        world[g + RUNS] = world[g + RUNS] * likelihood
         stays = whole * per
         movers[at] = wins * stays + y
         movers[at + LOST] = losses * stays + lost
@@ -166,11 +158,11 @@ def weigh_drifters(known: Any, arm: Any, idle: Any, y: Any, odd: bool) -> None:
 def weigh_tides(known: Any, arm: Any, y: Any, odd: bool) -> None:
     """Weigh the tides and let them learn: a Kalman step. The prior is part of their spreads: with v the sum of those,
     at most 1/2, a win has the probability v + (1 - 2 v) m."""
-    world, movers, rates = known.world, known.movers, known.rates
+    world, movers, rates = fours(known.world), fours(known.movers), fours(known.rates)
     lost = 1.0 - y
     sign = y - lost
     first = arm * MOVER_RECORD + OFFSET
-    for g in range(len(rates)):
+    for g in range(0, RATES, at_once()):
         at = index(first + g)
         u = world[g + LEVEL_SPREAD] + rates[g]
         r = movers[at + (SPREAD - OFFSET)]
@@ -186,10 +178,9 @@ def weigh_tides(known: Any, arm: Any, y: Any, odd: bool) -> None:
         else:
             per = 1.0 / whole
             likelihood = lost + sign * a
-        world[g + TIDES] *= likelihood
-        world[g + (CHANGES + TIDES)] *= likelihood
+        world[g + TIDES] = world[g + TIDES] * likelihood
         e = (y - m) * per
-        world[g + LEVEL] += u * e
-        movers[at] += r * e
+        world[g + LEVEL] = world[g + LEVEL] + u * e
+        movers[at] = movers[at] + r * e
         world[g + LEVEL_SPREAD] = min(u * ((1.0 + r) * per), 1.0)
         movers[at + (SPREAD - OFFSET)] = r * ((1.0 + u) * per)

@@ -103,7 +103,7 @@ _VISIBLE = 0.05  # a movement of the means, in standard deviations, that counts 
 def births_of(state: Any) -> np.ndarray:
     """The rounds in which the runs of both banks were born: the pulls of all arms that they remember."""
     runs = np.array(state.known.runs).reshape(-1, RUN_RECORD)
-    return np.asarray((runs[:, :RUNS] + runs[:, LOSSES : LOSSES + RUNS]).sum(axis=0).round())
+    return np.tile((runs[:, :ROOM] + runs[:, LOSSES : LOSSES + ROOM]).sum(axis=0).round(), 2)
 
 
 def kinds_of(state: Any) -> np.ndarray:
@@ -175,8 +175,9 @@ def explained(state: Any, names: Iterable[Any]) -> Explanation:
     still, drifts, tides = (float(weights[kinds == kind].sum()) for kind in (STILL, DRIFTS, HAS_TIDES))
     jumped = (kinds == ALL_JUMPED) | (kinds == SOME_JUMPED)
     jumps = float(weights[jumped].sum())
-    drifter = (kept >= RUNS) & (kept < TIDES)
-    reach = np.where(kept < RUNS, t - born, np.where(drifter, np.minimum(t, 2.0 ** (kept - RUNS + 3)), t))
+    lasting = np.full(HYPOTHESES, float(t))  # a drifter's pulls settle near 1 / sqrt(q) if it is played all the time
+    lasting[RUNS:TIDES] = np.minimum(t, np.array(state.known.rates) ** -0.5)
+    reach = np.where(kept < RUNS, t - born, lasting[kept])
     mean = belief.a / (belief.a + belief.b)
     variance = mean * (1.0 - mean) / (belief.a + belief.b + 1.0)
     parts = weights[:, None, None] * np.stack([belief.first, 1.0 - belief.first], axis=1)

@@ -10,14 +10,13 @@ from typing import Any
 
 from driftbandit.policies.drift_bank import (
     AT_ONCE,
-    CHANGES,
     HYPOTHESES,
     LEVEL,
     LOSSES,
     LOST,
     MOVER_RECORD,
     OFFSET,
-    RATES,
+    OLD,
     ROOM,
     RUN_RECORD,
     RUNS,
@@ -25,29 +24,24 @@ from driftbandit.policies.drift_bank import (
     TIDES,
     V0,
 )
-from driftbandit.primitives import column_moments, column_sums, compilable, index
-
-SHARE = 1.0 / 4.0  # of one round in t, given to the movers each round, so that none is ever lost
-TIDE = 1.0 / 4.0  # the tides' part of that and of the prior; between .03 and .5 it changes little
+from driftbandit.primitives import column_sums, compilable, index
 
 SURE = 2.0  # how often runs and tides count what they know when a choice is drawn; chosen on the design worlds
+LEAST = 1.0  # times its mean, below which no arm's value is drawn; 0 would be plain Thompson sampling
 HASTE = 4.0  # how much less exploring a drifting arm is worth; chosen on the design worlds
 
 A_SUMS, S_SUMS, MOVER_SUMS, SUMS = 0, AT_ONCE, 2 * AT_ONCE, 3 * AT_ONCE  # in `cumulative`: of columns up to each
-TO_DRIFTER, TO_TIDE = (1.0 - TIDE) / RATES, TIDE / RATES
 
 
 @compilable
 def add_up(world: Any, cumulative: Any, slots: int) -> Any:
-    """Renew the cumulative sums; the sum of all weights, and of all weights times numbers of changes."""
-    a, b, c, d, runs_seen, _ = column_moments(world, 0, slots, CHANGES)
+    """Renew the cumulative sums; the sum of all weights."""
+    a, b, c, d = column_sums(world, 0, slots)
     runs = put_sums(cumulative, A_SUMS, a, b, c, d)
-    a, b, c, d, split_seen, _ = column_moments(world, ROOM, ROOM + slots, CHANGES)
+    a, b, c, d = column_sums(world, ROOM, ROOM + slots)
     split = put_sums(cumulative, S_SUMS, a, b, c, d)
     a, b, c, d = column_sums(world, RUNS, HYPOTHESES)
-    moving = put_sums(cumulative, MOVER_SUMS, a, b, c, d)
-    a, b, c, d = column_sums(world, CHANGES + RUNS, CHANGES + HYPOTHESES)
-    return (runs + split) + moving, (runs_seen + split_seen) + ((a + b) + (c + d))
+    return (runs + split) + put_sums(cumulative, MOVER_SUMS, a, b, c, d)
 
 
 @compilable
@@ -61,20 +55,6 @@ def put_sums(cumulative: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> Any:
     cumulative[at + 2] = c
     cumulative[at + 3] = d
     return d
-
-
-@compilable
-def share_out(known: Any, gift: Any, changes: Any) -> None:
-    """Give every mover its part of a gift of weight, with its part of the givers' changes; of each kind three stand in
-    each column."""
-    world, cumulative = known.world, known.cumulative
-    for g in range(len(known.rates)):  # RATES, but a loop of known length is unrolled instead of vectorised
-        world[g + RUNS] += gift * TO_DRIFTER
-        world[g + TIDES] += gift * TO_TIDE
-        world[g + (RUNS + CHANGES)] += changes * TO_DRIFTER
-        world[g + (TIDES + CHANGES)] += changes * TO_TIDE
-    for column in range(AT_ONCE):
-        cumulative[MOVER_SUMS + column] += gift * (0.25 * (column + 1))
 
 
 @compilable
@@ -126,10 +106,11 @@ def take_its_word(state: Any, t: int, rng: Any, drawn: int, sure: Any, haste: An
     drifter's parameters are multiplied by 1 + haste sqrt(K q) (a + b)."""
     known = state.known
     if drawn < RUNS:
+        slot = drawn - (ROOM if drawn >= ROOM else 0)
         for arm in range(len(known.wins)):
-            at = index(arm * RUN_RECORD + drawn)
-            if drawn >= ROOM and rng.uniform(1 + arm) >= known.changed[index(arm * ROOM + (drawn - ROOM))]:
-                at = index(at + ROOM)  # from OLD, where the arm did not change
+            at = index(arm * RUN_RECORD + slot)
+            if drawn >= ROOM and rng.uniform(1 + arm) >= known.changed[index(arm * ROOM + slot)]:
+                at = index(at + OLD)  # the arm did not change
             state.a[arm] = sure * (1.0 + max(known.wins[arm] - known.runs[at], 0.0))
             state.b[arm] = sure * (1.0 + max(known.losses[arm] - known.runs[at + LOSSES], 0.0))
     elif drawn < TIDES:

@@ -7,7 +7,9 @@ import numpy as np
 
 from driftbandit.parameters import checked, described
 from driftbandit.policies.drift_bank import (
+    APART,
     EVERY,
+    FASTEST,
     LEVEL,
     LEVEL_SPREAD,
     MOVER_RECORD,
@@ -25,20 +27,10 @@ from driftbandit.policies.drift_bank import (
     weigh_tides,
 )
 from driftbandit.policies.drift_belief import DriftBelief, Explanation, explained, mixture
-from driftbandit.policies.drift_births import give_birth
-from driftbandit.policies.drift_draw import (
-    HASTE,
-    SHARE,
-    SUMS,
-    SURE,
-    TIDE,
-    add_up,
-    draw_hypothesis,
-    share_out,
-    take_its_word,
-)
+from driftbandit.policies.drift_births import TIDE, give_birth
+from driftbandit.policies.drift_draw import HASTE, LEAST, SUMS, SURE, add_up, draw_hypothesis, take_its_word
 from driftbandit.policies.drift_valid import validate
-from driftbandit.primitives import argmax_of_pairs, lane_by_lane
+from driftbandit.primitives import argmax, lane_by_lane, where
 from driftbandit.state import to_lists
 
 
@@ -65,7 +57,7 @@ class DriftTSState(NamedTuple):
     a: Any  # Beta parameters of the hypothesis drawn
     b: Any
     draws: Any  # the samples of the last choice
-    scores: Any  # the same, not below the mean
+    scores: Any  # the same, of the arms that can be the largest
 
 
 @described(
@@ -81,7 +73,7 @@ class DriftTSState(NamedTuple):
         a = \operatorname{argmax}_i \theta_i
         w_h \leftarrow w_h\, p_h^x (1 - p_h)^{1 - x}
         p_h = \text{the mean that } h \text{ expects of arm } a
-        \text{then a little weight flows to all drifts and tides, and every 8 rounds to newborn runs}
+        \text{every 16 rounds a little weight flows to newborn runs, drifts and tides}
     """,
     reference="driftbandit",
     lockstep=True,
@@ -117,7 +109,7 @@ class DriftTS(NamedTuple):
 
     def init(self, n_arms: int) -> DriftTSState:
         """No reward yet: the world has just begun, drifts, or has tides."""
-        world, cumulative, rates = np.zeros(WORLD), np.zeros(SUMS), 4.0 ** -np.arange(3.0, 3.0 + RATES)
+        world, cumulative, rates = np.zeros(WORLD), np.zeros(SUMS), FASTEST * APART ** -np.arange(RATES)
         world[[0, ROOM]] = 0.5 / (1 + RATES)
         world[RUNS:TIDES] = (1.0 - TIDE) / (1 + RATES)
         world[TIDES : TIDES + RATES] = TIDE / (1 + RATES)
@@ -136,10 +128,16 @@ class DriftTS(NamedTuple):
         play the largest."""
         a, b, draws, scores = state.a, state.b, state.draws, state.scores
         lane_by_lane(self, state, t, rng)
-        rng.betas(a, b, draws)
         for arm in range(len(a)):
-            scores[arm] = max(draws[arm], a[arm] / (a[arm] + b[arm]))
-        return argmax_of_pairs(scores, draws)
+            scores[arm] = LEAST * a[arm] / (a[arm] + b[arm])
+        best = scores[0]
+        for arm in range(1, len(a)):
+            best = max(best, scores[arm])
+        rng.betas(a, b, draws)
+        # Of values that are not below their means the largest is a draw above all means, or else the best mean.
+        for arm in range(len(a)):
+            scores[arm] = where((draws[arm] >= best) | (scores[arm] == best), draws[arm], -1.0)
+        return argmax(scores)
 
     def believe(self, state: DriftTSState, t: int, rng: Any) -> None:
         """Draw a hypothesis, and write down its Beta parameters of every arm."""
@@ -161,16 +159,10 @@ class DriftTS(NamedTuple):
         known.wins[arm] += y
         known.losses[arm] += 1.0 - y
         known.last[arm] = 1.0 * now
-        whole, seen = add_up(known.world, known.cumulative, slots)
-        gift = whole * (SHARE / now)
-        gift_changes = seen * (SHARE / now)
+        whole = add_up(known.world, known.cumulative, slots)
         if now % EVERY == 0:
-            keep = 1.0 / (whole + gift)
-            give_birth(known, now, slots, keep)
+            give_birth(known, now, slots, whole)
             add_up(known.world, known.cumulative, slots_at(now))
-            share_out(known, keep * gift, keep * gift_changes)
-        else:
-            share_out(known, gift, gift_changes)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         """What a snapshot may hold."""

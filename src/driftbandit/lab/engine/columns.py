@@ -1,33 +1,71 @@
-"""Sums in four columns as machine code: one SIMD row of four neighbours is added at a time.
+"""Four neighbours of an array at a time, as machine code: `primitives.fours`, and sums in four columns.
 
-The compiler does not reorder additions, so it makes no vector out of four sums written side by side; here it is told
-to. The bits are those of `primitives.column_sums` and `primitives.column_moments`."""
+The compiler makes vectors out of a loop only after asking, whenever it comes by, whether arrays overlap; and it does
+not reorder additions, so it makes none out of four sums written side by side. Here it is told to. The bits are those of
+the interpreted functions of the same names."""
 
+import operator
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.core.datamodel import models
+from numba.extending import intrinsic, overload, register_model
 
 from driftbandit import primitives
 from driftbandit.lab.engine.numba_methods import INLINED
-from driftbandit.lab.engine.simd import I32, LaneRow
+from driftbandit.lab.engine.simd import I32, LaneRow, as_row, define
 
-_FOUR = LaneRow(types.float64, 4)
+FOUR = 4
+_FOUR = LaneRow(types.float64, FOUR)
+_ROW = ir.VectorType(ir.DoubleType(), FOUR)
 
 
-@intrinsic
-def _four(typing_context: Any, values: Any, first: Any) -> Any:
-    """values[first] to values[first + 3] as a row."""
+class FoursType(types.Type):
+    """Numba type of `primitives.fours`: where an array's numbers begin. An index gives the row that begins there."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, value=args[0]).data
-        place = builder.gep(data, [context.cast(builder, args[1], signature.args[1], types.int64)])
-        row = ir.VectorType(ir.DoubleType(), 4)
-        return builder.load(builder.bitcast(place, row.as_pointer()), align=8)
+    def __init__(self) -> None:
+        super().__init__(name="Fours")
 
-    return _FOUR(values, first), codegen
+
+@register_model(FoursType)
+class _FoursModel(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: FoursType) -> None:
+        super().__init__(dmm, fe_type, ir.DoubleType().as_pointer())
+
+
+def _begin(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return context.make_array(signature.args[0])(context, builder, value=args[0]).data
+
+
+def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    first = builder.gep(args[0], [context.cast(builder, args[1], signature.args[1], types.int64)])
+    return builder.bitcast(first, _ROW.as_pointer())
+
+
+def _load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.load(_place(context, builder, signature, args), align=8)
+
+
+def _store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    row = as_row(context, builder, args[2], signature.args[2], types.float64, FOUR)
+    builder.store(row, _place(context, builder, signature, args), align=8)
+    return context.get_dummy_value()
+
+
+def _if_fours(result: Any) -> Any:
+    return lambda context, values, *others: result if isinstance(values, FoursType) else None
+
+
+define(primitives.fours, lambda context, values: FoursType(), _begin, (types.Array,))
+define(operator.getitem, _if_fours(_FOUR), _load, (FoursType, types.Integer))
+define(operator.setitem, _if_fours(types.none), _store, (FoursType, types.Integer, types.Any))
+
+
+@overload(primitives.at_once, jit_options=INLINED, strict=False)
+def _at_once() -> Any:
+    return lambda: FOUR
 
 
 @intrinsic
@@ -49,8 +87,9 @@ def _entries(typing_context: Any, row: Any) -> Any:
 
 def _sums(values: Any, first: Any, end: Any) -> Any:
     total = _zeros()
-    for i in range(first, end, 4):
-        total = total + _four(values, i)
+    four = primitives.fours(values)
+    for i in range(first, end, FOUR):
+        total = total + four[i]
     return _entries(total)
 
 
@@ -58,9 +97,10 @@ def _moments(values: Any, first: Any, end: Any, other: Any) -> Any:
     total = _zeros()
     once = _zeros()
     twice = _zeros()
-    for i in range(first, end, 4):
-        value = _four(values, i)
-        factor = _four(values, i + other)
+    four = primitives.fours(values)
+    for i in range(first, end, FOUR):
+        value = four[i]
+        factor = four[i + other]
         x = value * factor
         total = total + value
         once = once + x

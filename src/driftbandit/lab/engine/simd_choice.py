@@ -42,39 +42,6 @@ def _argmax(values: Any) -> Any:
     return argmax_of_rows
 
 
-def _argmax_of_pairs_of_numbers(values: Any, seconds: Any) -> Any:
-    best = values[0]
-    second = seconds[0]
-    arm = 0
-    for i in range(1, len(values)):
-        value = values[i]
-        better = (value > best) | ((value == best) & (seconds[i] > second))
-        best = value if better else best
-        second = seconds[i] if better else second
-        arm = i if better else arm
-    return arm
-
-
-@overload(primitives.argmax_of_pairs, strict=False)
-def _argmax_of_pairs(values: Any, seconds: Any) -> Any:
-    if not isinstance(values, LaneArrayType):
-        return _argmax_of_pairs_of_numbers
-
-    def argmax_of_rows_of_pairs(values: Any, seconds: Any) -> Any:
-        best = values[0]
-        second = seconds[0]
-        arm = primitives.as_int(best) & 0
-        for i in range(1, len(values)):
-            value = values[i]
-            better = (value > best) | ((value == best) & (seconds[i] > second))
-            best = primitives.where(better, value, best)
-            second = primitives.where(better, seconds[i], second)
-            arm = primitives.where(better, i, arm)
-        return arm
-
-    return argmax_of_rows_of_pairs
-
-
 @overload(primitives.argmax_fair, jit_options=INLINED, strict=False)
 def _argmax_fair(values: Any, rng: Any) -> Any:
     if not isinstance(values, LaneArrayType):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from driftbandit.lab.field.grids import NO_RIVALS, short_of
+from driftbandit.lab.field.grids import NO_RIVALS, ON_TIME, short_of
 from driftbandit.lab.field.kept import KeptLine
 from driftbandit.lab.field.standings import Results
 
@@ -17,6 +17,12 @@ class FrontierPoint(NamedTuple):
     label: str
     still: float
     trap: float
+    still_error: float = 0.0  # standard errors
+    trap_error: float = 0.0
+
+
+def _point(family: str, label: str, still: KeptLine, trap: KeptLine) -> FrontierPoint:
+    return FrontierPoint(family, label, still.mean, trap.mean, still.error, trap.error)
 
 
 def points(
@@ -27,13 +33,13 @@ def points(
     for one in lines:
         at.setdefault(one.label, {})[one.world] = one
     found = [
-        FrontierPoint(short_of(label), label, here[still].mean, here[trap].mean)
+        _point(short_of(label), label, here[still], here[trap])
         for label, here in at.items()
-        if still in here and trap in here and short_of(label) not in NO_RIVALS
+        if still in here and trap in here and short_of(label) not in NO_RIVALS + ON_TIME
     ]
     for name, results in played.items():
         if still in results and trap in results:
-            found.append(FrontierPoint(name, name, results[still].mean, results[trap].mean))
+            found.append(_point(name, name, results[still], results[trap]))
     return found
 
 

@@ -14,7 +14,7 @@ _COLOURED = 6  # families told apart, those that come nearest to the corner; the
 
 def save(points: Sequence[FrontierPoint], names: Sequence[str], path: str | Path) -> Path:
     """Draw each family's own frontier, the settings it does not itself beat in both worlds; the contestants `names` are
-    stars."""
+    stars with their standard errors."""
     return save_chart(lambda figure: _draw(figure, points, names), path, (5.6, 5.8), dpi=130)
 
 
@@ -43,11 +43,14 @@ def _draw(figure: Any, points: Sequence[FrontierPoint], names: Sequence[str]) ->
         here = [point for point in points if point.family == name]
         style = {**shown[number], "marker": "*", "markersize": 15, "zorder": 9, "linestyle": "none"}
         _plot(axes, here, style, name)
+        for point in here:
+            bar = {"xerr": point.still_error, "yerr": point.trap_error, "ecolor": style["color"]}
+            axes.errorbar(point.still, point.trap, **bar, fmt="none", linewidth=1.1, zorder=8)
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if f"{value:e}"[0] in "25" else ""))
+        axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if f"{value:e}"[0] == "3" else ""))
     axes.set_xlabel("regret in the stationary world (stat-K5)")
     axes.set_ylabel("regret in the trap (trap-K5)")
     axes.set_title("What it costs to notice an arm that nobody plays", loc="left")

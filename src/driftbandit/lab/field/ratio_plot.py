@@ -73,7 +73,9 @@ def _draw(
     for edge in {changing - 0.5, len(rows) - 0.1} if changing else {len(rows) - 0.1}:
         line(edge, color="#777777", linewidth=0.9)
     note = "worlds marked * only check; right of the first line: stationary, slow, trap"
-    note = note.replace("right of", "below") if narrow else note
+    note = (
+        note.replace("right of", "below") if narrow else note
+    ) + "\ntuned restarts that fall on changes do not count"
     title = (
         "Regret as a multiple of\nthe best tuned policy's"
         if narrow

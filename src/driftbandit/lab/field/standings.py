@@ -1,16 +1,17 @@
 """Every policy's ratio to the best tuned policy, world by world, and what it comes to over all of them.
 
 The best tuned policy of a world is the plain minimum over the grid, on the runs it is reported from: the target a
-policy without tuning is held to. A minimum of many noisy means is a little too small, so ratios are a little too large;
-`Best.fair` says by how much. Standard errors of ratios treat the two means as independent, which overstates them where
-both policies met the same worlds."""
+policy without tuning is held to. Restarts whose period was tuned fall on the evenly spaced changes of these worlds, and
+are left out of it; `RatioSummary.on_time` says what would be if they counted. A minimum of many noisy means is a little
+too small, so ratios are a little too large; `BestTuned.fair` says by how much. Standard errors of ratios treat the two
+means as independent, which overstates them where both policies met the same worlds."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from driftbandit.lab.field.grids import GRID, NO_RIVALS, made, short_of, shown
+from driftbandit.lab.field.grids import GRID, NO_RIVALS, ON_TIME, made, short_of, shown
 from driftbandit.lab.field.kept import KeptLine, line
 from driftbandit.lab.field.suite import DESIGN, SuiteWorld, told
 from driftbandit.lab.jobs.batch import Batch
@@ -26,6 +27,7 @@ class BestTuned(NamedTuple):
     line: KeptLine
     policy: str  # its text with all parameters
     fair: float  # regret of the setting chosen on one half of the runs, measured on the other; both ways, averaged
+    on_time: float  # the least regret if restarts that fall on the changes counted
 
 
 class Contestant(NamedTuple):
@@ -36,6 +38,7 @@ class Contestant(NamedTuple):
     line: KeptLine
     ratio: float
     error: float  # standard error of the ratio
+    on_time: float  # the ratio if restarts that fall on the changes counted
 
 
 class RatioSummary(NamedTuple):
@@ -51,6 +54,7 @@ class RatioSummary(NamedTuple):
     every: float  # all worlds, also those that stand still, the slow ones and the traps
     near: int  # worlds within 10 % of the best tuned
     worlds: int
+    on_time: float  # all changing worlds, if restarts that fall on the changes counted
 
 
 def best_tuned(worlds: Sequence[SuiteWorld], lines: Iterable[KeptLine]) -> dict[str, BestTuned]:
@@ -58,13 +62,16 @@ def best_tuned(worlds: Sequence[SuiteWorld], lines: Iterable[KeptLine]) -> dict[
     out = {}
     rivals = [one for one in lines if short_of(one.label) not in NO_RIVALS]
     for world in worlds:
-        here = [one for one in rivals if one.world == world.name]
-        here = [one for one in here if one.runs == max(other.runs for other in here)]
+        played = [one for one in rivals if one.world == world.name]
+        played = [one for one in played if one.runs == max(other.runs for other in played)]
+        here = [one for one in played if short_of(one.label) not in ON_TIME]
         if here:
             best = min(here, key=lambda one: one.mean)
             first, second = min(here, key=lambda one: one.first_half), min(here, key=lambda one: one.second_half)
             fair = (first.second_half + second.first_half) / 2.0
-            out[world.name] = BestTuned(best, repr(made(best.label, told(world.environment))), fair)
+            out[world.name] = BestTuned(
+                best, repr(made(best.label, told(world.environment))), fair, min(one.mean for one in played)
+            )
     return out
 
 
@@ -164,7 +171,7 @@ def standings(
                 mine, theirs = results[world.name], best[world.name].line
                 ratio = mine.mean / theirs.mean
                 error = ratio * math.hypot(mine.error / max(mine.mean, 1e-9), theirs.error / theirs.mean)
-                out.append(Contestant(world, name, mine, ratio, error))
+                out.append(Contestant(world, name, mine, ratio, error, mine.mean / best[world.name].on_time))
     return out
 
 
@@ -183,17 +190,18 @@ def _summary(name: str, here: Sequence[Contestant]) -> RatioSummary:
     error = math.sqrt(sum((one.error / one.ratio) ** 2 for one in changing if one.ratio > 0)) / max(1, len(changing))
     return RatioSummary(
         name,
-        _geometric([one for one in changing if one.world.role == DESIGN]),
-        _geometric([one for one in changing if one.world.role != DESIGN]),
-        _geometric(changing),
+        _geometric([one.ratio for one in changing if one.world.role == DESIGN]),
+        _geometric([one.ratio for one in changing if one.world.role != DESIGN]),
+        _geometric([one.ratio for one in changing]),
         error,
         worst.ratio,
         worst.world.name,
-        _geometric(here),
+        _geometric([one.ratio for one in here]),
         sum(one.ratio <= 1.1 for one in here),
         len(here),
+        _geometric([one.on_time for one in changing]),
     )
 
 
-def _geometric(here: Sequence[Contestant]) -> float:
-    return math.exp(sum(math.log(max(one.ratio, 1e-9)) for one in here) / len(here)) if here else math.nan
+def _geometric(ratios: Sequence[float]) -> float:
+    return math.exp(sum(math.log(max(ratio, 1e-9)) for ratio in ratios) / len(ratios)) if ratios else math.nan

@@ -1,8 +1,8 @@
 """The best tuned policy of every world: the whole grid, played.
 
-Cheap settings play all runs. Dear ones play a few first, and then, the most promising before the others, the rest, as
-long as they come near the best so far: all meet the same worlds and the same luck, so a few runs tell who is out. In
-the worlds of the frontier every policy plays all runs."""
+Cheap settings play all runs. Dear ones, and in a world of a million rounds all, play a few first, and then, the most
+promising before the others, the rest, as long as they come near the best so far: all meet the same worlds and the same
+luck, so a few runs tell who is out. In the worlds of the frontier every policy plays all runs."""
 
 import math
 import os
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.lab.field import kept
-from driftbandit.lab.field.grids import DEAR, NO_RIVALS, labels, made, nanoseconds, short_of
+from driftbandit.lab.field.grids import DEAR, NO_RIVALS, ON_TIME, labels, made, nanoseconds, short_of
 from driftbandit.lab.field.kept import KeptLine
 from driftbandit.lab.field.suite import DESIGN, SuiteWorld, told
 from driftbandit.lab.jobs.batch import Batch
@@ -21,6 +21,7 @@ from driftbandit.lab.jobs.work import Cell
 
 FRONTIER = ("stat-K5", "trap-K5")
 HEATS = 4  # runs that an expensive setting plays before it is judged
+LONG = 1_000_000  # rounds of a world in which every setting is expensive
 PATIENCE = 1.25  # an expensive setting is out if its first runs clearly cost more than this many times the best
 AT_ONCE = 2  # expensive settings that play on together
 
@@ -34,9 +35,10 @@ class TuningPlan(NamedTuple):
     coarse: bool = False
     workers: int | None = None
 
-    def heats(self, world: SuiteWorld) -> int:
-        """The runs an expensive setting plays before it is judged."""
-        return self.runs if world.name in FRONTIER or self.coarse else min(self.runs, HEATS)
+    def first_runs(self, world: SuiteWorld, label: str) -> int:
+        """The runs a setting plays before it is judged."""
+        dear = short_of(label) in DEAR or world.environment.horizon >= LONG
+        return min(self.runs, HEATS) if dear and world.name not in FRONTIER and not self.coarse else self.runs
 
 
 def estimate(worlds: Sequence[SuiteWorld], plan: TuningPlan) -> float:
@@ -44,10 +46,10 @@ def estimate(worlds: Sequence[SuiteWorld], plan: TuningPlan) -> float:
     counted as playing all runs."""
     total = 0.0
     for world in worlds:
-        env, heats = world.environment, plan.heats(world)
+        env = world.environment
         for label in labels(env.horizon, plan.coarse):
-            runs = heats + (plan.runs - heats) / 3 if short_of(label) in DEAR else plan.runs
-            total += nanoseconds(label, env.n_arms) * 1e-9 * env.horizon * runs
+            first = plan.first_runs(world, label)
+            total += nanoseconds(label, env.n_arms) * 1e-9 * env.horizon * (first + (plan.runs - first) / 3)
     return total
 
 
@@ -76,17 +78,12 @@ def tune_one(world: SuiteWorld, plan: TuningPlan, progress: bool | Callable[[flo
     """Every setting of the grid in one world."""
     facts = told(world.environment)
     policies = {label: made(label, facts) for label in labels(facts.horizon, plan.coarse)}
-    heats = plan.heats(world)
-    regret = _played(
-        world,
-        plan,
-        {label: (policy, heats if short_of(label) in DEAR else plan.runs) for label, policy in policies.items()},
-        progress,
-    )
-    rivals = [label for label in policies if short_of(label) not in NO_RIVALS]
+    first = {label: (policy, plan.first_runs(world, label)) for label, policy in policies.items()}
+    regret = _played(world, plan, first, progress)
+    rivals = [label for label in policies if short_of(label) not in NO_RIVALS + ON_TIME]
     while True:
         done = [label for label in rivals if len(regret[label]) == plan.runs]
-        best = min((regret[label] for label in done), key=lambda values: float(values.mean()))
+        best = min((regret[label] for label in done or rivals), key=lambda values: float(values.mean()))
         waiting = [label for label in regret if len(regret[label]) < plan.runs and in_the_race(regret[label], best)]
         if not waiting:
             break
