@@ -17,8 +17,9 @@ from numba.extending import NativeValue, intrinsic, register_model, typeof_impl,
 from numba.np.arrayobj import populate_array
 
 from driftbandit.draws import Draws, round_key
-from driftbandit.lab.engine import code_cache, compile_errors, compiled_draws, numba_methods, policy_check
+from driftbandit.lab.engine import code_cache, compile_errors, compiled_draws, numba_methods
 from driftbandit.primitives import teach
+from driftbandit.text import policy_check
 
 _I64 = ir.IntType(64)
 
