@@ -78,6 +78,14 @@ def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str
                         f"{WAYS.get(row.how, row.how)}; recomputed it is arm {slot} by {WAYS[how]}"
                     )
                     break
+                if row.chance is not None and fold.weighs:
+                    chance = rules.chance_of(fold.policy, known.view, fold.learnt, slot, known.rng)
+                    if chance != row.chance:
+                        differences.append(
+                            f"decision {row.id} (after {row.known} events) says its arm had the chance {row.chance!r}; "
+                            f"recomputed it is {chance!r}"
+                        )
+                        break
             else:
                 walk.finish()
     except UnknownEvents as error:

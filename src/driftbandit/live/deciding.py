@@ -74,13 +74,14 @@ class Chooser:
         if wish.ids[0] is None and config.rounds == "hash" and len(wish.ids) == 1:
             made, rng = self._supply.take()
             slot, how = rules.choose(config, policy, view, learnt, rng, allowed)
-            asks.append(Decide(number, DecisionRow(made, at, slot, how, n, text)))
+            chance = rules.chance_of(policy, view, learnt, slot, rng) if fold.weighs else None
+            asks.append(Decide(number, DecisionRow(made, at, slot, how, n, text, chance)))
         else:
             fresh = iter(made_ids(wish.ids.count(None)))
             named = [next(fresh) if id is None else id for id in wish.ids]
             stream = Decisions.of(int(config.key), [self._round(name) for name in named])
             for column, name in enumerate(named):
                 slot, how = rules.choose(config, policy, view, learnt, stream.at(column), allowed)
-                asks.append(Decide(number, DecisionRow(name, at, slot, how, n, text)))
-        chance = rules.chances(config, policy, view, learnt, allowed)[0] if wish.probability else None
-        return asks, chance
+                chance = rules.chance_of(policy, view, learnt, slot, stream.at(column)) if fold.weighs else None
+                asks.append(Decide(number, DecisionRow(name, at, slot, how, n, text, chance)))
+        return asks, rules.chances(config, policy, view, learnt, allowed)[0] if wish.probability else None
