@@ -19,9 +19,9 @@ class Policy(Protocol):
 
     A policy that divides a reward by the probability of its arm has two methods more. `chance_of(self, state, t, arm,
     rng)` is the probability with which `choose`, given the same, plays the arm; whoever hands in rewards late keeps it
-    with the decision. `learn_late` is `learn` with one parameter more at its end, that probability: divided by the present
-    one a late reward would be biased, and without bound if the arm has sunk since. A reward that comes at once is
-    learnt to the same bits either way."""
+    with the decision. `learn_late` is `learn` with one parameter more at its end, that probability: divided by the
+    present one a late reward would be biased, and without bound if the arm has sunk since. A reward that comes at once
+    is learnt to the same bits either way."""
 
     def init(self, n_arms: int) -> Any:
         """The state before the first round."""

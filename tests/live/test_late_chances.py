@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from live.button import ARMS, Clock, assert_proved, opened
 from driftbandit import Agent, DiscountedTS
 from driftbandit.live.audit import audit
 from driftbandit.live.fold import Fold
@@ -18,6 +17,7 @@ from driftbandit.policies.exp3 import EXP3S, REXP3
 from driftbandit.policies.meta import Meta
 from driftbandit.policies.restart import PeriodicRestart
 from driftbandit.state import to_lists
+from live.button import ARMS, Clock, assert_proved, opened
 
 RULES = {"floor": 0.1, "holdback": 0.1, "baseline": "uniform", "learn_holdback": True}
 POLICIES = [EXP3S(0.3, 0.01), REXP3(37, 0.3), Meta(200, 0.01, 1.0), PeriodicRestart(EXP3S(0.3, 0.01), 23)]
@@ -45,11 +45,10 @@ def test_a_late_reward_is_learnt_with_the_probability_of_its_decision(policy, st
         coins = bandit._fold._coins
     assert all(row.chance is not None and 0.0 < row.chance <= 1.0 for row in rows.values())
     if not isinstance(policy, Meta):
-        state, learnt = to_lists(policy.init(3)), 0
-        for event in events[1:]:
+        state = to_lists(policy.init(3))
+        for learnt, event in enumerate(events[1:]):
             args = (coins.at(learnt),) if coins else ()
             policy.learn_late(state, learnt, event.slot, event.value, *args, rows[event.decision].chance)
-            learnt += 1
         assert repr(state) == repr(bandit._fold.state)
     assert_proved(store)
     with opened(store, policy=policy, **RULES) as again:
@@ -238,7 +237,7 @@ def test_an_agent_is_told_the_probability_of_a_late_reward(policy) -> None:
 def test_an_agent_refuses_what_cannot_be_a_probability(bad) -> None:
     agent = Agent(EXP3S(0.3, 0.01), ARMS, seed=4)
     before = agent.snapshot()
-    with pytest.raises(ValueError, match="above 0 and at most 1.*Nothing was learnt"):
+    with pytest.raises(ValueError, match=r"above 0 and at most 1.*Nothing was learnt"):
         agent.learn("red", 1.0, probability=bad)
     assert agent.snapshot() == before
     calm = Agent(DiscountedTS(), ARMS, seed=4)

@@ -26,8 +26,8 @@ WORLD = Abrupt(n_arms=4, horizon=700, phases=4, world="1")
 
 
 def twin_arms(base, arrives, hear=teach_late, horizon=700):
-    """The obvious way: a list of (round of arrival, arm, reward, probability that `choose` has just drawn the arm with),
-    looked through in every round."""
+    """The obvious way: a list of (round of arrival, arm, reward, probability with which `choose` has just drawn the
+    arm), looked through in every round."""
     world, reward_rng = to_lists(WORLD.realise(stream_key(3, 0, 0))), Stream(stream_key(3, 0, REWARD))
     stream, state = Stream(stream_key(3, 0, POLICY)), to_lists(base.init(4))
     under_way, heard, arms = [], 0, []
@@ -127,9 +127,9 @@ def test_weights_move_by_the_probability_given_as_computed_by_hand():
 
 
 def test_late_rewards_say_without_bias_what_an_arm_pays():
-    """EXP3.S plays two arms that pay 1 and 0.5 always; its estimate of an arm's sum of rewards is the sum of reward over
-    probability. Told 50 rounds late, with the probability of back then that sum is right on average (within 4 standard
-    errors, a false alarm in 16,000); with the present one it is not, by far more."""
+    """EXP3.S plays two arms that pay 1 and 0.5 always; its estimate of an arm's sum of rewards is the sum of reward
+    over probability. Told 50 rounds late, with the probability of back then that sum is right on average (within 4
+    standard errors, a false alarm in 16,000); with the present one it is not, by far more."""
     policy, rounds, runs = EXP3S(explore=0.1, share=1e-4), 50, 200
     then, now = [], []
     for run in range(runs):

@@ -239,7 +239,9 @@ class REXP3(NamedTuple):
     def learn_late(self, state: REXP3State, t: int, arm: Any, reward: Any, chance: Any) -> None:
         """Learn a reward whose arm was played with this probability; as in EXP3.S, at least the share of uniform
         play."""
-        self.gain(state, t, arm, self.explore * reward / (len(state.gains) * max(chance, self.explore / len(state.gains))))
+        self.gain(
+            state, t, arm, self.explore * reward / (len(state.gains) * max(chance, self.explore / len(state.gains)))
+        )
 
     def gain(self, state: REXP3State, t: int, arm: Any, amount: Any) -> None:
         """Raise the arm's gain; at the end of a batch, forget everything.

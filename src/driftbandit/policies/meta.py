@@ -118,7 +118,7 @@ class Meta(NamedTuple):
                 state.chances[i] = 0.0
         return arm
 
-    def place(self, state: MetaState, t: int, rng: Any) -> int:
+    def place(self, state: MetaState, t: int, rng: Any) -> Any:
         """The place on the stack of the procedure that runs in round t, the round's replay included."""
         place = state.top[0]
         while state.ends[place] <= t:
