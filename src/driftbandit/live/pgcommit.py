@@ -30,10 +30,13 @@ _INSERT_DECISIONS = f"""
     SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::int[], %s::smallint[], %s::bigint[], %s::text[],
                          %s::float8[], %s::bigint[])
     ON CONFLICT DO NOTHING"""
+# The lock of all who write events, taken before the first row is made, and with it the transaction's id: see `postgres`.
+LOCKED = f"WHERE (SELECT pg_advisory_xact_lock_shared({LOCK}, 0) IS NOT NULL)"
 _INSERT_EVENTS = f"""
     INSERT INTO driftbandit.event (era, bandit, {EVENT}, mark)
     SELECT %s, * FROM unnest(%s::bigint[], %s::smallint[], %s::bigint[], %s::text[], %s::int[], %s::smallint[],
                          %s::float8[], %s::bigint[], %s::text[], %s::float8[], %s::bigint[])
+    {LOCKED}
     ON CONFLICT DO NOTHING RETURNING bandit, decision, kind"""
 _STANDING = f"""
     SELECT d.bandit, {", ".join("d." + name for name in DECISION.split(", "))}, o.kind, o.value, l.value, o.at
@@ -57,9 +60,11 @@ class CommitGroup:
         self._checks: list[Callable[[], None]] = []
 
     @property
-    def only_decides(self) -> bool:
-        """Whether nothing but decisions is asked for."""
-        return all(type(ask) is Decide for ask in self._asks.values())
+    def one_statement(self) -> bool:
+        """Whether this is a single statement, which is a transaction by itself: decisions alone, or rewards alone whose
+        decisions are all known."""
+        asks = self._asks.values()
+        return all(type(ask) is Decide for ask in asks) or all(type(ask) is Pay and ask.row is not None for ask in asks)
 
     def send(self) -> None:
         """Ask the server to write; within a transaction of the caller's."""
