@@ -30,7 +30,7 @@ _INSERT_DECISIONS = f"""
     SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::int[], %s::smallint[], %s::bigint[], %s::text[],
                          %s::float8[], %s::bigint[])
     ON CONFLICT DO NOTHING"""
-# The lock of all who write events, taken before the first row is made, and with it the transaction's id: see `postgres`.
+# The lock of all who write events, taken before the first row is made and with it the transaction's id: see `postgres`.
 LOCKED = f"WHERE (SELECT pg_advisory_xact_lock_shared({LOCK}, 0) IS NOT NULL)"
 _INSERT_EVENTS = f"""
     INSERT INTO driftbandit.event (era, bandit, {EVENT}, mark)

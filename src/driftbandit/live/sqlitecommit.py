@@ -31,7 +31,7 @@ from driftbandit.live.tables import DECISION, EVENT, KEPT
 
 TOGETHER = 64  # rows in one statement: below the 999 values that every SQLite takes
 _DECISION = ", ".join("d." + name for name in DECISION.split(", "))
-_DECISIONS, _EVENTS = f"bandit, seq, {DECISION}, mark", f"bandit, n, {EVENT}, mark"
+DECISIONS, EVENTS = f"bandit, seq, {DECISION}, mark", f"bandit, n, {EVENT}, mark"
 
 Numbers = dict[int, list[int]]  # bandit: numbers of its last event and of its last decision
 
@@ -133,7 +133,7 @@ class Group:
             seq += 1
             row = ask.row
             values += (bandit, seq, *row, mark(row))
-        self._connection.execute(insert("decision", _DECISIONS, len(asks)), values)
+        self._connection.execute(insert("decision", DECISIONS, len(asks)), values)
         numbers[1] = seq
         return [ask.row for ask in asks]
 
@@ -179,7 +179,7 @@ class Group:
     def _flush(self) -> None:
         """Write the events gathered so far."""
         for rows in _chunks(self._unwritten):
-            self._connection.execute(insert("event", _EVENTS, len(rows)), [value for row in rows for value in row])
+            self._connection.execute(insert("event", EVENTS, len(rows)), [value for row in rows for value in row])
         self._unwritten = []
 
     def _settle(self, ask: Settle) -> Settled:
