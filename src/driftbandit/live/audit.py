@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from driftbandit.live import rules
-from driftbandit.live.errors import Damaged, Unknown, damage_told
+from driftbandit.live.errors import Damaged, StoreError, Unknown, damage_told
 from driftbandit.live.fold import Fold
 from driftbandit.live.ids import ROUNDS, Decisions
 from driftbandit.live.journal import Journal
@@ -90,8 +90,12 @@ def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str
                 walk.finish()
     except UnknownEvents as error:
         differences.append(str(error))
+    except StoreError:
+        raise
     except ValueError as error:
         differences.append(f"after {walk.fold.n} events: {error}")
+    except Exception as error:  # a policy of the user's fails at what it once learnt
+        differences.append(f"after {walk.fold.n} events: {type(error).__name__}: {' '.join(str(error).split())}")
     return Audit(name, count, walk.fold.n, walk.snapshots, differences + walk.differences)
 
 

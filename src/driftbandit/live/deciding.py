@@ -99,6 +99,7 @@ class Chooser:
 
     def _rows(self, numbered: Iterable[tuple[str, Decisions]], slots: list[int] | None) -> list[DecisionRow]:
         """Decisions with these ids and numbers, from one look at the clock and at what is known."""
+        self._replica.whole_or_raise()
         fold, config, at = self._fold, self.config(), self._replica.now()
         view, policy, learnt, n, weighs = self._replica.view(at), fold.policy, fold.learnt, fold.n, fold.weighs
         allowed, text = (fold.active, None) if slots is None else (slots, slots_text(slots))
