@@ -67,9 +67,18 @@ CALLS: dict[str, Callable[[Bandit, int], Any]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_an_interrupt_at_any_line_leaves_a_bandit_that_goes_on(name, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(writer, "_UNCALLED", 0.02)
-    path, number, reached = tmp_path / "a.db", 0, True
-    with Bandit.open(path, "b", DiscountedTS(), 2, wait="1 h") as bandit:
+    interrupt_everywhere(name, tmp_path / "a.db", monkeypatch)
+
+
+@pytest.mark.parametrize("name", ["decide", "reward"])
+def test_the_same_with_a_connection_that_may_be_in_the_middle_of_something(name, postgres, monkeypatch) -> None:
+    interrupt_everywhere(name, postgres, monkeypatch)
+
+
+def interrupt_everywhere(name: str, target: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(writer, "_UNCALLED", 0.005)
+    number, reached = 0, True
+    with Bandit.open(target, "b", DiscountedTS(), 2, wait="1 h") as bandit:
         bandit.decide("first")
         while reached:
             number += 1
@@ -79,6 +88,10 @@ def test_an_interrupt_at_any_line_leaves_a_bandit_that_goes_on(name, tmp_path, m
             assert not bandit._writer._leads.locked()
             if number % 10 == 0:
                 bandit._writer._crowd = (2, 2)  # now by the thread that writes for all
+        if name == "decide":
+            rows = {row.id for row in bandit._journal.decisions(1)}
+            assert {f"after{n}" for n in range(1, number + 1)} <= rows
+            assert bandit.decide(f"d{number}").id in rows  # the last one was not interrupted
     assert number > 30
-    assert [report.differences for report in audit(path)] == [[]]
+    assert [report.differences for report in audit(target)] == [[]]
     assert not [thread for thread in threading.enumerate() if thread.name == "driftbandit-writer"]

@@ -16,6 +16,7 @@ from driftbandit.live.writer import Writer
 
 _opened: dict[str, "Opened"] = {}
 _lock = threading.Lock()
+_FORKED = "This bandit was opened before this process was forked; open it again here."
 
 
 class Opened:
@@ -32,7 +33,8 @@ class Opened:
             self.users -= 1
             if self.users > 0:
                 return
-            _opened.pop(self.target, None)
+            if _opened.get(self.target) is self:  # a forked child may have opened it anew
+                del _opened[self.target]
         self.writer.close()
         self.journal.close()
 
@@ -141,14 +143,18 @@ def rereader(journal: Journal, bandit: int) -> Reread:
 
 
 def _after_fork() -> None:
-    """A child process shares no connection and no thread with its parent: its bandits say so when they are used."""
+    """A child process shares no connection and no thread with its parent: its bandits say so when they are used. Any
+    lock may have been held by a thread that the child does not have, so all are made anew."""
+    global _lock
+    _lock = threading.Lock()
     for opened in list(_opened.values()):
-        opened.writer.disown("This bandit was opened before this process was forked; open it again here.")
+        opened.writer.disown(_FORKED)
         forget: Callable[[], None] | None = getattr(opened.journal, "forget", None)
         if forget is not None:
             forget()
         for bandit in list(opened.bandits):
-            bandit._lock = threading.RLock()
+            bandit._replica.disown(_FORKED)
+            bandit._lock = bandit._replica.lock
     _opened.clear()
 
 

@@ -221,6 +221,11 @@ class Replica:
         if self._stuck:
             raise StoreError(self._stuck)
 
+    def disown(self, why: str) -> None:
+        """In a forked child: refuse everything from now on."""
+        self.lock, self._reading = threading.RLock(), threading.Lock()
+        self._stuck = why
+
     def close(self) -> None:
         """Let go of the journal, after all that was asked has been written."""
         with self.lock:

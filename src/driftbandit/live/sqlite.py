@@ -25,6 +25,7 @@ APPLICATION = 0x64726266  # "drbf": written into the file's header, where SQLite
 _CHUNK = 20_000  # rows read at a time, so that memory stays small and the WAL can be emptied meanwhile
 
 _EVENT = "n, " + EVENT
+_PARENTS: list[Any] = []  # connections that belong to the process this one was forked from
 
 
 class SQLite(Tables):
@@ -195,9 +196,14 @@ class SQLite(Tables):
         return system_time()
 
     def forget(self) -> None:
-        """In a forked child: leave the connections and the lock to the parent."""
+        """In a forked child: leave the connections and the lock to the parent. A connection must not even be closed
+        here; for whoever wants to read there is a new one."""
         if self._lock is not None:
             self._lock.forget()
+        self._reading = threading.Lock()
+        _PARENTS.append((self.__dict__.pop("_reader", None), self.__dict__.pop("_writer", None)))
+        with contextlib.suppress(sqlite3.Error, Unknown):
+            self._reader = _connect(self.target, read_only=True)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -138,8 +138,8 @@ class Writer:
         self._thread.join()
 
     def disown(self, why: str) -> None:
-        """Refuse everything from now on, and leave the thread and the locks alone: they are another process's."""
-        self._mutex = threading.Lock()
+        """Refuse everything from now on: the thread is another process's, and so may be those that hold the locks."""
+        self._mutex, self._leads = threading.Lock(), threading.Lock()
         self._closed = why
 
     # ---- writing -----------------------------------------------------------------------------------------------------
