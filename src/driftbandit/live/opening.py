@@ -1,5 +1,6 @@
 """Opening journals: by path or URL, once per process however many bandits share one."""
 
+import atexit
 import os
 import threading
 import warnings
@@ -160,6 +161,14 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+@atexit.register
+def _at_exit() -> None:
+    """Write what nobody waited for (durability="none"), where a program ends without closing its bandits. This may wait
+    for a store that is away, as `close` does."""
+    for opened in list(_opened.values()):
+        opened.writer.close()
 
 
 def warn(text: str) -> None:
