@@ -43,7 +43,7 @@ def checked_arms(arms: Any) -> list[Any]:
         try:
             json.dumps(name, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError(f"Arm {ascii(name):.60} is not a text that a file can hold: half a character.") from None
+            raise ValueError(f"Arm {name!a:.60} is not a text that a file can hold: half a character.") from None
     return names
 
 

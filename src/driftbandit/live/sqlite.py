@@ -90,8 +90,8 @@ class SQLite(Tables):
         group = Group(self._writer, self._last)
         if any(was != now for was, now in zip(self._files, self._files_now(), strict=True) if was is not None):
             raise StoreError(
-                f"{self.target} or the -wal beside it was moved, replaced or deleted while it was open; nothing of this "
-                "call was written. Close this bandit, put the file back, and open it again."
+                f"{self.target} or the -wal beside it was moved, replaced or deleted while it was open; nothing of "
+                "this call was written. Close this bandit, put the file back, and open it again."
             )
         with _sentence(self.target):
             try:
