@@ -18,7 +18,7 @@ class DelayedState(NamedTuple):
     base: Any
     arms: Any  # ring of the last rounds, twice as many as the mean delay
     rewards: Any
-    chances: Any  # the probabilities with which these arms were played, where the wrapped policy weighs by them
+    played_with: Any  # the probabilities of these arms back then, where the wrapped policy weighs by them
 
 
 @compilable
@@ -130,7 +130,7 @@ class Delayed(NamedTuple):
         state.arms[here] = arm
         state.rewards[here] = reward
         if weighs(base):
-            state.chances[here] = chance
+            state.played_with[here] = chance
         if heard >= 0 and self.random:
             self.hand_on(state, heard, there, rng)
 
@@ -138,13 +138,13 @@ class Delayed(NamedTuple):
         """Let the wrapped policy learn the reward that has arrived, the `heard`-th."""
         there = index(there)
         if weighs(self.base):
-            teach_late(self.base, state.base, heard, state.arms[there], state.rewards[there], rng, state.chances[there])
+            teach_late(self.base, state.base, heard, state.arms[there], state.rewards[there], rng, state.played_with[there])
         else:
             teach(self.base, state.base, heard, state.arms[there], state.rewards[there], rng)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         """What a snapshot may hold."""
-        fits(state, _arms_of(like.base, self.base), arms=ARM, rewards=REALS, chances=SHARE)
+        fits(state, _arms_of(like.base, self.base), arms=ARM, rewards=REALS, played_with=SHARE)
         check_state(self.base, state.base, max(t - self.rounds, 0), like.base)
 
     def room(self, n_arms: int) -> int:
