@@ -16,6 +16,7 @@ import tempfile
 
 from driftbandit import Bandit, DiscountedTS
 from driftbandit.live.records import REWARD, DecisionRow, Event, mark
+from driftbandit.live.sqlitecommit import DECISIONS, EVENTS, insert
 
 ARMS, BLOCK, SECOND = 10, 10_000, 1_000_000
 START = 1_700_000_000 * SECOND
@@ -50,8 +51,8 @@ def fill(path, records):
             decisions.append((1, n + 1, *row, mark(row)))
             outcomes.append((1, *event, mark(event[1:])))
         connection.execute("BEGIN")
-        connection.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", decisions)
-        connection.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", outcomes)
+        connection.executemany(insert("decision", DECISIONS, 1), decisions)
+        connection.executemany(insert("event", EVENTS, 1), outcomes)
         connection.execute("COMMIT")
         if first // BLOCK % 50 == 0:
             print(f"  {2 * first} records", file=sys.stderr, flush=True)

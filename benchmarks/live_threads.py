@@ -21,7 +21,7 @@ from driftbandit import DiscountedTS
 from driftbandit.live import Bandit
 from driftbandit.live.ids import made_ids
 from driftbandit.live.records import DecisionRow, mark
-from driftbandit.live.sqlitecommit import insert
+from driftbandit.live.sqlitecommit import DECISIONS, insert
 
 _number = itertools.count()
 
@@ -139,7 +139,7 @@ def table(folder, count):
 
 
 def insert_rows(connection, rows):
-    connection.execute(insert("decision", 9, len(rows)), [value for row in rows for value in row])
+    connection.execute(insert("decision", DECISIONS, len(rows)), [value for row in rows for value in row])
 
 
 def single(folder, repeats):

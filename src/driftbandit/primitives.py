@@ -216,6 +216,27 @@ def teach(policy: Any, state: Any, t: int, arm: Any, reward: Any, rng: Any) -> N
         policy.learn(state, t, arm, reward)
 
 
+def weighs(policy: Any) -> bool:
+    """Does this policy divide a reward by the probability with which its arm was played? Then a reward that comes late
+    needs the probability of back then: see `protocols.Policy`. A wrapper does what its base does."""
+    return hasattr(type(policy), "chance_of") and (not hasattr(policy, "base") or weighs(policy.base))
+
+
+def chance_of(policy: Any, state: Any, t: int, arm: Any, rng: Any) -> Any:
+    """The probability with which a policy that `weighs` plays this arm now; of others 0.0, which nobody asks for."""
+    return policy.chance_of(state, t, arm, rng) if weighs(policy) else 0.0
+
+
+def teach_late(policy: Any, state: Any, t: int, arm: Any, reward: Any, rng: Any, chance: Any) -> None:
+    """`teach` with a reward whose arm was played some time ago, with probability `chance`."""
+    if not weighs(policy):
+        teach(policy, state, t, arm, reward, rng)
+    elif learns_by_chance(type(policy)):
+        policy.learn_late(state, t, arm, reward, rng, chance)
+    else:
+        policy.learn_late(state, t, arm, reward, chance)
+
+
 def lane_by_lane(policy: Any, state: Any, t: int, rng: Any) -> None:
     """Call `policy.believe(state, t, rng)`; in lockstep one lane after the other, each with numbers of its own.
 

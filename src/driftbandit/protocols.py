@@ -15,7 +15,13 @@ class Policy(Protocol):
     learning needs chance declares one parameter more, `learn(self, state, t, arm, reward, rng)`, and is given the
     numbers of round t, the clock of rewards learnt. Where every choice is followed by its reward they are the numbers
     its `choose` had, so what both need (a leader drawn among equals) is worked out twice to the same end; a number that
-    learning alone uses comes from a slot that `choose` leaves alone."""
+    learning alone uses comes from a slot that `choose` leaves alone.
+
+    A policy that divides a reward by the probability of its arm has two methods more. `chance_of(self, state, t, arm,
+    rng)` is the probability with which `choose`, given the same, plays the arm; whoever hands in rewards late keeps it
+    with the decision. `learn_late` is `learn` with one parameter more at its end, that probability: divided by the
+    present one a late reward would be biased, and without bound if the arm has sunk since. A reward that comes at once
+    is learnt to the same bits either way."""
 
     def init(self, n_arms: int) -> Any:
         """The state before the first round."""

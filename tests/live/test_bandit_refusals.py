@@ -52,6 +52,7 @@ BAD = [
     (lambda b: b.reward_many([("a", 1.0)] * 1001), ValueError, "At most 1000"),
     (lambda b: b.add_arm("red"), ValueError, "distinct"),
     (lambda b: b.add_arm(object()), ValueError, "JSON can hold"),
+    (lambda b: b.add_arm("\ud800"), ValueError, "half a character"),
     (lambda b: b.retire_arm("grey"), ValueError, "is unknown"),
     (lambda b: b.fix("grey"), ValueError, "is unknown"),
     (lambda b: b.change(), ValueError, "takes policy, half_life"),

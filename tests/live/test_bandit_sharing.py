@@ -1,8 +1,10 @@
 """A bandit shared by threads, coroutines, other bandits and other processes, and its clock."""
 
 import asyncio
+import contextlib
 import multiprocessing
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import warnings
 
 import pytest
 
-from driftbandit.live import Bandit, StoreError, Unknown
+from driftbandit.live import Bandit, StoreError, Unknown, opening
 from driftbandit.live.audit import audit
 from driftbandit.policies import BetaTS
 from live.button import HOUR, Clock, assert_proved, opened, play
@@ -109,6 +111,46 @@ def test_a_forked_child_is_told_to_open_its_own(store) -> None:
         assert "forked" in answers.get(timeout=30)
         process.join(timeout=30)
         play(bandit, 3)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_while_threads_are_in_the_middle_of_calls_does_not_hang(store) -> None:
+    """Every lock is held by a thread that the child does not have; it is told to open its own, can close what it
+    inherited, and does no harm to the parent by it."""
+    with opened(store) as bandit:
+        play(bandit, 5)
+        opened_once = bandit._replica.opened
+        locks = [bandit._lock, bandit._writer._mutex, bandit._writer._leads, bandit._journal._reading, opening._lock]
+        held, done = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with contextlib.ExitStack() as stack:
+                for lock in locks:
+                    stack.enter_context(lock)
+                held.set()
+                done.wait(20.0)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        held.wait(5.0)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)
+            told = 0
+            for call in (bandit.decide, lambda: bandit.reward("d0", 1.0), bandit.refresh, lambda: bandit.decide("d1")):
+                try:
+                    call()
+                except StoreError as error:
+                    told += "forked" in str(error)
+            bandit.health()
+            bandit.close()
+            os._exit(0 if told == 4 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        done.set()
+        holder.join()
+        play(bandit, 5, first=5)
+        assert opening._opened[bandit._journal.target] is opened_once
+    assert_proved(store)
 
 
 def test_a_clock_set_back_is_reported_and_not_used(tmp_path) -> None:

@@ -55,7 +55,7 @@ def test_an_analyze_by_the_server_samples_few_rows(postgres) -> None:
             "attrelid IN ('driftbandit.decision'::regclass, 'driftbandit.event'::regclass) OR "
             "attrelid = 'driftbandit.event_decision'::regclass AND attnum = 3)"
         ).fetchall()
-    assert len(targets) == 8 + 13 + 1
+    assert len(targets) == 9 + 14 + 1
     assert {target for *_, target in targets} == {1}
 
 

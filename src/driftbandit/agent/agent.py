@@ -20,6 +20,7 @@ from driftbandit.agent.inputs import (
     checked_choice,
     checked_draws,
     checked_n,
+    checked_probability,
     checked_range,
     checked_seed,
     checked_share,
@@ -32,6 +33,7 @@ from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.half_life import checked_half_life
 from driftbandit.parameters import LARGEST
 from driftbandit.policies.drift_ts import DriftTS
+from driftbandit.primitives import weighs
 from driftbandit.protocols import Policy
 from driftbandit.rewards import bears, refused_rewards
 from driftbandit.state import grown, started, to_arrays, to_lists
@@ -148,16 +150,25 @@ class Agent:
             self.decisions += 1
             return self._arms[asked if slot is None else slot]
 
-    def learn(self, arm: Hashable, reward: float, *, at: Any = None, now: Any = None) -> None:
-        """Take in the reward of an arm that was played; with a half-life, `at` is when it was chosen (now)."""
+    def learn(
+        self, arm: Hashable, reward: float, *, at: Any = None, now: Any = None, probability: float | None = None
+    ) -> None:
+        """Take in the reward of an arm that was played; with a half-life, `at` is when it was chosen (now).
+
+        A policy that divides by the arm's probability (EXP3S, REXP3, Meta) takes the present one, which is right if
+        nothing was learnt since the choice. For a late reward give the `probability` that the arm had, as
+        `probabilities()` told it just before the choice; other policies make no use of it."""
         with self._lock:
             decided = clocked.decided_at(self.half_life, at, now)
             slot = self._slot_of(arm, removed_too=self.late == "ignore")
             value, clipped = self._scaled(reward)
+            chance = None if probability is None else checked_probability(probability)
             if slot in self._removed:
                 self.ignored += 1
                 return
-            if decided is None:
+            if chance is not None and weighs(self.policy):
+                self._player.learn_late(self.rewards_learnt, slot, value, chance)
+            elif decided is None:
                 self._player.learn(self.rewards_learnt, slot, value)
             else:
                 self._player.learn_at(self.rewards_learnt, slot, value, decided)

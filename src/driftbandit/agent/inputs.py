@@ -106,6 +106,16 @@ def checked_share(name: str, value: Any) -> float:
     return float(value)
 
 
+def checked_probability(value: Any) -> float:
+    """The probability of an arm that was played; what adds up to 1 may be above it by rounding."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, _NUMBERS) or not 0.0 < value <= 1.000001:
+        raise ValueError(
+            f"probability is what the arm had when it was chosen, above 0 and at most 1; got {shown(value)}. "
+            "Nothing was learnt."
+        )
+    return float(value)
+
+
 def checked_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     """One of a few values."""
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):

@@ -5,7 +5,7 @@
 from typing import Any
 
 from driftbandit.draws import Stream
-from driftbandit.primitives import learns_by_chance, teach
+from driftbandit.primitives import learns_by_chance, teach, teach_late
 from driftbandit.state import to_lists
 
 
@@ -34,6 +34,10 @@ class PlainPolicy:
     def learn(self, t: int, arm: int, reward: float) -> None:
         """Take in one reward, the t-th."""
         teach(self.policy, self.state, t, arm, reward, self.behind and self.behind.at(t))
+
+    def learn_late(self, t: int, arm: int, reward: float, chance: float) -> None:
+        """Take in one reward of an arm that was played with this probability."""
+        teach_late(self.policy, self.state, t, arm, reward, self.behind and self.behind.at(t), chance)
 
     def choose_many(self, t: int, decision: int, n: int) -> list[int]:
         """The arms of n decisions without a reward between them."""

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from driftbandit.live import rules
-from driftbandit.live.errors import Damaged, Unknown, damage_told
+from driftbandit.live.errors import Damaged, StoreError, Unknown, damage_told
 from driftbandit.live.fold import Fold
 from driftbandit.live.ids import ROUNDS, Decisions
 from driftbandit.live.journal import Journal
@@ -78,12 +78,24 @@ def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str
                         f"{WAYS.get(row.how, row.how)}; recomputed it is arm {slot} by {WAYS[how]}"
                     )
                     break
+                if row.chance is not None and fold.weighs:
+                    chance = rules.chance_of(fold.policy, known.view, fold.learnt, slot, known.rng)
+                    if chance != row.chance:
+                        differences.append(
+                            f"decision {row.id} (after {row.known} events) says its arm had the chance {row.chance!r}; "
+                            f"recomputed it is {chance!r}"
+                        )
+                        break
             else:
                 walk.finish()
     except UnknownEvents as error:
         differences.append(str(error))
+    except StoreError:
+        raise
     except ValueError as error:
         differences.append(f"after {walk.fold.n} events: {error}")
+    except Exception as error:  # a policy of the user's fails at what it once learnt
+        differences.append(f"after {walk.fold.n} events: {type(error).__name__}: {' '.join(str(error).split())}")
     return Audit(name, count, walk.fold.n, walk.snapshots, differences + walk.differences)
 
 

@@ -12,6 +12,7 @@ from numba import types
 from driftbandit.half_life import learn_by_time
 from driftbandit.lab.engine import numba_methods
 from driftbandit.lab.engine.compiled_player import StateRef, load
+from driftbandit.primitives import weighs
 from driftbandit.state import to_arrays, to_lists
 
 
@@ -20,6 +21,16 @@ def learn_all(policy: Any, ref: Any, t: int, slots: Any, values: Any) -> None:
     state = load(ref)
     for j in range(len(slots)):
         policy.learn(state, t + j, slots[j], values[j])
+
+
+def learn_all_late(policy: Any, ref: Any, t: int, slots: Any, values: Any, chances: Any) -> None:
+    """The same, for a policy that weighs by the probability its arms were played with, where that was kept."""
+    state = load(ref)
+    for j in range(len(slots)):
+        if chances[j] >= 0.0:
+            policy.learn_late(state, t + j, slots[j], values[j], chances[j])
+        else:
+            policy.learn(state, t + j, slots[j], values[j])
 
 
 def learn_all_by_time(policy: Any, ref: Any, time: int, half_life: int, slots: Any, values: Any, decided: Any) -> Any:
@@ -37,7 +48,8 @@ class CompiledLearner:
         numba_methods.prepare(policy)
         numba_methods.prepare(to_arrays(to_lists(state), state))
         self.policy = policy
-        self._function = numba.njit(nogil=True, **numba_methods.OPTIONS)(learn_all_by_time if by_time else learn_all)
+        function = learn_all_by_time if by_time else learn_all_late if weighs(policy) else learn_all
+        self._function = numba.njit(nogil=True, **numba_methods.OPTIONS)(function)
         self._entry: Any = None
 
     def learn(self, state: Any, n_arms: int, numbers: tuple[Any, ...], columns: list[np.ndarray]) -> tuple[Any, Any]:

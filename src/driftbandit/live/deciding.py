@@ -5,7 +5,7 @@ one: from one look at the clock and at what is known, under one lock. A call tha
 the same lines."""
 
 import contextlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from driftbandit.live import rules, settings
@@ -51,10 +51,19 @@ class Chooser:
         itself."""
         replica = self._replica
         with replica.lock:
+            plain = sum(ticket.wish is ANY for ticket in tickets)
+            fresh: Iterator[DecisionRow] = iter(())
+            if plain > 1:
+                with contextlib.suppress(Exception):  # then each of them meets it below
+                    fresh = iter(self._made(plain))
             ready = []
             for ticket in tickets:
                 try:
-                    ticket.asks, ticket.chance = self.choose(ticket.wish)
+                    row = next(fresh, None) if ticket.wish is ANY else None
+                    if row is not None:
+                        ticket.asks = [Decide(self._number, row)]
+                    else:
+                        ticket.asks, ticket.chance = self.choose(ticket.wish)
                     ready.append(ticket)
                 except Exception as error:
                     ticket.settle([error])
@@ -65,22 +74,39 @@ class Chooser:
 
     def choose(self, wish: Wish) -> tuple[list[Decide], Any]:
         """The decisions to write, and the chances of all arms where they are wished for. The caller holds the lock."""
-        fold, config, number, at = self._fold, self.config(), self._number, self._replica.now()
-        view = self._replica.view(at)
-        policy, learnt, n = fold.policy, fold.learnt, fold.n
+        config, number = self.config(), self._number
         slots = None if wish.available is None else settings.slots_of(config, wish.available)
-        allowed, text = (fold.active, None) if slots is None else (slots, slots_text(slots))
-        asks: list[Decide] = []
         if wish.ids[0] is None and config.rounds == "hash" and len(wish.ids) == 1:
-            made, rng = self._supply.take()
-            slot, how = rules.choose(config, policy, view, learnt, rng, allowed)
-            asks.append(Decide(number, DecisionRow(made, at, slot, how, n, text)))
+            asks = [Decide(number, row) for row in self._made(1, slots)]
         else:
             fresh = iter(made_ids(wish.ids.count(None)))
             named = [next(fresh) if id is None else id for id in wish.ids]
             stream = Decisions.of(int(config.key), [self._round(name) for name in named])
-            for column, name in enumerate(named):
-                slot, how = rules.choose(config, policy, view, learnt, stream.at(column), allowed)
-                asks.append(Decide(number, DecisionRow(name, at, slot, how, n, text)))
-        chance = rules.chances(config, policy, view, learnt, allowed)[0] if wish.probability else None
-        return asks, chance
+            numbered = ((name, stream.at(column)) for column, name in enumerate(named))
+            asks = [Decide(number, row) for row in self._rows(numbered, slots)]
+        if not wish.probability:
+            return asks, None
+        fold, at = self._fold, asks[0].row.at
+        allowed = fold.active if slots is None else slots
+        return asks, rules.chances(config, fold.policy, self._replica.view(at), fold.learnt, allowed)[0]
+
+    def _made(self, count: int, slots: list[int] | None = None) -> list[DecisionRow]:
+        """Decisions with ids of our own."""
+        if self.config().rounds != "hash":
+            return []
+        take = self._supply.take
+        return self._rows((take() for _ in range(count)), slots)
+
+    def _rows(self, numbered: Iterable[tuple[str, Decisions]], slots: list[int] | None) -> list[DecisionRow]:
+        """Decisions with these ids and numbers, from one look at the clock and at what is known."""
+        self._replica.whole_or_raise()
+        fold, config, at = self._fold, self.config(), self._replica.now()
+        view, policy, learnt, n, weighs = self._replica.view(at), fold.policy, fold.learnt, fold.n, fold.weighs
+        allowed, text = (fold.active, None) if slots is None else (slots, slots_text(slots))
+        rows, choose, chance = [], rules.choose, None
+        for id, rng in numbered:
+            slot, how = choose(config, policy, view, learnt, rng, allowed)
+            if weighs:
+                chance = rules.chance_of(policy, view, learnt, slot, rng)
+            rows.append(DecisionRow(id, at, slot, how, n, text, chance))
+        return rows

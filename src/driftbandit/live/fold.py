@@ -14,6 +14,7 @@ from driftbandit.draws import Stream
 from driftbandit.half_life import half_to_the, learn_by_time
 from driftbandit.live.errors import Damaged, damage_told
 from driftbandit.live.records import CHANGE, HOLDBACK, LATE, Change, Config, Event
+from driftbandit.primitives import teach_late, weighs
 from driftbandit.state import from_plain, grown, started, to_arrays, to_lists, to_plain
 from driftbandit.validity import check_state
 
@@ -41,6 +42,7 @@ class Fold:
         self._make, self._reread = make, reread
         self._compiled: Any = None
         self._by_chance = False  # whether learning needs random numbers
+        self.weighs = False  # whether decisions keep the probability of their arm, for the policy to divide by
         self._instead = instead  # the policy's text and half-life to use whatever the events say
 
     def apply(self, events: Iterable[Event]) -> None:
@@ -90,7 +92,10 @@ class Fold:
             self._compiled = CompiledLearner(self.policy, self.state, self._half_life is not None)
         n_arms = len(self.config.arms)
         if self._half_life is None:
-            self.state, _ = self._compiled.learn(self.state, n_arms, (self.learnt,), [slots, values])
+            columns = [slots, values]
+            if self.weighs:  # NaN where none was kept
+                columns.append(_column(events, "chance", np.float64)[learnt])
+            self.state, _ = self._compiled.learn(self.state, n_arms, (self.learnt,), columns)
         else:
             decided = _column(events, "decided")[learnt]
             numbers = (self.time, self._half_life)
@@ -110,7 +115,11 @@ class Fold:
             value = min(max(value, 0.0), 1.0)
             self.clipped += 1
         if self._half_life is None:
-            self._learn(self.state, self.learnt, event.slot, value)
+            if self.weighs and event.chance is not None:
+                rng = self._coins and self._coins.at(self.learnt)
+                teach_late(self.policy, self.state, self.learnt, event.slot, value, rng, event.chance)
+            else:
+                self._learn(self.state, self.learnt, event.slot, value)
         else:
             half_life, decided = self._half_life, event.decided
             if self._coins is not None:
@@ -174,6 +183,7 @@ class Fold:
         self._compiled = None
         self._by_chance = "rng" in inspect.signature(policy.learn).parameters
         self._coins = None
+        self.weighs = weighs(policy)
         if self._by_chance:
             stream = self._coins = Stream(int(config.key))
             self._learn = lambda state, t, arm, reward: policy.learn(state, t, arm, reward, stream.at(t))

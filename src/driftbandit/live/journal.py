@@ -192,7 +192,7 @@ def judge(ask: Pay, standing: Standing | None) -> tuple[list[Event], Any]:
     if standing is None:
         return [], Unknown(f"There is no decision {ask.id!r:.140} to reward; ids come from decide().")
     row, kind, value, late, _ = standing
-    came = Event(0, REWARD, ask.at, row.id, row.slot, row.how, ask.value, row.at)
+    came = outcome(row, REWARD, ask.at, ask.value)
     if kind == REWARD:
         return [], "again" if value == ask.value else _other(row.id, value, ask.value)
     if late is not None:
@@ -202,6 +202,11 @@ def judge(ask: Pay, standing: Standing | None) -> tuple[list[Event], Any]:
     if ask.wait is not None and ask.at > row.at + ask.wait:
         return [came._replace(kind=DEFAULT, value=ask.default), came._replace(kind=LATE)], "late"
     return [came], "learnt"
+
+
+def outcome(row: DecisionRow, kind: int, at: int, value: float) -> Event:
+    """What became of a decision, as an event."""
+    return Event(0, kind, at, row.id, row.slot, row.how, value, row.at, None, row.chance)
 
 
 def _other(decision: str, first: float | None, second: float) -> Conflict:

@@ -30,6 +30,7 @@ _SQLITE = [
         bandit INTEGER NOT NULL, width INTEGER NOT NULL, start INTEGER NOT NULL, body TEXT NOT NULL,
         PRIMARY KEY (bandit, width, start)) WITHOUT ROWID;
     """,
+    "ALTER TABLE decision ADD COLUMN chance REAL; ALTER TABLE event ADD COLUMN chance REAL;",
 ]
 
 _POSTGRES = [
@@ -67,6 +68,11 @@ _POSTGRES = [
         )
     )
     + "ALTER INDEX driftbandit.event_decision ALTER COLUMN 3 SET STATISTICS 1;",
+    "".join(
+        f"ALTER TABLE driftbandit.{table} ADD COLUMN chance double precision;"
+        f"ALTER TABLE driftbandit.{table} ALTER chance SET STATISTICS 1;"
+        for table in ("decision", "event")
+    ),
 ]
 
 STEPS = {"sqlite": _SQLITE, "postgres": _POSTGRES}

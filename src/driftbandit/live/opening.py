@@ -1,5 +1,6 @@
 """Opening journals: by path or URL, once per process however many bandits share one."""
 
+import atexit
 import os
 import threading
 import warnings
@@ -16,6 +17,7 @@ from driftbandit.live.writer import Writer
 
 _opened: dict[str, "Opened"] = {}
 _lock = threading.Lock()
+_FORKED = "This bandit was opened before this process was forked; open it again here."
 
 
 class Opened:
@@ -32,7 +34,8 @@ class Opened:
             self.users -= 1
             if self.users > 0:
                 return
-            _opened.pop(self.target, None)
+            if _opened.get(self.target) is self:  # a forked child may have opened it anew
+                del _opened[self.target]
         self.writer.close()
         self.journal.close()
 
@@ -143,19 +146,31 @@ def rereader(journal: Journal, bandit: int) -> Reread:
 
 
 def _after_fork() -> None:
-    """A child process shares no connection and no thread with its parent: its bandits say so when they are used."""
+    """A child process shares no connection and no thread with its parent: its bandits say so when they are used. Any
+    lock may have been held by a thread that the child does not have, so all are made anew."""
+    global _lock
+    _lock = threading.Lock()
     for opened in list(_opened.values()):
-        opened.writer.disown("This bandit was opened before this process was forked; open it again here.")
+        opened.writer.disown(_FORKED)
         forget: Callable[[], None] | None = getattr(opened.journal, "forget", None)
         if forget is not None:
             forget()
         for bandit in list(opened.bandits):
-            bandit._lock = threading.RLock()
+            bandit._replica.disown(_FORKED)
+            bandit._lock = bandit._replica.lock
     _opened.clear()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+@atexit.register
+def _at_exit() -> None:
+    """Write what nobody waited for (durability="none"), where a program ends without closing its bandits. This may wait
+    for a store that is away, as `close` does."""
+    for opened in list(_opened.values()):
+        opened.writer.close()
 
 
 def warn(text: str) -> None:

@@ -16,6 +16,7 @@ from driftbandit.live.journal import (
     Standing,
     Thin,
     judge,
+    outcome,
     same_decision,
 )
 from driftbandit.live.records import CHANGE, DEFAULT, DecisionRow, Event, mark
@@ -27,12 +28,15 @@ _SLACK = 60_000_000  # microseconds by which a decision may reach the store afte
 _INSERT_DECISIONS = f"""
     INSERT INTO driftbandit.decision (bandit, {DECISION}, mark)
     SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::int[], %s::smallint[], %s::bigint[], %s::text[],
-                         %s::bigint[])
+                         %s::float8[], %s::bigint[])
     ON CONFLICT DO NOTHING"""
+# The lock of all who write events, taken before the first row is made and with it the transaction's id: see `postgres`.
+LOCKED = f"WHERE (SELECT pg_advisory_xact_lock_shared({LOCK}, 0) IS NOT NULL)"
 _INSERT_EVENTS = f"""
     INSERT INTO driftbandit.event (era, bandit, {EVENT}, mark)
     SELECT %s, * FROM unnest(%s::bigint[], %s::smallint[], %s::bigint[], %s::text[], %s::int[], %s::smallint[],
-                         %s::float8[], %s::bigint[], %s::text[], %s::bigint[])
+                         %s::float8[], %s::bigint[], %s::text[], %s::float8[], %s::bigint[])
+    {LOCKED}
     ON CONFLICT DO NOTHING RETURNING bandit, decision, kind"""
 _STANDING = f"""
     SELECT d.bandit, {", ".join("d." + name for name in DECISION.split(", "))}, o.kind, o.value, l.value, o.at
@@ -56,9 +60,11 @@ class CommitGroup:
         self._checks: list[Callable[[], None]] = []
 
     @property
-    def only_decides(self) -> bool:
-        """Whether nothing but decisions is asked for."""
-        return all(type(ask) is Decide for ask in self._asks.values())
+    def one_statement(self) -> bool:
+        """Whether this is a single statement, which is a transaction by itself: decisions alone, or rewards alone whose
+        decisions are all known."""
+        asks = self._asks.values()
+        return all(type(ask) is Decide for ask in asks) or all(type(ask) is Pay and ask.row is not None for ask in asks)
 
     def send(self) -> None:
         """Ask the server to write; within a transaction of the caller's."""
@@ -147,7 +153,7 @@ class CommitGroup:
             (ask.bandit, ask.after[0], ask.after[1], ask.until, ask.limit),
         ).fetchall()
         found = [DecisionRow(*row) for row in rows]
-        events = [Event(0, DEFAULT, ask.at, row.id, row.slot, row.how, ask.default, row.at) for row in found]
+        events = [outcome(row, DEFAULT, ask.at, ask.default) for row in found]
         done = len(found) < ask.limit
         reached = (ask.until - _SLACK, "") if done else (found[-1].at, found[-1].id)
         self.answers[place] = Settled(0, max(ask.after, reached), done)
@@ -188,7 +194,7 @@ def _element(value: Any) -> str:
 def standings(rows: Callable[..., list[Any]], places: list[Place]) -> dict[Place, Standing]:
     """What is known of these decisions."""
     found = rows(_STANDING, [bandit for bandit, _ in places], [id for _, id in places])
-    return {(row[0], row[1]): Standing(DecisionRow(*row[1:7]), *row[7:]) for row in found}
+    return {(row[0], row[1]): Standing(DecisionRow(*row[1:-4]), *row[-4:]) for row in found}
 
 
 def _keep(connection: Any, ask: Keep) -> None:

@@ -147,8 +147,8 @@ class PostgreSQL(Tables):
         writer = self._writer
         batch = CommitGroup(writer, self._era, asks)
         try:
-            if batch.only_decides and time.monotonic() - self._set < _CLOCK:
-                batch.send()  # one statement is a transaction by itself, and decisions have no order to agree on
+            if batch.one_statement and time.monotonic() - self._set < _CLOCK:
+                batch.send()
             else:
                 began = time.monotonic_ns()
                 with writer.pipeline():
@@ -156,11 +156,11 @@ class PostgreSQL(Tables):
                     clock = writer.execute(_CLOCK_AND_LOCK)
                     batch.send()
                     writer.execute("COMMIT")
-                    if batch.appended and time.monotonic() - self._told > _NOTIFY:
-                        # Not within the transaction: PostgreSQL lets one that notifies commit at a time.
-                        self._told = time.monotonic()
-                        writer.execute("NOTIFY driftbandit")
                 self._hear_time(clock.fetchone()[0], began)
+            if batch.appended and time.monotonic() - self._told > _NOTIFY:
+                # Not within the transaction: PostgreSQL lets one that notifies commit at a time.
+                self._told = time.monotonic()
+                writer.execute("NOTIFY driftbandit")
             batch.finish()
         except BaseException:
             with contextlib.suppress(Exception):  # a connection in the middle of something is not used again

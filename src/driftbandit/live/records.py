@@ -35,6 +35,7 @@ class DecisionRow(NamedTuple):
     how: int
     known: int
     available: str | None  # the arms it was restricted to, as "0,2,5"
+    chance: float | None = None  # with which the policy played this arm, where it weighs rewards by it
 
 
 class Event(NamedTuple):
@@ -49,11 +50,13 @@ class Event(NamedTuple):
     value: float = 0.0
     decided: int = 0  # when that decision was made
     body: str | None = None  # of a change: JSON
+    chance: float | None = None  # that of the decision
 
 
 def mark(row: tuple[Any, ...]) -> int:
-    """A checksum of a row, kept beside it: against accidents, not against people."""
-    return zlib.crc32(repr(tuple(row)).encode())
+    """A checksum of a row, kept beside it: against accidents, not against people. The chance, which stands last, counts
+    where there is one: rows from before there was any keep their checksum."""
+    return zlib.crc32(repr(tuple(row if row[-1] is not None else row[:-1])).encode())
 
 
 def slots_text(slots: list[int] | None) -> str | None:

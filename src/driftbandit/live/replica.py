@@ -3,6 +3,7 @@
 With SQLite the writer hands over every event it has written; with PostgreSQL a follower reads what any process wrote.
 Either way the events come in the one order in which all fold them."""
 
+import contextlib
 import json
 import threading
 import time
@@ -48,6 +49,7 @@ class Replica:
         self._viewed = -1
         self._owner: Any = None
         self._closed = False
+        self._stuck = ""  # why no further event can be folded
         self._heard: Any = None
         self._reading = threading.Lock()
         self.lag = 0.0  # seconds from the call that made an event to its being folded here
@@ -77,6 +79,8 @@ class Replica:
     def _read(self) -> int:
         """Fold whatever the journal holds beyond the cursor."""
         with self._reading:  # decisions go on while the journal is read
+            if self._stuck:
+                return 0
             before = self.fold.n
             batch: list[Event] = []
             cursor = self._cursor
@@ -89,29 +93,44 @@ class Replica:
             return self.fold.n - before
 
     def _absorb(self, events: list[Event]) -> None:
-        """Fold what the writer has just written."""
-        with self.lock:
-            if self._closed:
-                return
-            fresh = [event for event in events if event.n > self.fold.n]
-            for event in fresh:
-                if event.n != self.fold.n + 1:
-                    raise Damaged(f"Event {self.fold.n + 1} is missing.")
-                self._fold([event], event.n)
+        """Fold what the writer has just written. It is written, whatever comes of folding it: the next call tells."""
+        with self.lock, contextlib.suppress(Exception):
+            for event in events:
+                if self._closed or self._stuck:
+                    return
+                if event.n > self.fold.n + 1:
+                    self._stop(Damaged(f"Event {self.fold.n + 1} is missing."))
+                elif event.n == self.fold.n + 1:
+                    self._fold([event], event.n)
 
     def _fold(self, events: list[Event], cursor: Any) -> None:
         if not events:
             return
         with self.lock:
-            if self.compiled and len(events) >= _WORTH_COMPILING:
-                self.fold.apply_compiled(events)
-            else:
-                self.fold.apply(events)
+            try:
+                if self.compiled and len(events) >= _WORTH_COMPILING:
+                    self.fold.apply_compiled(events)
+                else:
+                    self.fold.apply(events)
+            except Exception as error:
+                raise self._stop(error) from error
             self._cursor = cursor
             self.lag = (self.journal.now() - events[0].at) / SECOND
             self.clock.at_least(self.fold.last_at)
             if self.fold.n % self.snapshot_every == 0 and not self._closed:
-                self.writer.submit([self.snapshot()])
+                with contextlib.suppress(StoreError):  # a cache: the next one will do
+                    self.writer.submit([self.snapshot()])
+
+    def _stop(self, error: Exception) -> Exception:
+        """An event cannot be folded: one that another process made with a policy that this one does not have, or one at
+        which a policy of the user's fails. It may be half in the state, so nothing is decided from that any more."""
+        text = " ".join(str(error).split()).rstrip(".")
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        self._stuck = (
+            f"This bandit cannot learn event {self.fold.n} of its journal, so it decides no more ({kind}{text:.200}); "
+            "mend what is wrong and open it again."
+        )
+        return error if isinstance(error, ValueError) else StoreError(self._stuck)
 
     def snapshot(self) -> Keep:
         """The fold as it is, to be kept."""
@@ -138,6 +157,7 @@ class Replica:
         while True:
             if self.journal.live:
                 self._read()
+            self.whole_or_raise()
             if self.fold.changes >= changes:
                 return
             if time.monotonic() > until:
@@ -191,9 +211,20 @@ class Replica:
                 return total
 
     def open_or_raise(self) -> None:
-        """Refuse to go on when closed."""
+        """Refuse to go on when closed, or when what is known is less than what is written."""
         if self._closed:
             raise StoreError("This bandit is closed; open it again.")
+        self.whole_or_raise()
+
+    def whole_or_raise(self) -> None:
+        """Refuse to decide from less than is written."""
+        if self._stuck:
+            raise StoreError(self._stuck)
+
+    def disown(self, why: str) -> None:
+        """In a forked child: refuse everything from now on."""
+        self.lock, self._reading = threading.RLock(), threading.Lock()
+        self._stuck = why
 
     def close(self) -> None:
         """Let go of the journal, after all that was asked has been written."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from driftbandit import primitives
 from driftbandit.live.choice import policys_chances, policys_choice
 from driftbandit.live.ids import Decisions
 from driftbandit.live.records import FIXED, FLOOR, HOLDBACK, POLICY, Config
@@ -31,6 +32,15 @@ def choose(
 def _even(rng: Decisions, allowed: list[int] | None, n_arms: int) -> int:
     u = rng.uniform(_EVEN)
     return int(u * n_arms) if allowed is None else allowed[int(u * len(allowed))]
+
+
+def chance_of(policy: Any, state: Any, t: int, slot: int, rng: Decisions) -> float:
+    """The probability with which a policy that weighs rewards by it plays this arm: its own, whatever rule has played
+    the arm, as it would divide by it were the reward there at once."""
+    chance = float(primitives.chance_of(policy, state, t, slot, rng))
+    if not 0.0 <= chance <= 1.000001:  # a policy of the user's
+        raise ValueError(f"chance_of of {type(policy).__name__} must be a probability; it is {chance!r}.")
+    return chance
 
 
 def chances(

@@ -1,5 +1,6 @@
 """What a bandit can be told, checked and brought into the form the journal keeps."""
 
+import json
 import math
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -38,6 +39,11 @@ def checked_arms(arms: Any) -> list[Any]:
     names = [to_json_arm(name) for name in arm_names(arms)]
     if len(names) > MOST_ARMS:
         raise ValueError(f"A bandit has at most {MOST_ARMS} arms; got {len(names)}.")
+    for name in names:
+        try:
+            json.dumps(name, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"Arm {name!a:.60} is not a text that a file can hold: half a character.") from None
     return names
 
 

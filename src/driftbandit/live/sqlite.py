@@ -25,6 +25,7 @@ APPLICATION = 0x64726266  # "drbf": written into the file's header, where SQLite
 _CHUNK = 20_000  # rows read at a time, so that memory stays small and the WAL can be emptied meanwhile
 
 _EVENT = "n, " + EVENT
+_PARENTS: list[Any] = []  # connections that belong to the process this one was forked from
 
 
 class SQLite(Tables):
@@ -42,6 +43,10 @@ class SQLite(Tables):
                 if write:
                     self._writer = _connect(path)
                     self._open(self._writer, write=True)
+                    self._writer.executescript("BEGIN IMMEDIATE; COMMIT")  # now there is a WAL
+                    whole = os.path.abspath(path)
+                    self._names = whole, whole + "-wal"
+                    self._files = self._files_now()
                 self._reader = _connect(path, read_only=True)
                 self._reader.execute("PRAGMA wal_autocheckpoint=0")
                 if not write:
@@ -83,6 +88,11 @@ class SQLite(Tables):
     def commit(self, asks: list[Ask]) -> tuple[list[Any], list[tuple[int, Event]]]:
         """Write all asks in one transaction."""
         group = Group(self._writer, self._last)
+        if any(was != now for was, now in zip(self._files, self._files_now(), strict=True) if was is not None):
+            raise StoreError(
+                f"{self.target} or the -wal beside it was moved, replaced or deleted while it was open; nothing of "
+                "this call was written. Close this bandit, put the file back, and open it again."
+            )
         with _sentence(self.target):
             try:
                 return group.write(asks), group.added
@@ -91,6 +101,18 @@ class SQLite(Tables):
                 with contextlib.suppress(sqlite3.Error):
                     self._writer.execute("ROLLBACK")
                 raise
+
+    def _files_now(self) -> list[tuple[int, int] | None]:
+        """What the names of the file and of its WAL stand for now. What is written to a file that has lost its name is
+        gone when it is closed."""
+        found: list[tuple[int, int] | None] = []
+        for name in self._names:
+            try:
+                seen = os.stat(name)
+                found.append((seen.st_dev, seen.st_ino))
+            except OSError:
+                found.append(None)
+        return found
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
@@ -195,9 +217,14 @@ class SQLite(Tables):
         return system_time()
 
     def forget(self) -> None:
-        """In a forked child: leave the connections and the lock to the parent."""
+        """In a forked child: leave the connections and the lock to the parent. A connection must not even be closed
+        here; for whoever wants to read there is a new one."""
         if self._lock is not None:
             self._lock.forget()
+        self._reading = threading.Lock()
+        _PARENTS.append((self.__dict__.pop("_reader", None), self.__dict__.pop("_writer", None)))
+        with contextlib.suppress(sqlite3.Error, Unknown):
+            self._reader = _connect(self.target, read_only=True)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -23,13 +23,15 @@ from driftbandit.live.journal import (
     Standing,
     Thin,
     judge,
+    outcome,
     same_decision,
 )
 from driftbandit.live.records import CHANGE, DEFAULT, LATE, DecisionRow, Event, mark
-from driftbandit.live.tables import DECISION, KEPT
+from driftbandit.live.tables import DECISION, EVENT, KEPT
 
 TOGETHER = 64  # rows in one statement: below the 999 values that every SQLite takes
 _DECISION = ", ".join("d." + name for name in DECISION.split(", "))
+DECISIONS, EVENTS = f"bandit, seq, {DECISION}, mark", f"bandit, n, {EVENT}, mark"
 
 Numbers = dict[int, list[int]]  # bandit: numbers of its last event and of its last decision
 
@@ -131,7 +133,7 @@ class Group:
             seq += 1
             row = ask.row
             values += (bandit, seq, *row, mark(row))
-        self._connection.execute(insert("decision", 9, len(asks)), values)
+        self._connection.execute(insert("decision", DECISIONS, len(asks)), values)
         numbers[1] = seq
         return [ask.row for ask in asks]
 
@@ -177,7 +179,7 @@ class Group:
     def _flush(self) -> None:
         """Write the events gathered so far."""
         for rows in _chunks(self._unwritten):
-            self._connection.execute(insert("event", 11, len(rows)), [value for row in rows for value in row])
+            self._connection.execute(insert("event", EVENTS, len(rows)), [value for row in rows for value in row])
         self._unwritten = []
 
     def _settle(self, ask: Settle) -> Settled:
@@ -191,7 +193,7 @@ class Group:
             (ask.bandit, ask.after[0], ask.until, ask.limit),
         ).fetchall()
         events = [
-            Event(0, DEFAULT, ask.at, row.id, row.slot, row.how, ask.default, row.at)
+            outcome(row, DEFAULT, ask.at, ask.default)
             for row, kind in ((DecisionRow(*found[1:-1]), found[-1]) for found in rows)
             if kind is None
         ]
@@ -204,7 +206,7 @@ def standings(rows: Any, bandit: int, ids: list[str]) -> dict[str, Standing]:
     found = {}
     for some in _chunks(ids):
         for row in rows(_standing(len(some)), bandit, *some):
-            found[row[0]] = Standing(DecisionRow(*row[:6]), *row[6:])
+            found[row[0]] = Standing(DecisionRow(*row[:-4]), *row[-4:])
     return found
 
 
@@ -219,10 +221,10 @@ def _chunks(things: list[Any]) -> Iterator[list[Any]]:
 
 
 @lru_cache(maxsize=4 * TOGETHER)
-def insert(table: str, fields: int, rows: int) -> str:
+def insert(table: str, fields: str, rows: int) -> str:
     """A statement that writes so many rows."""
-    row = f"({', '.join('?' * fields)})"
-    return f"INSERT INTO {table} VALUES {', '.join([row] * rows)}"
+    row = f"({', '.join('?' * len(fields.split()))})"
+    return f"INSERT INTO {table} ({fields}) VALUES {', '.join([row] * rows)}"
 
 
 @lru_cache(maxsize=2 * TOGETHER)

@@ -3,10 +3,10 @@
 from typing import Any
 
 from driftbandit.live.errors import Damaged
-from driftbandit.live.records import CHANGE, LATE, DecisionRow
+from driftbandit.live.records import CHANGE, LATE, DecisionRow, Event
 
-DECISION = "id, at, slot, how, known, available"
-EVENT = "kind, at, decision, slot, how, value, decided, body"
+DECISION = ", ".join(DecisionRow._fields)
+EVENT = ", ".join(Event._fields[1:])
 KEPT = 3  # snapshots of a bandit
 
 
@@ -63,8 +63,8 @@ class Tables:
         """Outcomes that do not fit their decision, in words."""
         found = self._find(
             "SELECT e.decision FROM @event e LEFT JOIN @decision d ON d.bandit = e.bandit AND d.id = e.decision "
-            f"WHERE e.kind < {CHANGE} AND (d.id IS NULL OR d.slot != e.slot OR d.how != e.how OR d.at != e.decided) "
-            "LIMIT 3"
+            f"WHERE e.kind < {CHANGE} AND (d.id IS NULL OR d.slot != e.slot OR d.how != e.how OR d.at != e.decided "
+            "OR e.chance != COALESCE(d.chance, 0.0)) LIMIT 3"
         )
         return [f"an outcome does not fit its decision {row[0]}" for row in found]
 

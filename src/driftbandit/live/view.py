@@ -59,6 +59,7 @@ class _Reading:
         self.clock = Clock(journal.now)
         self.fold: Fold
         self.fold, self._cursor, _ = latest(journal, number, make)
+        self._stuck: Exception | None = None
 
     def now(self) -> int:
         """The store's time."""
@@ -66,7 +67,13 @@ class _Reading:
 
     def catch_up(self) -> None:
         """Fold what has come since."""
+        if self._stuck is not None:
+            raise self._stuck
         for cursor, event in self._journal.events(self._number, self._cursor):
             self._cursor = cursor
-            self.fold.apply([event])
+            try:
+                self.fold.apply([event])
+            except Exception as error:  # it may be half in the state
+                self._stuck = error
+                raise
         self.clock.at_least(self.fold.last_at)

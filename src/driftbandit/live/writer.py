@@ -5,6 +5,7 @@ all go into the next. Each caller waits for the commit that holds its own ask, s
 on the disk. A caller who is alone writes in its own thread: to wake another and be woken by it takes longer than many
 disks."""
 
+import contextlib
 import queue
 import threading
 import time
@@ -21,6 +22,7 @@ from driftbandit.live.ticket import Ticket
 _GROUP = 4096  # asks in a commit
 _PATIENCE = 0.5  # of the time of the last commit: how long to wait for others to join
 _LONGEST = 0.01  # seconds, and never longer
+_UNCALLED = 0.5  # seconds between two looks of the thread that writes, when nobody calls it
 _NONE = 1 << 60  # more tickets than there can be
 _QUEUE = 100_000  # asks that may wait; further ones are refused, not dropped
 
@@ -120,8 +122,9 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """Calls that wait to be written."""
-        return self._asked - self._written + len(self._wished)
+        """Asks and wishes that wait to be written. An interrupt may keep the two counts from being made even, so they
+        say nothing where nothing is pending."""
+        return (self._asked - self._written if self._pending else 0) + len(self._wished)
 
     # ---- ending ------------------------------------------------------------------------------------------------------
 
@@ -135,8 +138,8 @@ class Writer:
         self._thread.join()
 
     def disown(self, why: str) -> None:
-        """Refuse everything from now on, and leave the thread and the locks alone: they are another process's."""
-        self._mutex = threading.Lock()
+        """Refuse everything from now on: the thread is another process's, and so may be those that hold the locks."""
+        self._mutex, self._leads = threading.Lock(), threading.Lock()
         self._closed = why
 
     # ---- writing -----------------------------------------------------------------------------------------------------
@@ -156,22 +159,23 @@ class Writer:
                     size += len(tickets[-1].asks)
                 if tickets:
                     self._write(tickets)
+                with self._mutex:
+                    if not self._pending:
+                        self._written = self._asked
 
     def _sleep_until(self, wanted: int, seconds: float | None) -> bool:
         """Sleep until so many tickets are there, or the time is over, or the writer is closed. Whether any is.
 
         Whoever adds a ticket looks at `_wanted` afterwards, and we look at the tickets after having set it: so one of
-        us two sees the other."""
+        us two sees the other; unless it was interrupted before it looked, so we look again now and then."""
         self._wanted = wanted
         until = None if seconds is None else time.monotonic() + seconds
         while len(self) < wanted and not self._closed:
-            left = None if until is None else until - time.monotonic()
-            if left is not None and left <= 0.0:
+            left = _UNCALLED if until is None else until - time.monotonic()
+            if left <= 0.0:
                 break
-            try:
+            with contextlib.suppress(queue.Empty):
                 self._bell.get(timeout=left)
-            except queue.Empty:
-                break
         self._wanted = _NONE
         return len(self) > 0
 

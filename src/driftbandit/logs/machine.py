@@ -6,9 +6,10 @@ from numba import types
 from numba.core.errors import NumbaError
 from numba.extending import overload
 
-from driftbandit.lab.engine import code_cache, compile_errors, numba_methods, policy_check
+from driftbandit.lab.engine import code_cache, compile_errors, numba_methods
 from driftbandit.logs import largest
 from driftbandit.primitives import as_float, as_int
+from driftbandit.text import policy_check
 
 _LOG2E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 0.6931471803691238, 1.9082149292705877e-10
 _SHIFT = 6755399441055744.0  # adding it leaves a whole number in the lowest bits

@@ -6,8 +6,8 @@ import numpy as np
 
 from driftbandit.parameters import checked, described, within
 from driftbandit.policies.restart import needs_policy
-from driftbandit.primitives import compilable, index, teach
-from driftbandit.validity import ARM, REALS, check_state, fits
+from driftbandit.primitives import chance_of, compilable, index, teach, teach_late, weighs
+from driftbandit.validity import ARM, REALS, SHARE, check_state, fits
 
 _MODULUS = 1 << 31
 
@@ -18,6 +18,7 @@ class DelayedState(NamedTuple):
     base: Any
     arms: Any  # ring of the last rounds, twice as many as the mean delay
     rewards: Any
+    played_with: Any  # the probabilities of these arms back then, where the wrapped policy weighs by them
 
 
 @compilable
@@ -80,6 +81,9 @@ class Delayed(NamedTuple):
     clock counts the rewards it has heard. Use it in simulations to see what a delay costs: a policy acts on what was
     best `rounds` rounds ago, and where the ranking changes about as often as that, a short memory is worse than none.
 
+    A policy that divides rewards by the probability of their arm (EXP3.S, REXP3, META) is given the probability with
+    which the arm was played, which is kept with the reward on its way.
+
     Which rewards are late by how much is the same in every run, so that runs can be played side by side in lanes.
 
     >>> from driftbandit.policies import DiscountedTS
@@ -104,7 +108,8 @@ class Delayed(NamedTuple):
     def init(self, n_arms: int) -> DelayedState:
         """Nothing under way."""
         size = max(self._size(), 1)
-        return DelayedState(self.base.init(n_arms), np.zeros(size, np.int64), np.zeros(size))
+        kept = size if weighs(self.base) else 1
+        return DelayedState(self.base.init(n_arms), np.zeros(size, np.int64), np.zeros(size), np.zeros(kept))
 
     def choose(self, state: DelayedState, t: int, rng: Any) -> Any:
         """What the wrapped policy chooses from what it has heard of."""
@@ -116,30 +121,36 @@ class Delayed(NamedTuple):
         if rounds == 0:
             teach(self.base, state.base, t, arm, reward, rng)
             return
-        size = len(state.arms)
-        if not self.random:
-            here = index(t % size)
-            if t >= rounds:
-                teach(self.base, state.base, t - rounds, state.arms[here], state.rewards[here], rng)
-            state.arms[here] = arm
-            state.rewards[here] = reward
-            return
+        base, heard, size = self.base, t - rounds, len(state.arms)
+        chance = chance_of(base, state.base, max(heard, 0), arm, rng)
         here = index(t % size)
+        there = index(earned_in(t, rounds) % size) if self.random else here
+        if heard >= 0 and not self.random:  # it arrives from where the new one is going to be
+            self.hand_on(state, heard, there, rng)
         state.arms[here] = arm
         state.rewards[here] = reward
-        if t >= rounds:
-            there = index(earned_in(t, rounds) % size)
-            teach(self.base, state.base, t - rounds, state.arms[there], state.rewards[there], rng)
+        if weighs(base):
+            state.played_with[here] = chance
+        if heard >= 0 and self.random:
+            self.hand_on(state, heard, there, rng)
+
+    def hand_on(self, state: DelayedState, heard: int, there: int, rng: Any) -> None:
+        """Let the wrapped policy learn the reward that has arrived, the `heard`-th."""
+        there = index(there)
+        if weighs(self.base):
+            teach_late(self.base, state.base, heard, state.arms[there], state.rewards[there], rng, state.played_with[there])
+        else:
+            teach(self.base, state.base, heard, state.arms[there], state.rewards[there], rng)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         """What a snapshot may hold."""
-        fits(state, _arms_of(like.base, self.base), arms=ARM, rewards=REALS)
+        fits(state, _arms_of(like.base, self.base), arms=ARM, rewards=REALS, played_with=SHARE)
         check_state(self.base, state.base, max(t - self.rounds, 0), like.base)
 
     def room(self, n_arms: int) -> int:
         """What the wrapped policy needs, and the rewards under way."""
         base = getattr(self.base, "room", None)
-        return (0 if base is None else int(base(n_arms))) + 2 * max(self._size(), 1)
+        return (0 if base is None else int(base(n_arms))) + 3 * max(self._size(), 1)
 
     def grow(self, state: DelayedState, after: DelayedState, t: int) -> DelayedState:
         """As the wrapped policy grows."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.parameters import checked, described, within
-from driftbandit.primitives import compilable, draw_from
+from driftbandit.primitives import compilable, draw_from, where
 from driftbandit.validity import COUNTS, SHARE, close, fits, need
 
 
@@ -86,7 +86,21 @@ class EXP3S(NamedTuple):
         return draw_from(state.chances, rng.uniform(0))
 
     def learn(self, state: EXP3SState, t: int, arm: Any, reward: Any) -> None:
-        """Raise the arm's weight by the reward over its probability, share, and normalise.
+        """Raise the arm's weight by the reward over its probability."""
+        self.gain(state, arm, self.explore * reward / (len(state.weights) * state.chances[arm]))
+
+    def chance_of(self, state: EXP3SState, t: int, arm: Any, rng: Any) -> Any:
+        """The arm's probability."""
+        return state.chances[arm]
+
+    def learn_late(self, state: EXP3SState, t: int, arm: Any, reward: Any, chance: Any) -> None:
+        """Learn a reward whose arm was played with this probability. None of ours is below the share of uniform play;
+        one that is was another policy's, and is taken as that share, so that the gain is at most 1."""
+        floor = self.explore / len(state.weights)
+        self.gain(state, arm, self.explore * reward / (len(state.weights) * where(chance < floor, floor, chance)))
+
+    def gain(self, state: EXP3SState, arm: Any, amount: Any) -> None:
+        """Raise the logarithm of the arm's weight, share, and normalise.
 
         The next round can begin when the new probabilities are known, so they should not wait for a sum over all
         arms. They do not: the new sum follows from the old one and the two things that change. The sum of the weights
@@ -95,7 +109,7 @@ class EXP3S(NamedTuple):
         n_arms = len(weights)
         before = state.whole[0]
         gift = math.e * self.share / n_arms * before
-        raised = weights[arm] * math.exp(self.explore * reward / (n_arms * chances[arm]))
+        raised = weights[arm] * math.exp(amount)
         scale = 1.0 / (before + (raised - weights[arm]) + n_arms * gift)
         floor = self.explore / n_arms
         for i in range(n_arms):
@@ -215,7 +229,22 @@ class REXP3(NamedTuple):
         return draw_from(state.chances, rng.uniform(0))
 
     def learn(self, state: REXP3State, t: int, arm: Any, reward: Any) -> None:
-        """Raise the arm's gain by the reward over its probability; at the end of a batch, forget everything.
+        """Raise the arm's gain by the reward over its probability."""
+        self.gain(state, t, arm, self.explore * reward / (len(state.gains) * state.chances[arm]))
+
+    def chance_of(self, state: REXP3State, t: int, arm: Any, rng: Any) -> Any:
+        """The arm's probability."""
+        return state.chances[arm]
+
+    def learn_late(self, state: REXP3State, t: int, arm: Any, reward: Any, chance: Any) -> None:
+        """Learn a reward whose arm was played with this probability; as in EXP3.S, at least the share of uniform
+        play."""
+        self.gain(
+            state, t, arm, self.explore * reward / (len(state.gains) * max(chance, self.explore / len(state.gains)))
+        )
+
+    def gain(self, state: REXP3State, t: int, arm: Any, amount: Any) -> None:
+        """Raise the arm's gain; at the end of a batch, forget everything.
 
         Only a new largest gain asks for all K exponentials; otherwise the arm's own is the one that changes."""
         gains, weights = state.gains, state.weights
@@ -226,7 +255,7 @@ class REXP3(NamedTuple):
                 weights[i] = 1.0
             state.largest[0] = 0.0
         else:
-            gains[arm] += self.explore * reward / (n_arms * state.chances[arm])
+            gains[arm] += amount
             top = gains[0]
             for i in range(1, n_arms):
                 top = max(top, gains[i])

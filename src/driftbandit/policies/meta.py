@@ -104,14 +104,8 @@ class Meta(NamedTuple):
     def choose(self, state: MetaState, t: int, rng: Any) -> int:
         """Draw whether a replay begins, then an arm, uniformly among the active ones."""
         n_arms = len(state.active_from)
-        place = state.top[0]
-        while state.ends[place] <= t:
-            place -= 1
-        if self.replay(state, t, rng) > 0:
-            place = len(state.begun)  # every arm is active from there or below
-        active = 0
-        for i in range(n_arms):
-            active += 1 if state.active_from[i] <= place else 0
+        place = self.place(state, t, rng)
+        active = self.active_at(state, place)
         skip = int(rng.uniform(1) * active)
         arm = 0
         for i in range(n_arms):
@@ -123,6 +117,26 @@ class Meta(NamedTuple):
             else:
                 state.chances[i] = 0.0
         return arm
+
+    def place(self, state: MetaState, t: int, rng: Any) -> Any:
+        """The place on the stack of the procedure that runs in round t, the round's replay included."""
+        place = state.top[0]
+        while state.ends[place] <= t:
+            place -= 1
+        if self.replay(state, t, rng) > 0:
+            place = len(state.begun)  # every arm is active from there or below
+        return place
+
+    def active_at(self, state: MetaState, place: int) -> int:
+        """How many arms are active at a place on the stack."""
+        active = 0
+        for i in range(len(state.active_from)):
+            active += 1 if state.active_from[i] <= place else 0
+        return active
+
+    def chance_of(self, state: MetaState, t: int, arm: int, rng: Any) -> float:
+        """The probability of each active arm, given whether a replay begins."""
+        return 1.0 / self.active_at(state, self.place(state, t, rng))
 
     def replay(self, state: MetaState, t: int, rng: Any) -> int:
         """The length of the replay that begins in round t, the longest if several are drawn; 0 for none."""
@@ -145,18 +159,24 @@ class Meta(NamedTuple):
 
         The replay is drawn again from the round's numbers: it begins once for each reward learnt, however often
         `choose` was asked before."""
-        n_arms = len(state.active_from)
         self.renew_stack(state, t, self.replay(state, t, rng))
-        top = state.top[0]
-        active = 0
-        for i in range(n_arms):
-            active += 1 if state.active_from[i] <= top else 0
-        if self.compare(state, t, arm, active * reward):
-            left = 0
-            for i in range(n_arms):
-                left += 1 if state.active_from[i] == 0 else 0
-            if left == 0:
-                self.begin(state, t + 1)
+        self.enter(state, t, arm, self.active_at(state, state.top[0]) * reward)
+
+    def learn_late(self, state: MetaState, t: int, arm: int, reward: float, rng: Any, chance: float) -> None:
+        """The same with a reward whose arm was played with this probability: one over the number of arms active then,
+        which it gives back exactly. Any other (of another policy, or of a mixture) is taken as it is, but never as less
+        than that of one arm among all."""
+        self.renew_stack(state, t, self.replay(state, t, rng))
+        weight = 1.0 / max(chance, 1.0 / len(state.active_from))
+        whole = math.floor(weight + 0.5)
+        if abs(weight - whole) < 1e-9:
+            weight = float(whole)
+        self.enter(state, t, arm, weight * reward)
+
+    def enter(self, state: MetaState, t: int, arm: int, value: float) -> None:
+        """Compare; begin an episode if no arm is left at the root."""
+        if self.compare(state, t, arm, value) and self.active_at(state, 0) == 0:
+            self.begin(state, t + 1)
 
     def renew_stack(self, state: MetaState, t: int, planned: int) -> None:
         """Take off what is over; put the planned replay on.

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.parameters import checked, described, within
-from driftbandit.primitives import copy_state, teach
+from driftbandit.primitives import chance_of, copy_state, teach, teach_late
 from driftbandit.validity import check_state, need
 
 
@@ -85,6 +85,18 @@ class PeriodicRestart(NamedTuple):
             state.start[0] = t + 1
         else:
             teach(self.base, state.base, t - state.start[0], arm, reward, rng)
+
+    def chance_of(self, state: RestartState, t: int, arm: Any, rng: Any) -> Any:
+        """As the wrapped policy."""
+        return chance_of(self.base, state.base, t - state.start[0], arm, rng)
+
+    def learn_late(self, state: RestartState, t: int, arm: Any, reward: Any, rng: Any, chance: Any) -> None:
+        """`learn` with a reward whose arm was played with this probability."""
+        if (t + 1) % self.period == 0:
+            copy_state(state.base, state.fresh)
+            state.start[0] = t + 1
+        else:
+            teach_late(self.base, state.base, t - state.start[0], arm, reward, rng, chance)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         """What a snapshot may hold."""
@@ -192,3 +204,15 @@ class OracleRestartInWorld(NamedTuple):
             state.start[0] = t + 1
         else:
             teach(self.base, state.base, t - state.start[0], arm, reward, rng)
+
+    def chance_of(self, state: RestartState, t: int, arm: Any, rng: Any) -> Any:
+        """As the wrapped policy."""
+        return chance_of(self.base, state.base, t - state.start[0], arm, rng)
+
+    def learn_late(self, state: RestartState, t: int, arm: Any, reward: Any, rng: Any, chance: Any) -> None:
+        """`learn` with a reward whose arm was played with this probability."""
+        if t + 1 < self.world.horizon and self.world.change(t + 1):
+            copy_state(state.base, state.fresh)
+            state.start[0] = t + 1
+        else:
+            teach_late(self.base, state.base, t - state.start[0], arm, reward, rng, chance)

@@ -17,8 +17,9 @@ from numba.extending import NativeValue, intrinsic, register_model, typeof_impl,
 from numba.np.arrayobj import populate_array
 
 from driftbandit.draws import Draws, round_key
-from driftbandit.lab.engine import code_cache, compile_errors, compiled_draws, numba_methods, policy_check
-from driftbandit.primitives import teach
+from driftbandit.lab.engine import code_cache, compile_errors, compiled_draws, numba_methods
+from driftbandit.primitives import teach, teach_late
+from driftbandit.text import policy_check
 
 _I64 = ir.IntType(64)
 
@@ -106,6 +107,11 @@ def learn_once(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any)
     teach(policy, load(ref), t, arm, reward, Draws(round_key(key, t)))
 
 
+def learn_once_late(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any, chance: float) -> None:
+    """Take in one reward of an arm that was played with this probability."""
+    teach_late(policy, load(ref), t, arm, reward, Draws(round_key(key, t)), chance)
+
+
 def choose_many(policy: Any, ref: Any, t: int, stream: Any, decision: int, out: Any) -> None:
     """The arms of len(out) decisions without a reward between them."""
     state = load(ref)
@@ -125,6 +131,7 @@ class LivePolicy:
         self.rekey(key)
         self._choose = self._entry(choose_once, types.int64, types.uint64, types.int64)
         self._learn = self._entry(learn_once, types.int64, types.int64, types.float64, types.uint64)
+        self._late: Any = None
         room = np.empty(0, np.int64)
         self._many = self._entry(choose_many, types.int64, numba.typeof(self._stream), types.int64, numba.typeof(room))
 
@@ -157,6 +164,15 @@ class LivePolicy:
     def learn(self, t: int, arm: int, reward: float) -> None:
         """Take in one reward."""
         self._learn(self.policy, self._ref, t, arm, reward, self.key)
+
+    def learn_late(self, t: int, arm: int, reward: float, chance: float) -> None:
+        """Take in one reward of an arm that was played with this probability. Few policies ask for it, and few agents
+        hear late, so it is compiled when it is first used."""
+        if self._late is None:
+            self._late = self._entry(
+                learn_once_late, types.int64, types.int64, types.float64, types.uint64, types.float64
+            )
+        self._late(self.policy, self._ref, t, arm, reward, self.key, chance)
 
     def choose_many(self, t: int, decision: int, n: int) -> list[int]:
         """The arms of n decisions without a reward between them."""

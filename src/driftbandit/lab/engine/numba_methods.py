@@ -162,6 +162,41 @@ def _teach(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> 
     return with_chance if primitives.learns_by_chance(policy.instance_class) else without
 
 
+def _weighs(policy: Any) -> bool:
+    fields = policy.instance_class._fields
+    return hasattr(policy.instance_class, "chance_of") and (
+        "base" not in fields or _weighs(policy.types[fields.index("base")])
+    )
+
+
+@overload(primitives.weighs, jit_options=INLINED, strict=False)
+def _weighs_compiled(policy: Any) -> Any:
+    return (lambda policy: True) if _weighs(policy) else (lambda policy: False)
+
+
+@overload(primitives.chance_of, jit_options=INLINED, strict=False)
+def _chance_of(policy: Any, state: Any, t: Any, arm: Any, rng: Any) -> Any:
+    if _weighs(policy):
+        return lambda policy, state, t, arm, rng: policy.chance_of(state, t, arm, rng)
+    return lambda policy, state, t, arm, rng: 0.0
+
+
+@overload(primitives.teach_late, jit_options=INLINED, strict=False)
+def _teach_late(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, chance: Any) -> Any:
+    def with_chance(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, chance: Any) -> None:
+        policy.learn_late(state, t, arm, reward, rng, chance)
+
+    def without(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, chance: Any) -> None:
+        policy.learn_late(state, t, arm, reward, chance)
+
+    def taught(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, chance: Any) -> None:
+        primitives.teach(policy, state, t, arm, reward, rng)
+
+    if not _weighs(policy):
+        return taught
+    return with_chance if primitives.learns_by_chance(policy.instance_class) else without
+
+
 _set_item = arraydecl.SetItemBuffer.generic
 
 

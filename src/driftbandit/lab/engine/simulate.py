@@ -13,13 +13,14 @@ import numpy as np
 
 from driftbandit.checks import whole
 from driftbandit.draws import WORLD, stream_key
-from driftbandit.lab.engine import loop, policy_check, simulation
+from driftbandit.lab.engine import loop, simulation
 from driftbandit.lab.engine import runs as spread
 from driftbandit.lab.engine.arguments import Shared, with_world
 from driftbandit.lab.engine.simulation import Simulation, checkpoint_rounds
 from driftbandit.lab.support.progress import Progress, compiling
 from driftbandit.protocols import Environment, Policy
 from driftbandit.rewards import check_rewards
+from driftbandit.text import policy_check
 
 __all__ = ["Simulation", "checkpoint_rounds", "simulate"]
 

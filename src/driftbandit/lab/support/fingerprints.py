@@ -36,7 +36,6 @@ AROUND = (
     "lab.engine.code_cache",  # keeps what others compile
     "lab.engine.kernel_files",  # the files it keeps that in, which mark their own format
     "lab.engine.compile_errors",  # words
-    "lab.engine.policy_check",  # refuses, or changes nothing
     "lab.jobs.work",  # what a piece of work is: its fields are in the name of every result
     "protocols",  # declarations
     "checks",  # these three refuse, or change nothing

@@ -13,12 +13,13 @@ from driftbandit.live.drill.site import Finding, Site
 from driftbandit.live.records import DEFAULT
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS
 from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.policies.exp3 import EXP3S
 
 _VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2**70, 0.0, 1.0, 0.5, -0.0, 1e308, -1e308, 1e-320, math.nan, math.inf, -math.inf, "",
     "a", "b", "x" * 200, "é", "a\nb", "'; DROP TABLE event; --", "\x00", "1 h", "0 h", "-1 h", "none", b"a", [], ["a"],
     ["a", "zz"], [["a"]], {}, {"a": 1.0}, {"x": "y"}, (), (1,), ("a", "b"), object, object(), DiscountedTS(), BetaTS(),
-    DiscountedBetaTS(binarize=True), DiscountedTS, 3 + 4j, range(3), range(2000), "d1", "d2", "d3", 1000, 1001,
+    DiscountedBetaTS(binarize=True), EXP3S(), DiscountedTS, 3 + 4j, range(3), range(2000), "d1", "d2", "d3", 1000, 1001,
 ]  # fmt: skip
 _EACH = 5_000  # calls for one journal
 _ALLOWED = (ValueError, TypeError, StoreError)
@@ -52,10 +53,11 @@ def _fuzzed(target: str, calls: int, seed: str) -> Fuzzed:
     strange: list[str] = []
     changed = answered = 0
     with Bandit.open(target, "drill", DiscountedTS(), ARMS, seed=5, wait="1 h", durability="disk") as bandit:
+        bandit.refresh()
+        before, seen = bandit.fingerprint(), bandit._fold.n
         for n in range(calls):
             name, call = _call(bandit, chance, n)
-            bandit.refresh()
-            before, seen = bandit.fingerprint(), bandit._fold.n
+            failed = False
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -65,10 +67,13 @@ def _fuzzed(target: str, calls: int, seed: str) -> Fuzzed:
                 text = str(error)
                 if "\n" in text or not text.endswith((".", "?")):
                     strange.append(f"{name}: not one sentence: {text[:200]}")
-                bandit.refresh()
-                changed += bandit.fingerprint() != before and not _only_defaults(bandit, seen)
+                failed = True
             except Exception as error:
                 strange.append(f"{name}: {type(error).__name__}: {error}"[:300])
+            bandit.refresh()
+            after = bandit.fingerprint()
+            changed += failed and after != before and not _only_defaults(bandit, seen)
+            before, seen = after, bandit._fold.n
     return Fuzzed(answered, changed, strange, [text for report in audit(target) for text in report.differences])
 
 

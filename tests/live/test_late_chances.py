@@ -1,0 +1,272 @@
+"""Late rewards of policies that divide by a probability: the journal keeps the one the arm was played with."""
+
+import json
+import random
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftbandit import Agent, Bandit, DiscountedTS
+from driftbandit.live.audit import audit
+from driftbandit.live.fold import Fold
+from driftbandit.live.migrations import STEPS
+from driftbandit.live.opening import is_url, policy_maker, reading
+from driftbandit.live.records import DecisionRow, mark
+from driftbandit.policies.exp3 import EXP3S, REXP3
+from driftbandit.policies.meta import Meta
+from driftbandit.policies.restart import PeriodicRestart
+from driftbandit.state import to_lists
+from live.button import ARMS, Clock, assert_proved, opened
+
+RULES = {"floor": 0.1, "holdback": 0.1, "baseline": "uniform", "learn_holdback": True}
+POLICIES = [EXP3S(0.3, 0.01), REXP3(37, 0.3), Meta(200, 0.01, 1.0), PeriodicRestart(EXP3S(0.3, 0.01), 23)]
+
+
+def play_late(bandit: Any, rounds: int, late: int) -> list[str]:
+    """Every third reward never comes, the others `late` decisions later."""
+    made = []
+    for n in range(rounds):
+        made.append(bandit.decide(f"d{n}"))
+        if n >= late and n % 3:
+            bandit.reward(made[n - late].id, float(ARMS.index(made[n - late].arm) == n // 40 % 3))
+    bandit.refresh()
+    return [decision.arm for decision in made]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+def test_a_late_reward_is_learnt_with_the_probability_of_its_decision(policy, store) -> None:
+    """Against the obvious way: a list of what each decision was made with."""
+    with opened(store, policy=policy, **RULES) as bandit:
+        play_late(bandit, 80, 17)
+        kept = json.loads(json.dumps(bandit._fold.dump()))
+        rows = {row.id: row for row in bandit._journal.decisions(1)}
+        events = [event for _, event in bandit._journal.events(1)]
+        coins = bandit._fold._coins
+    assert all(row.chance is not None and 0.0 < row.chance <= 1.0 for row in rows.values())
+    if not isinstance(policy, Meta):
+        state = to_lists(policy.init(3))
+        for learnt, event in enumerate(events[1:]):
+            args = (coins.at(learnt),) if coins else ()
+            policy.learn_late(state, learnt, event.slot, event.value, *args, rows[event.decision].chance)
+        assert repr(state) == repr(bandit._fold.state)
+    assert_proved(store)
+    with opened(store, policy=policy, **RULES) as again:
+        assert again._fold.dump() == kept
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+def test_the_probability_kept_is_the_one_the_policy_had(policy, tmp_path) -> None:
+    """Every decision is looked at the moment it is made; and what is learnt differs from learning by the present."""
+    with opened(tmp_path / "j.db", policy=policy, floor=0.0) as bandit:
+        for n in range(60):
+            id = f"d{n}"
+            bandit.decide(id)
+            row = bandit._journal.standing(1, [id])[id].row
+            state = bandit._replica._view
+            chances = getattr(state, "chances", None) or state.base.chances
+            assert row.chance == chances[row.slot]
+            if n >= 9:
+                bandit.reward(f"d{n - 9}", float(n % 2))
+        then = repr(bandit._fold.state)
+        events = [event._replace(chance=None) for _, event in bandit._journal.events(1)]
+    present = Fold(policy_maker({}))
+    present.apply(events)
+    assert repr(present.state) != then
+
+
+def test_a_default_is_weighed_like_a_reward(store) -> None:
+    clock = Clock()
+    with opened(store, policy=EXP3S(0.3, 0.01), wait="1 h", default=0.5, clock=clock) as bandit:
+        for n in range(6):
+            bandit.decide(f"d{n}")
+            clock.now += 10
+        clock.now += 2 * 3600 * 1_000_000
+        assert bandit.settle() == 6
+        assert bandit.reward("d0", 1.0) == "late"
+        bandit.refresh()
+        rows = {row.id: row for row in bandit._journal.decisions(1)}
+        events = [event for _, event in bandit._journal.events(1)][1:]
+        assert [event.chance for event in events] == [rows[event.decision].chance for event in events]
+        assert all(event.chance for event in events)
+    assert_proved(store)
+
+
+def test_other_policies_keep_no_probability_and_their_rows_as_they_were(store) -> None:
+    with opened(store, policy=DiscountedTS()) as bandit:
+        play_late(bandit, 10, 3)
+        assert {row.chance for row in bandit._journal.decisions(1)} == {None}
+        assert {event.chance for _, event in bandit._journal.events(1)} == {None}
+    row = DecisionRow("d1", 5, 0, 0, 1, None)
+    assert mark(row) == mark((*row[:-1], None)) != mark(row._replace(chance=0.5))
+
+
+def test_another_policy_learns_by_the_probabilities_that_were_kept(store) -> None:
+    """Of decisions by a policy that kept none it learns as it would have at once."""
+    with opened(store, policy=EXP3S(0.3, 0.01)) as bandit:
+        play_late(bandit, 30, 5)
+        bandit.change(policy=REXP3(37, 0.9))
+        chosen = bandit._fold.state
+        bandit.change(policy=DiscountedTS())
+        for n in range(100, 110):
+            bandit.reward(bandit.decide(f"d{n}").id, 1.0)
+        bandit.change(policy=REXP3(37, 0.9))
+        assert len(chosen.gains) == len(bandit._fold.state.gains)
+        bandit.refresh()
+    assert_proved(store)
+
+
+BEFORE = json.loads(Path(__file__).with_name("before_chances.json").read_text())
+
+
+def older_journal(store: str) -> None:
+    """A journal as it was written before probabilities were kept: the tables of then, and rows of then."""
+    url = is_url(store)
+    kind, steps = ("postgres", 3) if url else ("sqlite", 2)
+    if url:
+        import psycopg
+
+        connection: Any = psycopg.connect(store, autocommit=True)
+        connection.execute("CREATE SCHEMA driftbandit")
+        connection.execute("CREATE TABLE driftbandit.version (version int PRIMARY KEY)")
+        for number, step in enumerate(STEPS[kind][:steps], 1):
+            connection.execute(step)
+            connection.execute("INSERT INTO driftbandit.version VALUES (%s)", (number,))
+        connection.execute("INSERT INTO driftbandit.bandit (name, created) VALUES ('button', 1)")
+        value, decision, event = "%s", "driftbandit.decision (bandit,", "driftbandit.event (bandit, era,"
+        first: list[list[int]] = [[1] for _ in BEFORE["decisions"]]
+        second = [[1, 0] for _ in BEFORE["events"]]
+    else:
+        connection = sqlite3.connect(store, isolation_level=None)
+        for step in STEPS[kind][:steps]:
+            connection.executescript(step)
+        connection.execute("PRAGMA application_id = 0x64726266")
+        connection.execute(f"PRAGMA user_version = {steps}")
+        connection.execute("INSERT INTO bandit VALUES (1, 'button', 1)")
+        value, decision, event = "?", "decision (bandit, seq,", "event (bandit, n,"
+        first = [[1, n + 1] for n in range(len(BEFORE["decisions"]))]
+        second = [[1, n + 1] for n in range(len(BEFORE["events"]))]
+    for table, fields, front, rows in (
+        (decision, "id, at, slot, how, known, available, mark", first, BEFORE["decisions"]),
+        (event, "kind, at, decision, slot, how, value, decided, body, mark", second, BEFORE["events"]),
+    ):
+        for numbers, row in zip(front, rows, strict=True):
+            values = [*numbers, *row]
+            sql = f"INSERT INTO {table} {fields}) VALUES ({', '.join([value] * len(values))})"
+            connection.execute(sql, values)
+    connection.close()
+
+
+def test_an_older_journal_keeps_its_bits_and_goes_on(store) -> None:
+    older_journal(store)
+    with pytest.raises(ValueError, match="open it for writing once"):
+        reading(store)
+    clock = Clock(BEFORE["decisions"][-1][1] + 1)
+    with opened(store, policy=EXP3S(0.3, 0.01), clock=clock) as bandit:
+        assert bandit.fingerprint() == BEFORE["fingerprint"]
+        assert_proved(store)
+        assert bandit.reward("d39", 1.0) == "learnt"  # decided before: by the present probability, as then
+        rewarded = bandit.decide("new")
+        bandit.reward("new", 1.0)
+        bandit.refresh()
+        kinds = {event.decision: event.chance for _, event in bandit._journal.events(1)}
+        assert kinds["d39"] is None
+        assert 0.0 < kinds["new"] < 1.0
+        assert rewarded.known == len(BEFORE["events"]) + 1 or is_url(store)
+    assert_proved(store)
+
+
+def alter(store: str, sql: str, *values: Any) -> None:
+    if is_url(store):
+        import psycopg
+
+        with psycopg.connect(store, autocommit=True) as connection:
+            connection.execute(sql.replace("@", "driftbandit.").replace("?", "%s"), values)
+    else:
+        with sqlite3.connect(store) as file:
+            file.execute(sql.replace("@", ""), values)
+        file.close()
+
+
+def test_an_altered_probability_is_found_out(store) -> None:
+    with opened(store, policy=EXP3S(0.3, 0.01)) as bandit:
+        play_late(bandit, 12, 2)
+        row = bandit._journal.standing(1, ["d6"])["d6"].row
+    alter(store, "UPDATE @decision SET chance = 0.25 WHERE id = 'd6'")
+    assert any("checksum" in text for report in audit(store) for text in report.differences)
+    forged = row._replace(chance=0.25)
+    alter(store, "UPDATE @decision SET mark = ? WHERE id = 'd6'", mark(forged))
+    found = [text for report in audit(store) for text in report.differences]
+    assert any("d6" in text and "says its arm had the chance 0.25" in text for text in found)
+    assert any("does not fit its decision d6" in text for text in found)
+
+
+@pytest.mark.parametrize("policy", [EXP3S(0.3, 0.01), REXP3(37, 0.3)], ids=lambda policy: type(policy).__name__)
+def test_machine_code_folds_kept_and_missing_probabilities_alike(policy, tmp_path) -> None:
+    with opened(tmp_path / "j.db", policy=policy) as bandit:
+        play_late(bandit, 120, 17)
+        events = [event for _, event in bandit._journal.events(1)]
+    events = [event._replace(chance=None) if n % 5 == 2 else event for n, event in enumerate(events)]
+    plain, compiled = Fold(policy_maker({})), Fold(policy_maker({}))
+    plain.apply(events)
+    compiled.apply_compiled(events)
+    assert plain.dump() == compiled.dump()
+
+
+@pytest.mark.parametrize("policy", [POLICIES[0], POLICIES[2]], ids=lambda policy: type(policy).__name__)
+def test_an_agent_is_told_the_probability_of_a_late_reward(policy) -> None:
+    agents = [Agent(policy, ARMS, seed=4, compiled=compiled) for compiled in (False, True)]
+    state, made = to_lists(policy.init(3)), []
+    for n in range(60):
+        chances = agents[0].probabilities()  # first: afterwards one arm fewer may be untried
+        arms = {agent.choose() for agent in agents}
+        assert len(arms) == 1
+        made.append((arms.pop(), chances))
+        if n >= 9:
+            arm, chances = made[n - 9]
+            for agent in agents:
+                agent.learn(arm, float(n % 2), probability=chances[arm])
+            args = (agents[0]._player.behind.at(n - 9),) if isinstance(policy, Meta) else ()
+            policy.learn_late(state, n - 9, ARMS.index(arm), float(n % 2), *args, chances[arm])
+    assert agents[0].snapshot() == agents[1].snapshot()
+    if not isinstance(policy, Meta):
+        assert repr(state) == repr(agents[0]._player.state)
+
+
+@pytest.mark.parametrize("bad", [0.0, -0.1, 1.1, float("nan"), "0.5", True, None.__class__])
+def test_an_agent_refuses_what_cannot_be_a_probability(bad) -> None:
+    agent = Agent(EXP3S(0.3, 0.01), ARMS, seed=4)
+    before = agent.snapshot()
+    with pytest.raises(ValueError, match=r"above 0 and at most 1.*Nothing was learnt"):
+        agent.learn("red", 1.0, probability=bad)
+    assert agent.snapshot() == before
+    calm = Agent(DiscountedTS(), ARMS, seed=4)
+    calm.learn("red", 1.0, probability=0.5)  # of no use to this one
+    assert calm.rewards_learnt == 1
+
+
+@pytest.mark.parametrize("policy", [POLICIES[0], POLICIES[2]], ids=lambda policy: type(policy).__name__)
+def test_arms_come_and_go_while_rewards_are_under_way(policy, tmp_path) -> None:
+    """150 calls in random order, many of them late rewards of arms that were retired meanwhile, or of a time with fewer
+    arms: everything is proved, and opened again it is the same."""
+    chance, clock, path, pending, added = random.Random(3), Clock(), str(tmp_path / "j.db"), [], 0
+    with opened(path, policy=policy, clock=clock, snapshot_every=17, wait="10 min", **RULES) as bandit:
+        for n in range(150):
+            clock.now += chance.randrange(60_000_000)
+            kind = chance.random()
+            if kind < 0.5:
+                some = chance.sample(bandit.arms, chance.randrange(1, len(bandit.arms) + 1))
+                pending.append(bandit.decide(f"d{n}", available=None if chance.random() < 0.7 else some).id)
+            elif kind < 0.9 and pending:
+                bandit.reward(pending.pop(chance.randrange(len(pending))), chance.choice([0.0, 0.25, 1.0]))
+            elif kind < 0.95:
+                bandit.add_arm(f"new{added}")
+                added += 1
+            elif len(bandit.arms) > 1:
+                bandit.retire_arm(bandit.arms[0])
+        last = bandit.fingerprint()
+    assert added >= 2
+    assert_proved(path)
+    with Bandit.open(path, "button", clock=clock) as again:
+        assert again.fingerprint() == last
