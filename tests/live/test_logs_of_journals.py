@@ -39,11 +39,12 @@ def played(store, rounds: int, name: str = "button", paid_after: int = 3) -> Non
             due.append((decision.id, float(rng.random() < (0.3 if decision.arm == "a" else 0.6))))
 
 
-def test_a_journal_is_the_same_log_as_its_export(store, tmp_path) -> None:
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_a_journal_is_the_same_log_as_its_export(store, tmp_path, ending) -> None:
     played(store, 60)
     log = Log(store)
-    export(store, tmp_path / "log.jsonl")
-    other = Log(str(tmp_path / "log.jsonl"), time_unit="unix-us")
+    export(store, tmp_path / f"log.{ending}")
+    other = Log(str(tmp_path / f"log.{ending}"))
     assert log.arms == ["a", "b"]
     assert (log.n, log.summary.left_out) == (other.n, other.summary.left_out) == (57, 3)
     assert log.summary.dates
@@ -51,6 +52,7 @@ def test_a_journal_is_the_same_log_as_its_export(store, tmp_path) -> None:
     assert log.summary.delay == 180.0
     for mine, yours in zip(log.whole(), other.whole(), strict=True):
         assert (mine is None and yours is None) or np.allclose(mine, yours)
+    assert log.summary.span == pytest.approx(other.summary.span) == 56 * 60.0
     assert log.summary.least >= 0.1
 
 

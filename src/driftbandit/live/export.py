@@ -3,6 +3,7 @@
 This is what `driftbandit.logs` reads, and what an estimate of another policy's worth needs."""
 
 import csv
+import datetime
 import heapq
 import json
 import os
@@ -23,6 +24,7 @@ from driftbandit.live.settings import names_of
 
 _LATE = 60 * SECOND  # decisions of different processes may be this much out of order
 _BLOCK = 5000
+_START = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 PROPENSITIES = ("none", "arm", "all")
 
 
@@ -118,11 +120,21 @@ def in_order(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield heapq.heappop(heap)[2]
 
 
+def _as_text(row: dict[str, Any]) -> dict[str, Any]:
+    """A row for a format that has no type for times: a date with its offset, since a bare number would not say what it
+    counts."""
+    return row | {name: None if row[name] is None else _date(row[name]) for name in ("time", "reward_time")}
+
+
+def _date(micros: int) -> str:
+    return (_START + datetime.timedelta(microseconds=micros)).isoformat(timespec="microseconds")
+
+
 def _write_jsonl(path: Path, rows: Iterator[dict[str, Any]]) -> int:
     count = 0
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
-            file.write(json.dumps(row, allow_nan=False) + "\n")
+            file.write(json.dumps(_as_text(row), allow_nan=False) + "\n")
             count += 1
     return count
 
@@ -131,7 +143,7 @@ def _write_csv(path: Path, rows: Iterator[dict[str, Any]]) -> int:
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         writer: Any = None
-        for row in rows:
+        for row in map(_as_text, rows):
             if "probabilities" in row:
                 row["probabilities"] = json.dumps(row["probabilities"])
             writer = writer or csv.DictWriter(file, list(row))
