@@ -32,9 +32,9 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--time-unit",
-        default="s",
         metavar="UNIT",
-        help="of times that are numbers: s, ms, h, ... (default: s); unix-s, unix-ms, ... if they count from 1970",
+        help="of times that are numbers: s, ms, h, ... (default: s); unix-s, unix-ms, ... if they count from 1970, "
+        "which is also told by their size",
     )
     parser.add_argument("--sort", action="store_true", help="sort the rows by time")
     parser.add_argument("--block", metavar="LENGTH", help="of the bootstrap, as in day, week, 6h (default: by itself)")

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.logs.faults import Faults, refuse
+from driftbandit.logs.faults import Faults, LogError, refuse
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86400.0}
 UNIX = {f"unix-{unit}": UNITS[unit] for unit in ("s", "ms", "us", "ns")}  # numbers that are dates, counted since 1970
+BARE = 1e9  # bare numbers from here on are not taken for seconds: they would be 31 years of them
 _MISSING = ("", "na", "null", "none", "n/a")
 
 
@@ -120,6 +121,35 @@ def times(
         else:
             out[at] = moment
     return out, True
+
+
+def unit_of(column: Any, name: str) -> str:
+    """The unit of times whose owner did not say one: seconds, unless the first is so large that it must count from
+    1970. Seconds, milliseconds and so on since then are told apart by their size, from 2001 to 2103."""
+    first = next((item for item in plain(column) if item is not None and str(item).strip()), None)
+    try:
+        value = float(first)
+    except (TypeError, ValueError, OverflowError):
+        return "s"  # dates, or a fault that is found later
+    if not math.isfinite(value) or abs(value) < BARE:
+        return "s"
+    for unit, size in UNIX.items():
+        if 1e9 <= value * size < 4.2e9:
+            return unit
+    raise unclear_unit(value, name)
+
+
+def unclear_unit(value: float, name: str) -> LogError:
+    """Numbers this large may count anything."""
+    return refuse(
+        f"{name} holds bare numbers such as {value:.0f}, which do not say what they count",
+        f"Say it by time_unit= (--time-unit): {', '.join(UNITS)}; or, if they count from 1970, {', '.join(UNIX)}.",
+    )
+
+
+def date_of(seconds: float) -> str:
+    """Seconds since 1970 as a date."""
+    return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%d %H:%M}"
 
 
 def _plain_dates(column: Any) -> bool:

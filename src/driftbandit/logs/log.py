@@ -30,7 +30,8 @@ class Log:
     bandit (a SQLite file or postgresql://...; `bandit` says which, where there are several). The keywords `time`,
     `arm`, `reward`, `propensity`, `reward_time`, `available` and `outcome` say what a column is called; `propensity`
     may be "uniform". `arms` lists the arms, `reward_range` gives the possible rewards; `time_unit` says what times
-    given as numbers count; `sort` sorts the rows by time if they are not in order."""
+    given as numbers count (if not said: seconds, or what they must be if they count from 1970); `sort` sorts the rows
+    by time if they are not in order."""
 
     def __init__(
         self,
@@ -38,7 +39,7 @@ class Log:
         *,
         arms: Sequence[Any] | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        time_unit: str = "s",
+        time_unit: str | None = None,
         sort: bool = False,
         seed: int = 0,
         bandit: str | None = None,
@@ -50,7 +51,7 @@ class Log:
         self.source, self.columns, self.sort, self.seed = Source(source, bandit), Columns(**columns), sort, seed
         self.given = list(columns)
         self.name = self.source.name
-        self.time_unit = convert.checked_unit(time_unit)
+        self.time_unit = None if time_unit is None else convert.checked_unit(time_unit)
         low, high = (float(side) for side in reward_range)
         if not (np.isfinite([low, high]).all() and low < high):
             raise refuse(f"reward_range is ({low:g}, {high:g})", "It needs finite low < high.")
@@ -107,14 +108,30 @@ class Log:
                 self._kept.append(events)
                 if scan.n > _KEPT and not self.sort and self.source.kind != "journal":  # a journal goes on growing
                     self._kept = None
+        recognised = self._recognised(rows, scan)
         names = list(self._codes)
         order = [names.index(arm) for arm in (self._declared or sorted(names, key=_natural)) if arm in self._codes]
         summary = scan.summary([names[code] for code in order], order, rows.left_out, rows.dates, faults)
         faults.raise_if_any(self.name)
+        summary.warnings.extend(recognised)
         self._place = np.argsort(order)
         if self._kept is not None:
             self._kept = list(self._renumbered(self._kept))
         return summary
+
+    def _recognised(self, rows: Rows, scan: Scan) -> list[str]:
+        """Settle what bare numbers count, where nobody said it, and tell if it is more than seconds."""
+        if self.time_unit is not None:
+            return []
+        self.time_unit = unit = rows.time_unit or "s"
+        if unit == "s" and not rows.dates and scan.last >= convert.BARE:
+            raise convert.unclear_unit(scan.last, self.columns.time)
+        if unit == "s":
+            return []
+        return [
+            f"Times are bare numbers that must count from 1970, the first being {convert.date_of(scan.start)}: they "
+            f"were read as {unit}; time_unit= (--time-unit) says otherwise."
+        ]
 
     def _renumbered(self, pieces: Iterable[Events]) -> Iterator[Events]:
         for events in pieces:

@@ -38,7 +38,7 @@ class Rows:
         given: Sequence[str],
         declared: list[str] | None,
         reward_range: tuple[float, float],
-        time_unit: str,
+        time_unit: str | None,
         codes: dict[str, int],
     ) -> None:
         self.columns, self.given, self.declared, self.time_unit = columns, given, declared, time_unit
@@ -82,6 +82,8 @@ class Rows:
             raise refuse(f"{missing[0]} is missing", "Every row needs one.", int(rows[0]))
         if names.outcome in columns:
             columns, rows = self._without_open(columns, rows)
+        if self.time_unit is None:
+            self.time_unit = convert.unit_of(columns[names.time], names.time)
         time, dates = convert.times(columns[names.time], names.time, rows, self.time_unit, faults)
         if dates != self.dates and piece.first > 1 and len(rows):
             faults.add("times are dates in some rows and numbers in others", "Write all of them alike.", int(rows[0]))
