@@ -31,7 +31,7 @@ def test_a_bandit_shows_its_policy_its_events_and_a_bar_for_each_arm(tmp_path):
         tree, html = page_of(bandit)
     assert len(tree.findall(".//tbody/tr")) == 3
     assert "DriftTS()" in html
-    assert "bandit button, 2 events, floor 0.01" in html
+    assert "bandit button, 2 events; floor 0.01: " in html
     assert "&lt;i&gt;" in html
 
 

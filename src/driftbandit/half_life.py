@@ -138,6 +138,15 @@ def _called(cls: Any) -> str:
     )
 
 
+def policy_told(policy: Any, half_life: int | None) -> str:
+    """The policy's text; with a half-life, without the discount per reward, which is then not used."""
+    fields = getattr(policy, "_fields", ())
+    if half_life is None or "gamma" not in fields:
+        return repr(policy)
+    kept = ", ".join(f"{name}={getattr(policy, name)!r}" for name in fields if name != "gamma")
+    return f"{type(policy).__name__}({kept})"
+
+
 def checked_half_life(half_life: Any, policy: Any) -> int:
     """The half-life in microseconds, if this policy can forget by the clock."""
     microseconds = duration(half_life, "half_life")

@@ -119,3 +119,11 @@ def test_machine_code_forgets_by_the_same_clock(policy) -> None:
             fast.add_arm("c")
     assert fast.snapshot() == plain.snapshot()
     assert Agent.restore(plain.snapshot(), compiled=True).choose(now=START + 1e5) == plain.choose(now=START + 1e5)
+
+
+def test_an_agent_shows_its_half_life_and_not_the_discount_that_it_does_not_use() -> None:
+    made = Agent(DiscountedTS(), ["a", "b"], half_life="6 h", floor=0.02)
+    assert "half_life='6 h', floor=0.02, rewards_learnt=0)" in repr(made)
+    assert "gamma" not in repr(made)
+    assert "half-life 6 h" in made._repr_html_()
+    assert "gamma=0.99" in repr(Agent(DiscountedTS(), 2))

@@ -30,7 +30,7 @@ from driftbandit.agent.inputs import (
 )
 from driftbandit.agent.interpreted import PlainPolicy
 from driftbandit.draws import POLICY, Stream, stream_key
-from driftbandit.half_life import checked_half_life
+from driftbandit.half_life import checked_half_life, policy_told, spelt
 from driftbandit.parameters import LARGEST
 from driftbandit.policies.drift_ts import DriftTS
 from driftbandit.primitives import weighs
@@ -352,7 +352,12 @@ class Agent:
         return scaled, clipped
 
     def __repr__(self) -> str:
-        return f"Agent({self.policy!r}, arms={listed(self.arms)}, rewards_learnt={self.rewards_learnt})"
+        half_life = "" if self.half_life is None else f", half_life={spelt(self.half_life)!r}"
+        told = policy_told(self.policy, self.half_life)
+        return (
+            f"Agent({told}, arms={listed(self.arms)}{half_life}, floor={self.floor:g}, "
+            f"rewards_learnt={self.rewards_learnt})"
+        )
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from driftbandit.checks import counted
+from driftbandit.half_life import policy_told, spelt
 
 _MOST = 20  # arms shown
 _DRAWS = 200  # choices behind the chances of a policy that must be asked: enough for a bar
@@ -14,7 +15,8 @@ def table(agent: Any) -> str:
     """Policy, clock and each arm's chance now, as HTML that suits light and dark pages."""
     told = f"{counted(agent.decisions, 'decision')}, {counted(agent.rewards_learnt, 'reward')} learnt"
     told += f", floor {agent.floor:g}" if agent.floor > 0.0 else ""
-    return chances_table(repr(agent.policy), told, agent.probabilities(draws=_DRAWS))
+    told += "" if agent.half_life is None else f", half-life {spelt(agent.half_life)}"
+    return chances_table(policy_told(agent.policy, agent.half_life), told, agent.probabilities(draws=_DRAWS))
 
 
 def chances_table(policy: str, told: str, chances: Mapping[Any, float]) -> str:

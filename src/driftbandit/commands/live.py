@@ -8,6 +8,7 @@ from typing import Any
 from driftbandit.checks import counted
 from driftbandit.commands._output import print_json, print_table
 from driftbandit.commands._shared import add_example, whole
+from driftbandit.half_life import policy_told
 
 _EXAMPLES = """\
   driftbandit live create shop.db button --policy ds-ts --arms red green blue --half-life "6 h"
@@ -179,7 +180,7 @@ def _show(args: argparse.Namespace) -> None:
     from driftbandit.agent.inputs import to_json_arm
     from driftbandit.live.opening import reading
     from driftbandit.live.view import View
-    from driftbandit.live.words import options_told, policy_told
+    from driftbandit.live.words import options_told
 
     if args.bandit is None:
         journal = reading(args.journal)
@@ -190,7 +191,7 @@ def _show(args: argparse.Namespace) -> None:
             with View(args.journal, name) as view:
                 health, chances = view.health(), view.probabilities()
             leader = max(chances, key=lambda arm: chances[arm])
-            found.append({"bandit": name, "policy": policy_told(view.config, view.policy),
+            found.append({"bandit": name, "policy": policy_told(view.policy, view.config.half_life),
                          "decisions": health["decisions"], "rewards": health["rewards"],
                          "leader": to_json_arm(leader), "chance": chances[leader]})  # fmt: skip
         if args.json:
@@ -234,9 +235,9 @@ def _explained(believed: Any) -> dict[str, Any]:
 def _print_config(title: str, config: Any, policy: Any) -> None:
     """A bandit's configuration, a line for each part."""
     from driftbandit.live.settings import names_of
-    from driftbandit.live.words import policy_told, sentences
+    from driftbandit.live.words import sentences
 
-    print(f"{title}: {policy_told(config, policy)}")
+    print(f"{title}: {policy_told(policy, config.half_life)}")
     names = names_of(config)
     print(f"  arms: {', '.join(str(names[slot]) for slot in config.active)}")
     for sentence in sentences(config):

@@ -10,6 +10,7 @@ from typing import Any
 from driftbandit.agent.inputs import as_float, check_own, checked_seed, listed
 from driftbandit.draws import POLICY as POLICY_STREAM
 from driftbandit.draws import stream_key
+from driftbandit.half_life import policy_told
 from driftbandit.live import settings, words
 from driftbandit.live.changing import Changing
 from driftbandit.live.deciding import ANY, Chooser, Wish
@@ -314,7 +315,7 @@ class Bandit(Changing):
         self.close()
 
     def __repr__(self) -> str:
-        config, told = self._fold.config, words.policy_told(self._fold.config, self._fold.policy)
+        config, told = self._fold.config, policy_told(self._fold.policy, self._fold.config.half_life)
         options = "".join(f", {name}={value!r}" for name, value in words.options_told(config).items())
         return f"Bandit({self.name!r}, {told}, arms={listed(self.arms)}{options}, events={self._fold.n})"
 

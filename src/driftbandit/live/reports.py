@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from driftbandit.agent import Chances, page
 from driftbandit.agent.explaining import explained
 from driftbandit.checks import counted
-from driftbandit.half_life import SECOND, moment
+from driftbandit.half_life import SECOND, moment, policy_told
 from driftbandit.live import rules, settings, words
 from driftbandit.live.errors import Unknown, damage_told
 from driftbandit.live.ids import checked_id
@@ -99,7 +99,7 @@ class Reports:
         """What a notebook shows."""
         config = self.config
         told = "; ".join([f"bandit {self.name}, {counted(self._fold.n, 'event')}", *words.sentences(config)])
-        return page.chances_table(words.policy_told(config, self.policy), told, self.probabilities(draws=200))
+        return page.chances_table(policy_told(self.policy, config.half_life), told, self.probabilities(draws=200))
 
     def outcome(self, id: str | Decision) -> Outcome:
         """A decision's record."""

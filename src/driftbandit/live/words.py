@@ -7,15 +7,6 @@ from driftbandit.live.records import Config
 from driftbandit.live.settings import names_of
 
 
-def policy_told(config: Config, policy: Any) -> str:
-    """The policy; with a half-life, without the discount per reward, which is then not used."""
-    fields = getattr(policy, "_fields", ())
-    if config.half_life is None or "gamma" not in fields:
-        return config.policy
-    kept = ", ".join(f"{name}={getattr(policy, name)!r}" for name in fields if name != "gamma")
-    return f"{type(policy).__name__}({kept})"
-
-
 def options_told(config: Config) -> dict[str, Any]:
     """The options that are in force, as `Bandit.open` takes them; and the arm that is fixed."""
     names = names_of(config)
