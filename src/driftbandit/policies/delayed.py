@@ -138,7 +138,9 @@ class Delayed(NamedTuple):
         """Let the wrapped policy learn the reward that has arrived, the `heard`-th."""
         there = index(there)
         if weighs(self.base):
-            teach_late(self.base, state.base, heard, state.arms[there], state.rewards[there], rng, state.played_with[there])
+            teach_late(
+                self.base, state.base, heard, state.arms[there], state.rewards[there], rng, state.played_with[there]
+            )
         else:
             teach(self.base, state.base, heard, state.arms[there], state.rewards[there], rng)
 
