@@ -41,6 +41,7 @@ def _append(url, kind, seconds, group, gate, answers, pace):
             at = journal.now()
             rows = [DecisionRow(id, at, 0, 0, 1, None) for id in made_ids(group)]
             journal.commit([Decide(number, row) for row in rows])
+            at = journal.now()  # of the rewards: their lag counts from here
             journal.commit([Pay(number, row.id, 1.0, at, None, 0.0, row) for row in rows])
 
         _until(seconds, gate, cycle, answers, group, [], pace)

@@ -75,6 +75,7 @@ BAD = [
     (lambda b: b.history(points=0), ValueError, "points"),
     (lambda b: b.uplift(confidence=1.0), ValueError, "confidence"),
     (lambda b: b.fix("red", who="x" * 201), ValueError, "who"),
+    (lambda b: b.fix("red", who="\ud800"), ValueError, "who"),
 ]
 
 

@@ -78,8 +78,8 @@ class Changing(Reports):
 
     def _configure(self, what: str, config: Config, who: str = "", from_now: bool = False) -> None:
         who = who or self.who
-        if not isinstance(who, str) or len(who) > 200:
-            raise ValueError(f"who is a text of at most 200 letters; got {who!r:.60}.")
+        if not isinstance(who, str) or len(who) > 200 or not settings.writable(who):
+            raise ValueError(f"who is a text of at most 200 letters; got {who!a:.60}.")
         with self._lock:
             self._replica.open_or_raise()
             ask = Configure(

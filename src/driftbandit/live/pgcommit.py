@@ -45,6 +45,8 @@ _STANDING = f"""
     LEFT JOIN driftbandit.event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = false
     LEFT JOIN driftbandit.event l ON l.bandit = d.bandit AND l.decision = d.id AND (l.kind = 3) = true"""
 
+_NUMBERS = {int, float}
+
 Place = tuple[int, str]  # a bandit's number and a decision's id
 
 
@@ -142,7 +144,12 @@ class CommitGroup:
         if events:
             rows = ((bandit, *event[1:], mark(event[1:])) for bandit, event in events)
             cursor = self._connection.execute(_INSERT_EVENTS, [self._era, *columns(rows)])
-            self._checks.append(lambda: check(set(cursor.fetchall())))
+
+            def told() -> None:
+                every = {(bandit, event.decision, event.kind) for bandit, event in events}
+                check(every if cursor.rowcount == len(events) else set(cursor.fetchall()))
+
+            self._checks.append(told)
             self.appended = True
 
     def _settle(self, place: int, ask: Settle) -> None:
@@ -180,7 +187,12 @@ class CommitGroup:
 
 def columns(rows: Iterable[tuple[Any, ...]]) -> list[str]:
     """Rows as PostgreSQL's text for one array per column, which is several times as quick as handing over lists."""
-    return ["{" + ",".join(map(_element, column)) + "}" for column in zip(*rows, strict=True)]
+    return ["{" + ",".join(_elements(column)) + "}" for column in zip(*rows, strict=True)]
+
+
+def _elements(column: tuple[Any, ...]) -> Iterable[str]:
+    kinds = set(map(type, column))
+    return map(repr if kinds <= _NUMBERS else _element, column)
 
 
 def _element(value: Any) -> str:

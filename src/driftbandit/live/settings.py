@@ -40,11 +40,18 @@ def checked_arms(arms: Any) -> list[Any]:
     if len(names) > MOST_ARMS:
         raise ValueError(f"A bandit has at most {MOST_ARMS} arms; got {len(names)}.")
     for name in names:
-        try:
-            json.dumps(name, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise ValueError(f"Arm {name!a:.60} is not a text that a file can hold: half a character.") from None
+        if not writable(name):
+            raise ValueError(f"Arm {name!a:.60} is not a text that a file can hold: half a character.")
     return names
+
+
+def writable(value: Any) -> bool:
+    """Whether a file can hold the texts in this: half a character, which Python allows, it cannot."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def names_of(config: Config) -> list[Hashable]:
