@@ -51,6 +51,7 @@ def moment(value: Any, now: int, name: str) -> int:
     """Microseconds since 1970 from a datetime with a zone, or from how long ago it was: "7 days", a timedelta or a
     number of seconds.
 
+    >>> from datetime import UTC
     >>> moment("1 min", 100 * SECOND, "since"), moment(datetime(1970, 1, 2, tzinfo=UTC), 0, "since")
     (40000000, 86400000000)
     """

@@ -131,5 +131,5 @@ def test_a_log_without_propensities_is_refused(file, capsys):
 def test_a_policy_that_cannot_forget_by_the_clock_is_refused(file, capsys):
     assert main(words(file, "replay", "--policy", "kl-ucb @ 6 h")) == 2
     err = capsys.readouterr().err
-    assert "can forget by the clock, and kl-ucb cannot" in err
+    assert "can forget by the clock, and KLUCB (kl-ucb) cannot" in err
     assert "d-klucb" in err

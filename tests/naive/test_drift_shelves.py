@@ -1,6 +1,6 @@
 """Where the slow DriftTS keeps its runs: carrying from level to level against the bits of the clock, and by hand.
 
-The specification numbers slots and finds them by the bits of M = 1 + t / 8; the twin carries as one does when counting
+The specification numbers slots and finds them by the bits of M = 1 + t / 16; the twin carries as one does when counting
 on one's fingers. Both must put every run into the same place. Its sentence "level l holds 1 + (bit l of M) runs" is
 true before the birth of round t; after it, it is true of M + 1.
 """
@@ -46,8 +46,10 @@ def shelves_of_the_twin(births: int) -> Bank:
     """As many runs of weight 1 whose `changes` is the number of the birth: so weights count births, and the average
     tells which."""
     bank: Bank = [[run_of(1.0, 0.0)]]
+    other: Bank = [[run_of(1.0, 0.0)]]
     for birth in range(1, births + 1):
-        shelve(bank, run_of(1.0, float(birth)))
+        shelve(bank, other, (run_of(1.0, float(birth)), run_of(1.0, float(birth))))
+    assert other == bank  # the banks merge together
     return bank
 
 
@@ -72,37 +74,37 @@ def test_every_birth_is_in_one_run_and_higher_shelves_are_older(births: int):
     assert len(runs_of(bank)) <= 2 * math.log2(births + 2)
 
 
-# After the birth of round t: the births in each run, from slot 1 upwards; levels are separated by "|".
+# After so many births: the births in each run, from slot 1 upwards; levels are separated by "|".
 LAID_OUT = {
-    8: "0,1",
-    16: "2|0-1",
-    24: "2,3|0-1",
-    32: "4|0-1,2-3",
-    40: "4,5|0-1,2-3",
-    48: "6|4-5|0-3",
-    56: "6,7|4-5|0-3",
-    64: "8|4-5,6-7|0-3",
-    72: "8,9|4-5,6-7|0-3",
-    80: "10|8-9|0-3,4-7",
-    104: "12,13|8-9,10-11|0-3,4-7",
-    112: "14|12-13|8-11|0-7",
-    200: "24,25|20-21,22-23|16-19|0-7,8-15",
+    1: "0,1",
+    2: "2|0-1",
+    3: "2,3|0-1",
+    4: "4|0-1,2-3",
+    5: "4,5|0-1,2-3",
+    6: "6|4-5|0-3",
+    7: "6,7|4-5|0-3",
+    8: "8|4-5,6-7|0-3",
+    9: "8,9|4-5,6-7|0-3",
+    10: "10|8-9|0-3,4-7",
+    13: "12,13|8-9,10-11|0-3,4-7",
+    14: "14|12-13|8-11|0-7",
+    25: "24,25|20-21,22-23|16-19|0-7,8-15",
 }
 
 
-@pytest.mark.parametrize("t", LAID_OUT)
-def test_shelves_laid_out_by_hand(t: int):
+@pytest.mark.parametrize("births", LAID_OUT)
+def test_shelves_laid_out_by_hand(births: int):
     def named(run: Run) -> str:
         first = run.changes - (run.weight - 1) / 2
         return f"{first:.0f}" if run.weight == 1.0 else f"{first:.0f}-{first + run.weight - 1:.0f}"
 
-    bank = shelves_of_the_twin(t // EVERY)
-    assert "|".join(",".join(named(run) for run in level) for level in bank) == LAID_OUT[t]
+    bank = shelves_of_the_twin(births)
+    assert "|".join(",".join(named(run) for run in level) for level in bank) == LAID_OUT[births]
 
 
 def test_the_twin_itself_keeps_its_runs_on_these_shelves():
     twin = NaiveDriftTS(5)
-    for t in range(1, 201):
+    for t in range(1, 401):
         arm = twin.choose(t - 1, Draws(3, t))
         twin.learn(t - 1, arm, reward(t, arm))
         slots = shelves_by_the_text(t // EVERY)
@@ -114,15 +116,17 @@ def test_the_twin_itself_keeps_its_runs_on_these_shelves():
                 assert born / EVERY in slots[slot]  # it is one of those merged there
 
 
-def test_merging_adds_weights_averages_changes_and_keeps_the_heavier_memory():
-    older, newer = run_of(0.1, 2.0), run_of(0.3, 6.0)
-    older.since, newer.since = [Count(9.0, 4.0)], [Count(5.0, 1.0)]
-    older.longer, newer.longer = [Count(20.0, 8.0)], [Count(15.0, 7.0)]
-    older.changed, newer.changed = [0.2], [0.7]
+def test_merging_adds_weights_averages_changes_and_keeps_the_memory_of_the_heavier_birth():
+    older, newer = (run_of(0.1, 2.0), run_of(0.2, 4.0)), (run_of(0.3, 6.0), run_of(0.05, 9.0))
+    for run, since, longer, changed in ((older[1], 9.0, 20.0, 0.2), (newer[1], 5.0, 15.0, 0.7)):
+        run.since, run.longer, run.changed = [Count(since, 4.0)], [Count(longer, 8.0)], [changed]
     both = merged(older, newer)
-    assert (both.weight, both.changes) == pytest.approx((0.4, 5.0))
-    assert (both.since, both.longer, both.changed) == ([Count(5.0, 1.0)], [Count(15.0, 7.0)], [0.7])
-    newer.weight = 0.1
-    assert merged(older, newer).since == [Count(9.0, 4.0)]  # the older, if they weigh the same
-    older.weight = newer.weight = 0.0
-    assert (merged(older, newer).weight, merged(older, newer).changes) == (0.0, 2.0)
+    assert [(run.weight, run.changes) for run in both] == [pytest.approx((0.4, 5.0)), pytest.approx((0.25, 5.0))]
+    # Newer in both banks, though the older run of S is the heavier there.
+    assert both[0].since is newer[0].since
+    assert (both[1].since, both[1].longer, both[1].changed) == ([Count(5.0, 4.0)], [Count(15.0, 8.0)], [0.7])
+    newer[0].weight = 0.25
+    assert merged(older, newer)[1].since == [Count(9.0, 4.0)]  # the older, if they weigh the same
+    for run in (*older, *newer):
+        run.weight = 0.0
+    assert [(run.weight, run.changes) for run in merged(older, newer)] == [(0.0, 2.0), (0.0, 4.0)]

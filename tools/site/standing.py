@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from driftbandit.lab.field.grids import LEFT_OUT, NO_RIVALS, short_of
+from driftbandit.lab.field.grids import LEFT_OUT, NO_RIVALS, ON_TIME, short_of
 from driftbandit.lab.field.kept import KEPT, KeptLine, read
 from driftbandit.lab.field.suite import SUITE, SuiteWorld
 from tools.site.facts import ROOT
@@ -51,7 +51,7 @@ def best() -> dict[str, float]:
     who played all runs."""
     out: dict[str, float] = {}
     most: dict[str, int] = {}
-    rivals = [line for line in _lines() if short_of(line.label) not in NO_RIVALS]
+    rivals = [line for line in _lines() if short_of(line.label) not in NO_RIVALS + ON_TIME]
     for line in rivals:
         most[line.world] = max(most.get(line.world, 0), line.runs)
     for line in rivals:
