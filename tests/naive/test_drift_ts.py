@@ -3,7 +3,6 @@
 Nothing here is random: every stream has a fixed seed, so a test that passes keeps passing.
 """
 
-import math
 from fractions import Fraction
 
 import pytest
@@ -44,36 +43,35 @@ class Fixed:
         return self.draws
 
 
-def test_the_first_weights_are_thirteen_equal_parts_shared_three_to_one():
+def test_the_first_weights_are_nine_equal_parts_shared_three_to_one():
     twin = NaiveDriftTS(3)
-    assert weights(twin) == pytest.approx([1 / 26] * 2 + [3 / 52] * 12 + [1 / 52] * 12, rel=1e-15)
+    assert weights(twin) == pytest.approx([1 / 18] * 2 + [1 / 12] * 8 + [1 / 36] * 8, rel=1e-15)
     assert sum(weights(twin)) == pytest.approx(1.0, abs=1e-15)
 
 
 def test_three_rewards_leave_the_weights_worked_out_by_hand():
-    """Arm 0 wins, arm 1 loses, arm 0 loses. Nobody is born before round 8, so weights only meet likelihoods and gifts.
+    """Arm 0 wins, arm 1 loses, arm 0 loses. Nobody is born or given anything before round 16, so weights only meet
+    likelihoods.
 
     A root predicts 1/2, 1/2, then arm 0 has 1 of 1: a loss has probability 1/3. A drifter of rate q predicts 1/2, 1/2,
     and for arm 0, two rounds after its win, n = 1/(1 + 2q): a loss has (1 + n - n)/(2 + n) = (1 + 2q)/(3 + 4q).
     A tide starts with u = r = 1/4, u grows by q before each reward.
     """
-    rates = [Fraction(1, 4 ** (g + 3)) for g in range(12)]
+    rates = [Fraction(1, 8 ** (g + 2)) for g in range(8)]
     run_says = [HALF, HALF, Fraction(1, 3)]
     drifters_say = [[HALF, HALF, (1 + 2 * q) / (3 + 4 * q)] for q in rates]
     tides_say = [tide_says(q) for q in rates]
-    w = [Fraction(1, 26)] * 2 + [Fraction(3, 52)] * 12 + [Fraction(1, 52)] * 12
-    # alpha = 1/4 / (1/4 + t) = 1/(1 + 4t): 1/5, 1/9, 1/13; drifters are given 3/4 of it together, tides 1/4
-    for t, alpha in ((1, Fraction(1, 5)), (2, Fraction(1, 9)), (3, Fraction(1, 13))):
-        said = [run_says[t - 1]] * 2 + [d[t - 1] for d in drifters_say] + [d[t - 1] for d in tides_say]
-        gifts = [Fraction(0)] * 2 + [alpha / 16] * 12 + [alpha / 48] * 12
+    w = [Fraction(1, 18)] * 2 + [Fraction(1, 12)] * 8 + [Fraction(1, 36)] * 8
+    for t in range(3):
+        said = [run_says[t]] * 2 + [d[t] for d in drifters_say] + [d[t] for d in tides_say]
         joint = [a * b for a, b in zip(w, said, strict=True)]
-        w = [(1 - alpha) * j / sum(joint) + gift for j, gift in zip(joint, gifts, strict=True)]
+        w = [j / sum(joint) for j in joint]
     assert sum(w) == 1
     twin = taught([(0, 1.0), (1, 0.0), (0, 0.0)])
     assert weights(twin) == pytest.approx([float(x) for x in w], rel=1e-13)
-    # in decimals: a root, drifters 0 and 11, tides 0 and 11
-    assert [float(w[i]) for i in (0, 2, 13, 14, 25)] == pytest.approx(
-        [0.0229124, 0.0547893, 0.0542844, 0.0256305, 0.0251164], abs=5e-8
+    # in decimals: a root, drifters 0 and 7, tides 0 and 7
+    assert [float(w[i]) for i in (0, 2, 9, 10, 17)] == pytest.approx(
+        [0.0506847, 0.0768028, 0.076027, 0.0368986, 0.0360724], abs=5e-8
     )
 
 
@@ -98,14 +96,15 @@ def tide_says(q: Fraction) -> list[Fraction]:
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_the_first_run_born_in_each_bank_weighs_8_of_297(binary: bool):
-    """At t = 8 nobody has seen a change, so every hypothesis gives h/16 = 8/9/16 = 1/18 of its weight, and
-    1 - alpha = 32/33 is there to be given: 16/297 in all. Both roots weigh the same, hence each bank has half."""
+def test_the_first_run_born_in_each_bank_weighs_2_of_85(binary: bool):
+    """At t = 16 nobody has seen a change, so every hypothesis gives h/16 = 16/17/16 = 1/17 of its weight, and
+    1 - alpha = 1 - 4/(4 + 16) = 4/5 is there to be given: 4/85 in all. Both roots weigh the same, hence each bank has
+    half."""
     twin = NaiveDriftTS(5)
-    play(twin, 8, binary=binary)
+    play(twin, 16, binary=binary)
     for bank in (twin.together, twin.one_by_one):
         root, born = bank[0]
-        assert born.weight == pytest.approx(8 / 297, rel=1e-13)
+        assert born.weight == pytest.approx(2 / 85, rel=1e-13)
         assert (root.changes, born.changes) == (0.0, 1.0)
         assert born.since == [Count()] * 5
     assert twin.together[0][0].weight == pytest.approx(twin.one_by_one[0][0].weight, rel=1e-14)
@@ -113,37 +112,39 @@ def test_the_first_run_born_in_each_bank_weighs_8_of_297(binary: bool):
 
 
 def test_a_run_born_later_counts_its_parents_changes_and_one_more():
-    """At t = 8 all has changes 0, or 1 in the newborn runs of weight 8/297 each. Seven rounds on, a parent of changes c
+    """At t = 16 all has changes 0, or 1 in the newborn runs of weight 2/85 each. 16 rounds on, a parent of changes c
     gives h (1/16 + c/4) of its weight: the child's changes are 1 + (the givers' changes averaged by what they give)."""
     twin = NaiveDriftTS(2)
-    for t in range(15):
+    for t in range(31):
         twin.learn(t, t % 2, 0.5)  # y = 1/2 keeps both arms at 1/2: everybody says 1/2
     roots, born = [bank[0][0] for bank in (twin.together, twin.one_by_one)], twin.together[0][1]
     others = [*twin.drifters, *twin.tides]
     assert [root.changes for root in roots] == [0.0, 0.0]
-    assert born.weight == pytest.approx(8 / 297 * math.prod(4 * t / (1 + 4 * t) for t in range(9, 16)), rel=1e-13)
+    assert born.weight == pytest.approx(2 / 85, rel=1e-12)
     givers = [(born.weight, 1.0)] + [(o.weight / 2, o.changes) for o in others] + [(roots[0].weight, 0.0)]
     gives = [w * (1 / 16 + c / 4) for w, c in givers]
     average = sum(g * c for g, (_, c) in zip(gives, givers, strict=True)) / sum(gives)
-    twin.learn(15, 0, 0.5)
+    twin.learn(31, 0, 0.5)
     child = twin.together[0][0]
-    assert child.weight == pytest.approx(64 / 65 * 8 / 17 * sum(gives), rel=1e-12)
+    assert child.weight == pytest.approx(8 / 9 * 16 / 33 * sum(gives), rel=1e-12)
     assert child.changes == pytest.approx(1.0 + average, rel=1e-12)
 
 
 def test_a_gift_brings_the_changes_of_the_average_hypothesis():
-    """y = 1/2 as above. At t = 8 all changes are 0; at t = 9 the average is that of the two newborn runs, 16/297, and
-    alpha = 1/37: drifter g keeps (1 - 1/37) of its weight and is given 3/4/12/37 = 1/592 with changes 16/297."""
+    """y = 1/2 as above. At t = 16 all changes are 0; at t = 32 the average is that of the two newborn runs, 4/85, and
+    alpha = 4/36: drifter g gives 16/33/16 of its weight to newborn runs, keeps 8/9 of the rest, and is given 3/4/8/9 =
+    1/96 with changes 4/85."""
     twin = NaiveDriftTS(2)
-    for t in range(8):
+    for t in range(31):
         twin.learn(t, t % 2, 0.5)
     drifter, tide = twin.drifters[4], twin.tides[4]
     before = drifter.weight, tide.weight
     assert (drifter.changes, tide.changes) == (0.0, 0.0)
-    twin.learn(8, 0, 0.5)
-    for hypothesis, old, gift in ((drifter, before[0], 1 / 592), (tide, before[1], 1 / 1776)):
-        assert hypothesis.weight == pytest.approx(old * 36 / 37 + gift, rel=1e-12)
-        assert hypothesis.changes == pytest.approx(16 / 297 * gift / (old * 36 / 37 + gift), rel=1e-12)
+    twin.learn(31, 0, 0.5)
+    for hypothesis, old, gift in ((drifter, before[0], 1 / 96), (tide, before[1], 1 / 288)):
+        kept = old * 8 / 9 * 32 / 33
+        assert hypothesis.weight == pytest.approx(kept + gift, rel=1e-12)
+        assert hypothesis.changes == pytest.approx(4 / 85 * gift / (kept + gift), rel=1e-12)
 
 
 @pytest.mark.parametrize("binary", [True, False])
@@ -223,14 +224,14 @@ def test_a_run_of_s_tosses_a_coin_for_each_arm():
 
 def test_a_drifter_fades_and_draws_closer_to_its_mean():
     """Arm 1 lost in round 2, after 4 rewards: n = 1/(1 + 2/64) = 32/33, a = 1, b = 65/33; a + b = 98/33. The haste of
-    drifter 0 is 4 sqrt(3/64) = sqrt(3)/2, by which arm 2, never played, has 1 + 2 sqrt(3)/2; of drifter 3, of rate
+    drifter 0 is 4 sqrt(3/64) = sqrt(3)/2, by which arm 2, never played, has 1 + 2 sqrt(3)/2; of drifter 2, of rate
     1/4096, it is sqrt(3)/16."""
     rng, root = Fixed(UNIFORMS, [0.1, 0.2, 0.3]), 3**0.5
     only(taught(STEPS, 3), 2).choose(4, rng)
     factor = 1 + 98 / 33 * root / 2
     asked = [rng.asked[i][k] for k in (1, 2) for i in (0, 1)]
     assert asked == pytest.approx([factor, 65 / 33 * factor, 1 + root, 1 + root])
-    only(taught(STEPS, 3), 5).choose(4, rng)
+    only(taught(STEPS, 3), 4).choose(4, rng)
     n = 1 / (1 + 2 / 4096)
     factor = 1 + (2 + n) * root / 16
     assert [rng.asked[i][1] for i in (0, 1)] == pytest.approx([factor, (1 + n) * factor])
@@ -245,15 +246,15 @@ def test_a_tide_moves_level_and_offset_by_their_shares_of_the_surprise():
     assert tide.level_variance == pytest.approx(17 / 64 * 80 / 97)
     assert tide.variances == [pytest.approx(81 / 388), 0.25, 0.25]
     rng = Fixed(UNIFORMS, [0.1, 0.2, 0.3])
-    only(twin, 14).choose(1, rng)
+    only(twin, 10).choose(1, rng)
     x = 64 / 81 * (0.5 + 16.5 / 97)
     assert rng.asked == ([pytest.approx(2 + 2 * x), 2.0, 2.0], [pytest.approx(2 + 128 / 81 - 2 * x), 2.0, 2.0])
 
 
 def test_a_tide_beyond_the_unit_interval_is_clipped_where_it_predicts_but_not_where_it_learns():
-    """Level 1.2 and offset 0.1 with u = r = 1/8, rate 4^-14 = q: n = 1/(1/4 + q) - 2 is 2 but for q, so a win has
+    """Level 1.2 and offset 0.1 with u = r = 1/8, rate 8^-9 = q: n = 1/(1/4 + q) - 2 is 2 but for q, so a win has
     (1 + n)/(2 + n); the surprise of it is 1 - 1.3, not 0."""
-    q, tide = 4.0**-14, NaiveDriftTS(1).tides[11]
+    q, tide = 8.0**-9, NaiveDriftTS(1).tides[7]
     tide.weight, tide.level, tide.level_variance, tide.offsets, tide.variances = 1.0, 1.2, 0.125, [0.1], [0.125]
     assert (tide.count(0).pulls, tide.count(0).wins) == (4.0, 4.0)
     tide.learn(0, 1.0)
@@ -275,7 +276,7 @@ def test_equal_scores_go_to_the_larger_draw_and_then_to_the_first_arm():
 
 
 def test_hypotheses_are_drawn_bank_by_bank_every_fourth_in_turn_and_in_units_of_their_sum():
-    twin = taught([(0, 0.5)] * 72, 1)  # five runs a bank; laid out by hand in test_drift_shelves: 8,9 | 4-5,6-7 | 0-3
+    twin = taught([(0, 0.5)] * 144, 1)  # five runs a bank; laid out by hand in test_drift_shelves: 8,9 | 4-5,6-7 | 0-3
     (newest, newer), (old, older), (oldest,) = twin.together[0][::-1], twin.together[1][::-1], twin.together[2]
     in_a = [oldest, newest, older, old, newer]
     split = [run for level in reversed(twin.one_by_one) for run in level]
