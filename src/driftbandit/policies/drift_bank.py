@@ -17,17 +17,17 @@ from typing import Any
 from driftbandit.policies.likelihood import logarithm_of, power, two_to_the
 from driftbandit.primitives import at_once, bit_count, bit_length, compilable, exponent_and_rest, fours, index
 
-EVERY = 16  # rounds between births of runs; 64 are too coarse for worlds that change fast
+EVERY = 16  # rounds between births of runs; 8 cost time and gain nothing, 64 cost 12 % in worlds that change fast
 LEVELS = (
     19  # of the binary counter; what is older than 16 * 2**19 rounds is one run, so that memory is bounded for ever
 )
 ROOM = 40  # places of a bank of runs: two per level, one for the oldest, one for the newborn
 RUNS = 2 * ROOM  # A, then S
 RATES = 8  # rates q at which the world may wander, in units of reward variance per round: 8**-2, 8**-3, ..., 8**-9
-FASTEST, APART = 1.0 / 64.0, 8.0  # the first of them, and the factor between neighbours
+FASTEST, APART = 1.0 / 64.0, 8.0  # the first, and the factor between; 4: 21 % more at rest, 33 % less in traps
 TIDES = RUNS + RATES  # runs, drifters, tides
 HYPOTHESES = TIDES + RATES
-V0 = 1.0 / 4.0  # prior variance of a tide's level and of each offset, in units of a reward's
+V0 = 1.0 / 4.0  # prior variance of a tide's level and of each offset, in units of a reward's; half or twice: 1.01
 AT_ONCE = 4  # hypotheses a vector holds; the places of a bank are gone through in such steps
 
 # In `world`: a weight for each hypothesis, then how many changes it has seen, then the levels of the tides and
