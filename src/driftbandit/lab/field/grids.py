@@ -71,8 +71,8 @@ UNTUNED = ("drift-ts",)
 # Policies that cost hundreds of nanoseconds per round and more, and what they cost in docs/speed/table.md: at 5 arms,
 # and for each arm more. The estimate is made of these, and in the race they first play a few runs only.
 DEAR = {
-    "d-klucb": (533, 119), "sw-klucb": (455, 82), "kl-ucb": (361, 113), "glr-klucb": (536, 101),
-    "global-cts": (3039, 6), "pa-cts": (2501, 46),
+    "d-klucb": (525, 122), "sw-klucb": (429, 78), "kl-ucb": (365, 96), "glr-klucb": (530, 100),
+    "global-cts": (2713, 11), "pa-cts": (2351, 45),
 }  # fmt: skip
 CHEAP = (60, 7)  # all others, about
 
