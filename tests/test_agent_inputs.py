@@ -221,7 +221,7 @@ def test_a_notebook_shows_the_policy_and_the_chances(name):
     assert "&lt;b&gt;bold&lt;/b&gt;" in shown
     assert "<b>bold" not in shown
     assert type(agent.policy).__name__ in shown
-    assert "1 rewards learnt" in shown
+    assert "1 reward learnt" in shown
 
 
 def test_a_notebook_shows_the_first_of_many_arms():
