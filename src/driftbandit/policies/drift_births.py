@@ -34,8 +34,7 @@ from driftbandit.primitives import column_moments, compilable, index
 # Constants, and what others do to regret in docs/drift-ts/variants.md: in worlds that change, at rest, in traps.
 RATE = 1.0 / 16.0  # changes per unit of log time at first; 1/8: 1.03, 1.16, 0.94; 1/32: 1.01, 0.92, 1.17
 GROW = 1.0 / 4.0  # and more for every change seen; 0: 1.06, 0.82, 1.64; 1: 1.05, 1.08, 1.00
-SHARE = 1.0 / 4.0  # of all weight times EVERY / t, given to the movers at every birth, so that none is ever lost;
-# 1/16: 0.98, 0.99, 0.98; 1: 1.07, 1.07, 0.86
+SHARE = 1.0 / 4.0  # of all weight times EVERY / t, for movers at births; 1/16: 0.98, 0.99, 0.98; 1: 1.07, 1.07, 0.86
 TIDE = 1.0 / 4.0  # the tides' part of that and of the prior; 1/16: 0.99, 1.09, 1.05; 1/2: 1.03, 1.01, 1.08
 RHO = 0.5  # probability that an arm changes with a new run of bank S; 1/4: 1.00, 1.12, 0.78; 3/4: 1.01, 0.87, 1.42
 NOTHING = 1e-200  # a run of less weight is given none
