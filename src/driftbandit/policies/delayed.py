@@ -1,181 +1,216 @@
-"""Rewards that come late: any policy, handed each reward only some rounds after it was earned."""
+"""Outcomes that are learned late, only if they are successes, or in another order than they were decided in.
+
+The policy under test is wrapped; the wrapper decides when, and in which order, it learns. In simulations only."""
 
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.draws import log_of_unit
 from driftbandit.parameters import checked, described, within
 from driftbandit.policies.restart import needs_policy
-from driftbandit.primitives import chance_of, compilable, index, teach, teach_late, weighs
-from driftbandit.validity import ARM, REALS, SHARE, check_state, fits
+from driftbandit.primitives import TIES, chance_of, compilable, index, teach_late, weighs
 
-_MODULUS = 1 << 31
+ORDERS = ("arrival", "decision", "shuffled", "successes-first")
+_DECISION, _SHUFFLED, _SUCCESSES_FIRST = 1, 2, 3  # positions in ORDERS, which is what compiled code compares
+_DELAY = TIES + 1  # the slot of the number that a delay is drawn with
+_PLACES = TIES + 2  # the first slot of those that shuffle a batch
+LONGEST = 20  # mean delays: a longer random delay is cut to this (1 in 500 million is longer)
+MOST = 10_000_000  # outcomes that may be waiting at a time: 560 MB
+_SIZES = f"[0, {MOST}]"
 
 
 class DelayedState(NamedTuple):
-    """The wrapped policy's state, and the rewards under way."""
+    """The wrapped policy's state, and the outcomes that it has not learned yet: rings by decision and by round."""
 
     base: Any
-    arms: Any  # ring of the last rounds, twice as many as the mean delay
+    arms: Any
     rewards: Any
-    played_with: Any  # the probabilities of these arms back then, where the wrapped policy weighs by them
+    played_with: Any  # the probabilities of these arms at decision time, where the wrapped policy weighs by them
+    after: Any  # the next outcome that is learned in the same round; -1: none
+    first: Any  # by round: the first outcome learned in it; -1: none
+    last: Any
+    together: Any  # scratch: what is learned in this round, in order
+    learned: Any  # how many outcomes were learned
 
 
 @compilable
-def coprime(candidate: int, size: int) -> int:
-    """The first number from `candidate` on that has no common divisor with `size`."""
-    while True:
-        a = candidate
-        b = size
-        while b != 0:
-            rest = a % b
-            a = b
-            b = rest
-        if a == 1:
-            return candidate
-        candidate += 1
-
-
-@compilable
-def scrambled(number: int) -> int:
-    """A number below 2**31 from any up to 8e9: one step of a linear congruential generator, which needs no more than 64
-    bits on any machine. Delays are part of the policy, not of a run's luck, so they need no better stream."""
-    return (number * 1103515245 + 12345) % _MODULUS
-
-
-@compilable
-def earned_in(t: int, rounds: int) -> int:
-    """The round whose reward is handed on in round t, for random delays: rewards of one block of `rounds` rounds come
-    in the next block, one per round, in an order drawn for each block. Below 0 in the first block."""
-    block = t // rounds
-    place = t - block * rounds
-    drawn = scrambled(scrambled(block))
-    step = coprime(1 + drawn * rounds // _MODULUS, rounds)
-    first = scrambled(drawn) * rounds // _MODULUS
-    return (block - 1) * rounds + (first + step * place) % rounds
-
-
-def _lies_apart(state: Any) -> bool:
-    """Does some part of a state have arrays of its own for each lane?"""
-    return isinstance(state, tuple) and (getattr(type(state), "apart", False) or any(map(_lies_apart, state)))
+def shuffle_batch(items: Any, count: int, rng: Any) -> None:
+    """Put the first `count` items in random order, in place, with numbers that no policy uses."""
+    for j in range(count - 1, 0, -1):
+        k = int(rng.uniform(_PLACES + j) * (j + 1))
+        held = items[j]
+        items[j] = items[k]
+        items[k] = held
 
 
 @described(
     short="delayed",
     family="wrapper",
     forgets_as_base=True,
-    forgets="like the wrapped policy, which counts the rewards it has heard of",
+    forgets="like the wrapped policy, which counts the outcomes it has learned",
     knows="what the wrapped policy needs",
-    cost="as the wrapped policy, memory O(rounds)",
+    cost="as the wrapped policy, memory O(rounds + wait + batch)",
     formula=r"""
-        a_t = \text{the base's choice from the rewards } x_1, \dots, x_{t - \mathtt{rounds}}
+        a_t = \text{the base's choice from the outcomes learned before } t
     """,
     reference="Joulani, György, Szepesvári 2013",
 )
 @checked
 class Delayed(NamedTuple):
-    """Any policy, told of each reward `rounds` rounds late; with `random`, that late on average, between 1 and 2 rounds
-    - 1.
+    """Any policy, which learns each outcome some rounds after the decision: to simulate what delays, waiting for missing
+    rewards and the order of learning cost.
 
-    Rewards in real life come hours after the decision. Meanwhile the policy decides from what it has heard, and its
-    clock counts the rewards it has heard. Use it in simulations to see what a delay costs: a policy acts on what was
-    best `rounds` rounds ago, and where the ranking changes about as often as that, a short memory is worse than none.
+    An outcome arrives `rounds` rounds after its decision, or with `random` after an exponential delay of that mean
+    (rounded down, at most 20 means).
 
-    A policy that divides rewards by the probability of their arm (EXP3.S, REXP3, META) is given the probability with
-    which the arm was played, which is kept with the reward on its way.
+    With `wait` only successes (rewards above 0) are reported. A decision without a report is learned as a failure when
+    it is `wait` rounds old, and a success that arrives later than that is lost. `order="arrival"` learns each success
+    when it arrives, so the policy sees successes before the failures of the same time. `order="decision"` learns every
+    outcome when its decision is `wait` rounds old, as a live bandit with `wait` does.
 
-    Which rewards are late by how much is the same in every run, so that runs can be played side by side in lanes.
+    With `batch` nothing is learned before the end of a batch of that many rounds. What has arrived by then is learned
+    together, in the order of the decisions, `"shuffled"`, or `"successes-first"`.
+
+    Meanwhile the policy decides from what it has learned, and its clock counts the outcomes that it has learned. All
+    outcomes learned in one round are given that round's random numbers. A policy that divides rewards by the probability
+    of their arm (EXP3.S, REXP3, META) is given the probability at decision time.
 
     >>> from driftbandit.policies import DiscountedTS
-    >>> Delayed(base=DiscountedTS(gamma=0.9), rounds=100).rounds
-    100
+    >>> Delayed(base=DiscountedTS(gamma=0.9), rounds=400, random=True, wait=2000, order="decision").wait
+    2000
     """
 
     base: Any  # the policy
-    rounds: Annotated[int, within("[0, 100000000]", "0 is no delay.")] = 100
-    random: bool = False  # delays vary: one reward comes in each round, but in a drawn order
+    rounds: Annotated[int, within(_SIZES, "0 is no delay.")] = 100
+    random: bool = False  # delays are exponential, with mean `rounds`
+    wait: Annotated[int, within(_SIZES, "0: failures are reported like successes.")] = 0
+    batch: Annotated[int, within(_SIZES, "0: no batches.")] = 0
+    order: str = "arrival"
 
     def validate(self) -> None:
-        """Refuse a base that is not a policy."""
+        """Refuse a base that is not a policy, and an order that means nothing here."""
         needs_policy(self)
+        if self.order not in ORDERS:
+            raise ValueError(f"Delayed needs order to be one of {', '.join(ORDERS)}; got {self.order!r:.60}.")
+        allowed = ORDERS[1:] if self.batch else ORDERS[:2] if self.wait else ORDERS[:1]
+        if self.order not in allowed:
+            given = "with batch" if self.batch else "with wait and no batch" if self.wait else "without wait and batch"
+            raise ValueError(f"Delayed {given} needs order={' or '.join(map(repr, allowed))}; got {self.order!r}.")
+        if self.waiting() > MOST:
+            raise ValueError(
+                f"Delayed keeps at most {MOST:,} outcomes waiting; these settings need {self.waiting():,}. Use a smaller "
+                "rounds, wait or batch."
+            )
 
-    @property
-    def lockstep(self) -> bool:
-        """Does the wrapped policy work on rows of lanes? Then so does this, unless each lane of it learns for itself,
-        from arrays that lie apart: the rewards under way stand side by side."""
-        return bool(getattr(self.base, "lockstep", False)) and not _lies_apart(self.base.init(1))
+    def waiting(self) -> int:
+        """How many outcomes may be waiting at a time: one for each round of the longest delay."""
+        return (self.wait or self.rounds * (LONGEST if self.random else 1)) + self.batch + 1
+
+    def with_world(self, world: Any) -> "DelayedInWorld":
+        """The same policy, ready to play: delays exist in simulations only."""
+        bind = getattr(self.base, "with_world", None)
+        base = self.base if bind is None else bind(world)
+        order = ORDERS.index(self.order)
+        return DelayedInWorld(base, self.rounds, self.random, self.wait, self.batch, order, self.waiting())
 
     def init(self, n_arms: int) -> DelayedState:
-        """Nothing under way."""
-        size = max(self._size(), 1)
-        kept = size if weighs(self.base) else 1
-        return DelayedState(self.base.init(n_arms), np.zeros(size, np.int64), np.zeros(size), np.zeros(kept))
+        """Refused: outside a simulation, outcomes are learned when they are reported."""
+        raise ValueError("Delayed only plays in simulations; a live bandit has the setting `wait`.")
 
     def choose(self, state: DelayedState, t: int, rng: Any) -> Any:
-        """What the wrapped policy chooses from what it has heard of."""
-        return self.base.choose(state.base, max(t - self.rounds, 0), rng)
+        """There is no state outside a simulation."""
+        return 0
 
-    def learn(self, state: DelayedState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        """Put the reward on its way, and hand on the one that arrives."""
-        rounds = self.rounds
-        if rounds == 0:
-            teach(self.base, state.base, t, arm, reward, rng)
-            return
-        base, heard, size = self.base, t - rounds, len(state.arms)
-        chance = chance_of(base, state.base, max(heard, 0), arm, rng)
-        here = index(t % size)
-        there = index(earned_in(t, rounds) % size) if self.random else here
-        if heard >= 0 and not self.random:  # it arrives from where the new one is going to be
-            self.hand_on(state, heard, there, rng)
-        state.arms[here] = arm
-        state.rewards[here] = reward
-        if weighs(base):
-            state.played_with[here] = chance
-        if heard >= 0 and self.random:
-            self.hand_on(state, heard, there, rng)
-
-    def hand_on(self, state: DelayedState, heard: int, there: int, rng: Any) -> None:
-        """Let the wrapped policy learn the reward that has arrived, the `heard`-th."""
-        there = index(there)
-        if weighs(self.base):
-            teach_late(
-                self.base, state.base, heard, state.arms[there], state.rewards[there], rng, state.played_with[there]
-            )
-        else:
-            teach(self.base, state.base, heard, state.arms[there], state.rewards[there], rng)
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
-        fits(state, _arms_of(like.base, self.base), arms=ARM, rewards=REALS, played_with=SHARE)
-        check_state(self.base, state.base, max(t - self.rounds, 0), like.base)
-
-    def room(self, n_arms: int) -> int:
-        """What the wrapped policy needs, and the rewards under way."""
-        base = getattr(self.base, "room", None)
-        return (0 if base is None else int(base(n_arms))) + 3 * max(self._size(), 1)
-
-    def grow(self, state: DelayedState, after: DelayedState, t: int) -> DelayedState:
-        """As the wrapped policy grows."""
-        grow = getattr(self.base, "grow", None)
-        heard = max(t - self.rounds, 0)
-        return after if grow is None else after._replace(base=grow(state.base, after.base, heard))
-
-    def _size(self) -> int:
-        return 2 * self.rounds if self.random else self.rounds
+    def learn(self, state: DelayedState, t: int, arm: Any, reward: Any) -> None:
+        """There is no state outside a simulation."""
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int, base: Any) -> "Delayed":
-        """There is nothing to tune: the world decides how late rewards are."""
+        """There is nothing to tune: delays are given."""
         return cls(base)
 
 
-def _arms_of(state: Any, policy: Any) -> int:
-    """How many arms the state of a policy is for: the number for which it would be made."""
-    n_arms = 1
-    while _length(policy.init(n_arms)) < _length(state):
-        n_arms += 1
-    return n_arms
+class DelayedInWorld(NamedTuple):
+    """A `Delayed` in a simulation; `order` is a position in ORDERS."""
 
+    base: Any
+    rounds: int
+    random: bool
+    wait: int
+    batch: int
+    order: int
+    size: int  # of the rings
 
-def _length(state: Any) -> int:
-    return sum(_length(field) if isinstance(field, tuple) else len(field) for field in state)
+    def init(self, n_arms: int) -> DelayedState:
+        """Nothing to learn yet."""
+        size = self.size
+        kept = size if weighs(self.base) else 1
+        none = np.full(size, -1)
+        whole = np.zeros(size, np.int64)
+        return DelayedState(
+            self.base.init(n_arms), whole, np.zeros(size), np.zeros(kept), none, none.copy(), none.copy(),
+            whole.copy(), np.zeros(1, np.int64),
+        )  # fmt: skip
+
+    def choose(self, state: DelayedState, t: int, rng: Any) -> Any:
+        """What the wrapped policy chooses from what it has learned."""
+        return self.base.choose(state.base, state.learned[0], rng)
+
+    def learn(self, state: DelayedState, t: int, arm: Any, reward: Any, rng: Any) -> None:
+        """Keep the outcome until the round in which it is learned, and learn those of this round."""
+        here = index(t % self.size)
+        late = self.delay(rng)
+        lost = self.wait > 0 and (reward <= 0.0 or late > self.wait)
+        if lost or (self.wait > 0 and self.order == _DECISION):
+            late = self.wait
+        state.arms[here] = arm
+        state.rewards[here] = 0.0 if lost else reward
+        if weighs(self.base):
+            state.played_with[here] = chance_of(self.base, state.base, state.learned[0], arm, rng)
+        due = t + late
+        if self.batch > 0:
+            due = (due // self.batch + 1) * self.batch - 1
+        place = index(due % self.size)
+        if state.first[place] < 0:
+            state.first[place] = here
+        else:
+            state.after[index(state.last[place])] = here
+        state.last[place] = here
+        state.after[here] = -1
+        self.learn_due(state, here, rng)
+
+    def delay(self, rng: Any) -> int:
+        """After how many rounds an outcome arrives."""
+        if not self.random:
+            return self.rounds
+        late = -self.rounds * log_of_unit(1.0 - rng.uniform(_DELAY))
+        return int(min(late, float(LONGEST * self.rounds)))
+
+    def learn_due(self, state: DelayedState, now: int, rng: Any) -> None:
+        """Learn everything that is due in this round, whose place in the rings is `now`."""
+        count = 0
+        if self.order == _SUCCESSES_FIRST:
+            count = self.gather(state, now, count, 1)
+            count = self.gather(state, now, count, 0)
+        else:
+            count = self.gather(state, now, count, -1)
+        if self.order == _SHUFFLED:
+            shuffle_batch(state.together, count, rng)
+        state.first[now] = -1
+        for i in range(count):
+            k = index(state.together[i])
+            chance = state.played_with[k if weighs(self.base) else 0]
+            teach_late(self.base, state.base, state.learned[0], state.arms[k], state.rewards[k], rng, chance)
+            state.learned[0] += 1
+
+    def gather(self, state: DelayedState, now: int, count: int, success: int) -> int:
+        """Append what is due now, in the order of the decisions, to the first `count` of `together`: successes (1),
+        failures (0) or both (-1). Returns the new count."""
+        k = state.first[now]
+        while k >= 0:
+            if success < 0 or (state.rewards[k] > 0.0) == (success == 1):
+                state.together[count] = k
+                count += 1
+            k = state.after[k]
+        return count
