@@ -15,6 +15,8 @@ _EXAMPLES = """\
       policies of your own, or any others; `tuned` is told the horizon, phases and arms of each world
   driftbandit field drift-ts --worlds smooth,trap-K5
       some worlds only: names, kinds, design or check
+  driftbandit field --suite late --out docs/field
+      what late, one-sided and reordered outcomes cost drift-ts and its rivals, and how long to wait: late.md
   driftbandit field --list
       the worlds, and how to name each for `--env`
   driftbandit field --quick
@@ -31,6 +33,10 @@ def add_parser(subparsers: Any) -> None:
     summary = "compare policies with the best tuned one on a suite of worlds"
     parser = add_example(subparsers, "field", summary, _EXAMPLES)
     parser.add_argument("policies", nargs="*", metavar="POLICY", help="a policy's text (default: drift-ts)")
+    parser.add_argument(
+        "--suite", choices=("worlds", "late"), default="worlds",
+        help="worlds: regret beside the best tuned policy; late: outcomes that are learned late or in another order",
+    )  # fmt: skip
     parser.add_argument("--worlds", default="", metavar="A,B", help="names, kinds or roles (default: all)")
     parser.add_argument(
         "--out",
@@ -52,6 +58,8 @@ def run(args: argparse.Namespace) -> None:
     """Tune if asked, play, compare, write."""
     from driftbandit.lab.field import suite
 
+    if args.suite == "late":
+        return _late(args)
     names = [word for word in args.worlds.split(",") if word]
     if args.list:
         worlds = suite.chosen(names, suite.quick() if args.quick else suite.SUITE)
@@ -83,6 +91,32 @@ def run(args: argparse.Namespace) -> None:
         return
     _print(done)
     for path in paths:
+        print(f"wrote {os.fspath(path)}")
+
+
+def _late(args: argparse.Namespace) -> None:
+    """The suite of late outcomes: printed line by line as it is measured, and written to DIR/late.md."""
+    for option in ("worlds", "tune", "kept", "list"):
+        if getattr(args, option):
+            raise ValueError(f"--{option} does not apply to --suite late; remove one of them.")
+    need_lab("numba", "scipy")
+    from driftbandit.lab.field.late import POLICIES, QUICK_RUNS, RUNS, LateSuite
+    from driftbandit.lab.support.files import replacing, writable
+
+    path = Path(args.out) / "late.md"
+    writable(path)
+    runs = args.runs or (QUICK_RUNS if args.quick else RUNS)
+    suite = LateSuite(tuple(dict.fromkeys(args.policies)) or POLICIES, runs, args.seed, args.workers)
+    page = []
+    for line in suite.lines():
+        page.append(line)
+        if not args.json:
+            print(line, flush=True)
+    with replacing(path) as draft:
+        draft.write_text("\n".join(page) + "\n", encoding="utf-8")
+    if args.json:
+        print_json(list(suite.played.values()))
+    else:
         print(f"wrote {os.fspath(path)}")
 
 

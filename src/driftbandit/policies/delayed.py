@@ -58,8 +58,8 @@ def shuffle_batch(items: Any, count: int, rng: Any) -> None:
 )
 @checked
 class Delayed(NamedTuple):
-    """Any policy, which learns each outcome some rounds after the decision: to simulate what delays, waiting for missing
-    rewards and the order of learning cost.
+    """Any policy that learns each outcome some rounds after the decision: to simulate what delays, waiting and the
+    order of learning cost.
 
     An outcome arrives `rounds` rounds after its decision, or with `random` after an exponential delay of that mean
     (rounded down, at most 20 means).
@@ -73,8 +73,8 @@ class Delayed(NamedTuple):
     together, in the order of the decisions, `"shuffled"`, or `"successes-first"`.
 
     Meanwhile the policy decides from what it has learned, and its clock counts the outcomes that it has learned. All
-    outcomes learned in one round are given that round's random numbers. A policy that divides rewards by the probability
-    of their arm (EXP3.S, REXP3, META) is given the probability at decision time.
+    outcomes learned in one round are given that round's random numbers. A policy that divides rewards by the
+    probability of their arm (EXP3.S, REXP3, META) is given the probability at decision time.
 
     >>> from driftbandit.policies import DiscountedTS
     >>> Delayed(base=DiscountedTS(gamma=0.9), rounds=400, random=True, wait=2000, order="decision").wait
@@ -99,8 +99,8 @@ class Delayed(NamedTuple):
             raise ValueError(f"Delayed {given} needs order={' or '.join(map(repr, allowed))}; got {self.order!r}.")
         if self.waiting() > MOST:
             raise ValueError(
-                f"Delayed keeps at most {MOST:,} outcomes waiting; these settings need {self.waiting():,}. Use a smaller "
-                "rounds, wait or batch."
+                f"Delayed keeps at most {MOST:,} outcomes waiting; these settings need {self.waiting():,}. Use a "
+                "smaller rounds, wait or batch."
             )
 
     def waiting(self) -> int:

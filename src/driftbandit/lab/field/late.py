@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,7 +51,7 @@ def _batched(order: str) -> dict[str, Any]:
 CONDITIONS: Mapping[str, dict[str, Any]] = {
     "at once": AT_ONCE,
     "one-sided, on arrival": one_sided(MEAN, WAIT, "arrival"),
-    "one-sided, after `wait`": one_sided(MEAN, WAIT, "decision"),
+    "one-sided, after wait": one_sided(MEAN, WAIT, "decision"),
     "batches, decision order": _batched("decision"),
     "batches, shuffled": _batched("shuffled"),
     "batches, successes first": _batched("successes-first"),
@@ -75,9 +74,31 @@ BLOCKS: Mapping[str, dict[str, Any]] = {
 }
 
 
-class Played(NamedTuple):
-    """A policy under one condition: mean over the runs, and the standard error of the mean."""
+_HEAD = """\
+# Late, one-sided and reordered outcomes, measured
 
+Written by `driftbandit field --suite late`: {runs} runs, seed {seed}. Every policy is wrapped in `delayed(...)`.
+Outcomes are 0 or 1.
+
+- **At once**: every outcome is learned before the next decision.
+- **One-sided**: only successes are reported, after an exponential delay of mean {mean} decisions. A decision without a
+  report counts as a failure when it is `wait` = {wait:,} decisions old. *On arrival* learns each success when it is
+  reported. *After wait* learns every outcome when its decision is `wait` old, in the order of the decisions.
+- **Batches**: the outcomes of {batch} decisions are learned together after the last of them.
+"""
+_WAIT = """
+# How long to wait
+
+One-sided outcomes as above, learned when the decision is `wait` old. The columns are `wait` as a quantile of the
+delays, and in decisions. Successes that arrive later are lost: they are learned as failures.
+"""
+
+
+class Played(NamedTuple):
+    """A policy that learns in one way in one environment: means over the runs, and standard errors of two of them."""
+
+    environment: str
+    policy: str  # with `delayed(...)`
     share: float  # of the decisions that went to the best arm
     share_error: float
     regret: float
@@ -85,58 +106,49 @@ class Played(NamedTuple):
     blocks: tuple[float, ...]  # the share in every 2,000 decisions
 
 
-@cache
-def _best_arms(environment: Any, runs: int, seed: int) -> np.ndarray:
-    worlds = (environment.realise(stream_key(seed, run, WORLD)) for run in range(runs))
-    return np.stack([np.asarray(world.means(0, environment.horizon)).argmax(axis=1) for world in worlds])
+class LateSuite:
+    """The suite of late outcomes for some policies. Nothing is played twice."""
 
+    def __init__(
+        self, policies: Sequence[str] = POLICIES, runs: int = RUNS, seed: int = 0, workers: int | None = None
+    ) -> None:
+        self.policies, self.runs, self.seed, self.workers = policies, runs, seed, workers
+        for text in policies:  # a text that cannot be read is refused before any work
+            Delayed(made(text, told(STILL)))
+        self.played: dict[tuple[Any, Any], Played] = {}
+        self._best: dict[Any, np.ndarray] = {}
 
-@cache
-def _played(text: str, environment: Any, parameters: tuple[tuple[str, Any], ...], runs: int, seed: int) -> Played:
-    policy = Delayed(made(text, told(environment)), **dict(parameters))
-    found = simulate(policy, environment, runs, seed, checkpoints=1, trajectories=True, progress=False)
-    right = found.arms == _best_arms(environment, runs, seed)
-    shares, regret, root = right.mean(axis=1), found.regret[:, -1], math.sqrt(runs)
-    edges = [*range(0, environment.horizon, BLOCK), environment.horizon]
-    return Played(
-        float(shares.mean()), float(shares.std(ddof=1)) / root, float(regret.mean()), float(regret.std(ddof=1)) / root,
-        tuple(float(right[:, start:stop].mean()) for start, stop in itertools.pairwise(edges)),
-    )  # fmt: skip
+    def play(self, text: str, environment: Any, parameters: Mapping[str, Any]) -> Played:
+        """One policy that learns in one way in one environment."""
+        policy = Delayed(made(text, told(environment)), **parameters)
+        if (policy, environment) not in self.played:
+            self.played[policy, environment] = self._play(policy, environment)
+        return self.played[policy, environment]
 
+    def _play(self, policy: Any, environment: Any) -> Played:
+        options: dict[str, Any] = {"checkpoints": 1, "trajectories": True, "workers": self.workers, "progress": False}
+        found = simulate(policy, environment, self.runs, self.seed, **options)
+        right = np.equal(found.arms, self._best_arms(environment))  # type: ignore[arg-type]
+        shares, regret, root = right.mean(axis=1), found.regret[:, -1], math.sqrt(self.runs)
+        edges = [*range(0, environment.horizon, BLOCK), environment.horizon]
+        blocks = tuple(float(right[:, start:stop].mean()) for start, stop in itertools.pairwise(edges))
+        means, errors = ([float(of(values)) for values in (shares, regret)] for of in (np.mean, _deviation))
+        return Played(repr(environment), repr(policy), means[0], errors[0] / root, means[1], errors[1] / root, blocks)
 
-class LateSuite(NamedTuple):
-    """The late suite for some policies; playing the same twice costs nothing."""
-
-    policies: Sequence[str] = POLICIES
-    runs: int = RUNS
-    seed: int = 0
-
-    def play(self, text: str, environment: Any, condition: Mapping[str, Any]) -> Played:
-        """One policy, one environment, one way of learning."""
-        return _played(text, environment, tuple(condition.items()), self.runs, self.seed)
+    def _best_arms(self, environment: Any) -> np.ndarray:
+        """The best arm of every run and round."""
+        if environment not in self._best:
+            worlds = (environment.realise(stream_key(self.seed, run, WORLD)) for run in range(self.runs))
+            means = (np.asarray(world.means(0, environment.horizon)) for world in worlds)
+            self._best[environment] = np.stack([table.argmax(axis=1) for table in means])
+        return self._best[environment]
 
     def lines(self) -> Iterator[str]:
         """The page, line by line as it is measured."""
-        for text in self.policies:  # a text that cannot be read is refused before any work
-            Delayed(made(text, told(STILL)))
-        yield "# Late, one-sided and reordered outcomes, measured"
-        yield ""
-        yield f"Written by `driftbandit field --suite late`: {self.runs} runs, seed {self.seed}. Every policy is wrapped in"
-        yield "`delayed(...)`; outcomes are 0 or 1, and the means and rewards of a run are the same in every column."
-        yield ""
-        yield f"- **at once**: every outcome is learned before the next decision."
-        yield f"- **one-sided**: only successes are reported, after an exponential delay of mean {MEAN:,} decisions; a"
-        yield f"  decision without a report counts as a failure when it is `wait` = {WAIT:,} decisions old. *On arrival*"
-        yield "  learns each success when it is reported. *After `wait`* learns every outcome when its decision is `wait`"
-        yield "  old, in the order of the decisions."
-        yield f"- **batches**: the outcomes of {BATCH} decisions are learned together after the last of them."
+        yield from _HEAD.format(runs=self.runs, seed=self.seed, mean=MEAN, wait=WAIT, batch=BATCH).splitlines()
         for name, environment in ENVIRONMENTS.items():
             yield from self._tables(name, environment, CONDITIONS)
-        yield ""
-        yield "# How long to wait"
-        yield ""
-        yield f"One-sided outcomes as above, learned when the decision is `wait` old. Columns: `wait` as a quantile of the"
-        yield "delays (and in decisions); successes that arrive later are lost, which means they are learned as failures."
+        yield from _WAIT.splitlines()
         for name, environment in list(ENVIRONMENTS.items())[::2]:
             yield from self._tables(name, environment, WAITS)
         yield ""
@@ -146,7 +158,8 @@ class LateSuite(NamedTuple):
         yield ""
         ends = range(BLOCK, STILL.horizon + 1, BLOCK)
         shares = {name: self.play(self.policies[0], STILL, condition).blocks for name, condition in BLOCKS.items()}
-        yield from _table(["outcomes", *(f"to {end:,}" for end in ends)], shares, lambda blocks: [f"{x:.2f}" for x in blocks])
+        head = ["outcomes", *(f"to {end:,}" for end in ends)]
+        yield from _table(head, shares, lambda row: [f"{share:.2f}" for share in row])
 
     def _tables(self, name: str, environment: Any, conditions: Mapping[str, dict[str, Any]]) -> Iterator[str]:
         found = {
@@ -165,6 +178,10 @@ class LateSuite(NamedTuple):
         yield from _table(
             ["policy", *conditions], found, lambda row: [f"{one.regret:,.0f} ± {one.regret_error:,.0f}" for one in row]
         )
+
+
+def _deviation(values: np.ndarray) -> float:
+    return float(values.std(ddof=1))
 
 
 def _table(head: Sequence[str], rows: Mapping[str, Any], cells: Callable[[Any], list[str]]) -> Iterator[str]:
