@@ -32,7 +32,7 @@ WRAPPERS: dict[str, dict[str, Any]] = {
     "PeriodicRestart": {"base": DiscountedTS(gamma=0.97), "period": 90},
 }
 NEVER_FORGETS = {name for name, cls in policies().items() if cls.family in ("never forgets", "baseline")}
-LOOKS_INTO_THE_WORLD = {"Oracle", "OracleRestart"}
+LOOKS_INTO_THE_WORLD = {name for name, cls in policies().items() if hasattr(cls, "with_world")}
 LEARNS = [name for name in NAMES if name not in ("Uniform", "FixedArm", "Oracle")]
 WORLD = Abrupt(n_arms=4, horizon=600, phases=3, world="1")
 EASY = PhaseTable(means=((0.1, 0.9, 0.2),), starts=(0,), horizon=3000)

@@ -176,7 +176,7 @@ _LINES = [(name, half_life) for name in _FADING for half_life in (" @ 6 h", " @ 
 
 
 @pytest.mark.parametrize(
-    ("name", "half_life"), [*_LINES, ("drift-ts", ""), ("kl-ucb", ""), ("delayed(ds-ts, rounds=3)", "")]
+    ("name", "half_life"), [*_LINES, ("drift-ts", ""), ("kl-ucb", ""), ("periodic-restart(ds-ts, period=90)", "")]
 )
 @pytest.mark.parametrize("sides", [(0.0, 1.0), (0.0, 12.0), (-0.25, 1e6)])
 def test_what_is_pasted_runs_and_learns_rewards_of_the_log(name, half_life, sides):

@@ -54,18 +54,13 @@ def behaviour(cls: Any, quick: bool = False) -> Behaviour:
     delays = QUICK_DELAYS if quick else DELAYS
     if not can_be_late(policies[0]):
         return Behaviour(seen, (), np.zeros((0, runs)))
-    late = [_play(delayed(policies[0], rounds), worlds[0].environment, runs).regret[:, -1] for rounds in delays]
+    late = [_play(Delayed(policies[0], rounds), worlds[0].environment, runs).regret[:, -1] for rounds in delays]
     return Behaviour(seen, delays, np.array(late))
 
 
 def can_be_late(policy: Any) -> bool:
-    """Does it learn from rewards at all, and not by looking into the world?"""
+    """Can it be wrapped in `delayed`? Not a policy that looks into the world, nor `delayed` itself."""
     return not hasattr(policy, "with_world")
-
-
-def delayed(policy: Any, rounds: int) -> Any:
-    """The policy, told of each reward so many rounds late."""
-    return policy._replace(rounds=rounds) if isinstance(policy, Delayed) else Delayed(policy, rounds)
 
 
 def _seen(policy: Any, environment: Any, runs: int) -> Seen:

@@ -131,7 +131,7 @@ def _rule(cls: Any) -> str:
 
 def _state(cls: Any, policy: Any) -> str:
     if hasattr(policy, "with_world"):
-        return "It looks into the world, so its state is bound to one; nothing of it can be kept."
+        return "It plays in simulations only; its state cannot be saved."
     fields = facts.fields(policy)
     per_arm, fixed = sum(one.per_arm for one in fields), sum(one.fixed for one in fields)
     size = facts.bytes_of(policy.init(facts.FEW))
@@ -191,11 +191,11 @@ def regret_of(values: Any) -> str:
 
 def _late(mine: Behaviour, ts: Behaviour) -> str:
     if not mine.delays:
-        return "It looks into the world and waits for no reward."
+        return "It is not wrapped in `delayed`: it looks into the environment, or is `delayed` itself."
     rows = [["at once", regret_of(mine.seen[0].regret), regret_of(ts.seen[0].regret)]]
     for rounds, late, other in zip(mine.delays, mine.late, ts.late, strict=True):
         rows.append([f"{rounds} rounds late", regret_of(late), regret_of(other)])
-    note = "The same policy in the abrupt world, told of each reward later: the wrapper [delayed](delayed.md)."
+    note = "The same policy in the abrupt world, which learns each reward later: the wrapper [delayed](delayed.md)."
     return f"{note}\n\n{table(['rewards come', 'regret', 'of ts'], rows)}"
 
 
