@@ -23,9 +23,8 @@ from driftbandit.lab.support.tables import save_rows
 from driftbandit.policies.delayed import Delayed
 
 WORLD = Abrupt(n_arms=5, horizon=20_000, phases=4)
-HEAD = ["policy", "tuned", "delay", "kind", "runs", "regret", "standard error"]
+HEAD = ["policy", "tuned", "delay", "runs", "regret", "standard error"]
 DELAYS = (0, 10, 100, 1000, 4000)
-CASES = [(delay, kind) for delay in DELAYS for kind in ("fixed", "random") if delay or kind == "fixed"]
 SHADES = ("#c6dbef", "#85b7d9", "#4292c6", "#0b559f", "#041f42")  # the later the darker, for any eyes
 
 
@@ -40,16 +39,15 @@ def main() -> None:
     names = [name for name in registered() if name == "uniform" or name not in NO_RIVALS + ON_TIME]
     for name in names:
         policy = made(f"{name}.tuned", told(WORLD))
-        for delay, kind in CASES:
-            key = (name, repr(policy), str(delay), kind, str(args.runs))
+        for delay in DELAYS:
+            key = (name, repr(policy), str(delay), str(args.runs))
             if key in rows or time.monotonic() > end:
                 continue
-            late = Delayed(policy, delay, kind == "random")
-            final = simulate(late, WORLD, args.runs, 0, checkpoints=1, progress=False).regret[:, 0]
+            final = simulate(Delayed(policy, delay), WORLD, args.runs, 0, checkpoints=1, progress=False).regret[:, 0]
             rows[key] = [f"{final.mean():.1f}", f"{final.std(ddof=1) / math.sqrt(args.runs):.1f}"]
             save_rows(HEAD, [[*key, *found] for key, found in rows.items()], table)
     found = _table(rows)
-    print(f"{sum(len(row) for row in found.values())} of {len(names) * len(CASES)} played")
+    print(f"{sum(len(row) for row in found.values())} of {len(names) * len(DELAYS)} played")
     for ending in (".svg", ".png"):
         save_chart(lambda figure: _draw(figure, found, args.runs), args.out.with_suffix(ending), (5.4, 9.2))
 
@@ -60,22 +58,22 @@ def _kept(path: Path, runs: int) -> dict[tuple[str, ...], list[str]]:
         return {}
     with path.open(newline="") as file:
         head, *lines = list(csv.reader(file))
-    return {tuple(line[:5]): line[5:] for line in lines if head == HEAD and line[4] == str(runs)}
+    return {tuple(line[:4]): line[4:] for line in lines if head == HEAD and line[3] == str(runs)}
 
 
-def _table(rows: dict[tuple[str, ...], list[str]]) -> dict[str, dict[tuple[int, str], tuple[float, float]]]:
-    out: dict[str, dict[tuple[int, str], tuple[float, float]]] = {}
-    for (name, _, delay, kind, _), (mean, error) in rows.items():
-        out.setdefault(name, {})[int(delay), kind] = float(mean), float(error)
+def _table(rows: dict[tuple[str, ...], list[str]]) -> dict[str, dict[int, tuple[float, float]]]:
+    out: dict[str, dict[int, tuple[float, float]]] = {}
+    for (name, _, delay, _), (mean, error) in rows.items():
+        out.setdefault(name, {})[int(delay)] = float(mean), float(error)
     return out
 
 
 def _draw(figure: Any, found: dict[str, Any], runs: int) -> None:
     """A line per policy, best without delay on top; a dot for each delay."""
     axes = figure.add_subplot()
-    order = sorted((name for name in found if (0, "fixed") in found[name]), key=lambda name: found[name][0, "fixed"][0])
+    order = sorted((name for name in found if 0 in found[name]), key=lambda name: found[name][0][0])
     for place, name in enumerate(order):
-        means = [found[name][delay, "fixed"] for delay in DELAYS if (delay, "fixed") in found[name]]
+        means = [found[name][delay] for delay in DELAYS if delay in found[name]]
         axes.plot(
             [min(m for m, _ in means), max(m for m, _ in means)], [place, place], color="#bbbbbb", lw=1.2, zorder=1
         )
