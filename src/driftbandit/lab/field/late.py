@@ -85,9 +85,11 @@ Outcomes are 0 or 1.
   report counts as a failure when it is `wait` = {wait:,} decisions old. *On arrival* learns each success when it is
   reported. *After wait* learns every outcome when its decision is `wait` old, in the order of the decisions.
 - **Batches**: the outcomes of {batch} decisions are learned together after the last of them.
+
+## What each way of learning costs
 """
 _WAIT = """
-# How long to wait
+## How long to wait
 
 One-sided outcomes as above, learned when the decision is `wait` old. The columns are `wait` as a quantile of the
 delays, and in decisions. Successes that arrive later are lost: they are learned as failures.
@@ -152,7 +154,7 @@ class LateSuite:
         for name, environment in list(ENVIRONMENTS.items())[::2]:
             yield from self._tables(name, environment, WAITS)
         yield ""
-        yield f"# `{self.policies[0]}` over time"
+        yield f"## `{self.policies[0]}` over time"
         yield ""
         yield f"Share of the best arm in every {BLOCK:,} decisions. {next(iter(ENVIRONMENTS))}."
         yield ""
@@ -167,7 +169,7 @@ class LateSuite:
             for text in self.policies
         }
         yield ""
-        yield f"## {name}"
+        yield f"### {name}"
         yield ""
         yield "Share of the decisions that went to the best arm:"
         yield ""
