@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--runs", type=whole(2, MOST_RUNS), metavar="N", help="runs of each policy given (default: 32)")
     add_seed(parser, 0, ", of the policies given (default: 0)")
     add_workers(parser)
-    parser.add_argument("--quick", action="store_true", help="six short worlds, eight runs, a coarse grid")
+    parser.add_argument("--quick", action="store_true", help="a small form, to see that everything works")
     parser.add_argument("--tune", action="store_true", help="play the whole grid again and keep it in DIR/kept.csv")
     parser.add_argument("--kept", metavar="FILE", help="read what was tuned from here (default: the package's own)")
     parser.add_argument("--list", action="store_true", help="show the worlds, and stop")
@@ -106,7 +106,8 @@ def _late(args: argparse.Namespace) -> None:
     path = Path(args.out) / "late.md"
     writable(path)
     runs = args.runs or (QUICK_RUNS if args.quick else RUNS)
-    suite = LateSuite(tuple(dict.fromkeys(args.policies)) or POLICIES, runs, args.seed, args.workers)
+    texts = tuple(dict.fromkeys(args.policies)) or (POLICIES[1:2] if args.quick else POLICIES)
+    suite = LateSuite(texts, runs, args.seed, args.workers)
     page = []
     for line in suite.lines():
         page.append(line)
