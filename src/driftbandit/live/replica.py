@@ -135,7 +135,7 @@ class Replica:
     def snapshot(self) -> Keep:
         """The fold as it is, to be kept."""
         body = {"cursor": self._cursor, "after": self._after, "fold": json.loads(self.fold.dump())}
-        return Keep(self.number, self.fold.n, self.fold.last_at, json.dumps(body, sort_keys=True))
+        return Keep(self.number, self.fold.n, self.fold.last_at, json.dumps(body, sort_keys=True), self._cursor)
 
     # ---- looking -----------------------------------------------------------------------------------------------------
 
@@ -249,9 +249,12 @@ def latest(journal: Journal, number: int, make: Maker, most: int | None = None) 
             data = json.loads(body)
             fold = Fold.load(json.dumps(data["fold"]), make, reread)
             at, name = data["after"]
-            return fold, _tupled(data["cursor"]), (int(at), str(name))
+            found = fold, _tupled(data["cursor"]), (int(at), str(name))
         except (Damaged, ValueError, KeyError, TypeError):
             continue
+        journal.verify(number, n, found[1])
+        return found
+    journal.verify(number)
     return Fold(make, reread), None, (0, "")
 
 

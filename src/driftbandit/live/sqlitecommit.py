@@ -3,19 +3,19 @@
 Python lets other threads run at every step of a statement, and a writer that steps once per row waits its turn among
 them once per row. So rows are written and looked up many to a statement."""
 
-import contextlib
 import sqlite3
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
-from driftbandit.live.errors import Conflict
+from driftbandit.live.errors import Conflict, Damaged, StoreError
 from driftbandit.live.journal import (
     Ask,
     Configure,
     Decide,
     Draw,
+    Found,
     Keep,
     Pay,
     Settle,
@@ -27,38 +27,51 @@ from driftbandit.live.journal import (
     same_decision,
 )
 from driftbandit.live.records import CHANGE, DEFAULT, LATE, DecisionRow, Event, mark
-from driftbandit.live.tables import DECISION, EVENT, KEPT
+from driftbandit.live.tables import DECISION, EVENT, KEPT, checked_decision, standing, whole_decisions
 
 TOGETHER = 64  # rows in one statement: below the 999 values that every SQLite takes
 _DECISION = ", ".join("d." + name for name in DECISION.split(", "))
 DECISIONS, EVENTS = f"bandit, seq, {DECISION}, mark", f"bandit, n, {EVENT}, mark"
 
-Numbers = dict[int, list[int]]  # bandit: numbers of its last event and of its last decision
+# bandit: the number of its last event, the sum of its events' checksums, and the same of its decisions
+Heads = dict[int, list[int]]
+_HEAD = ("events", "event_marks", "decisions", "decision_marks")
+
+
+_MOVE_HEAD = f"UPDATE head SET {', '.join(f'{name} = ?' for name in _HEAD)} WHERE bandit = ? AND " + " AND ".join(
+    f"{name} = ?" for name in _HEAD
+)
+
+
+class Foreign(StoreError):
+    """The rows are not as this process left them."""
 
 
 class Group:
-    """One transaction for a group of asks. `last` is kept by the caller from one group to the next, and thrown away
+    """One transaction for a group of asks. `heads` is kept by the caller from one group to the next, and thrown away
     when one fails."""
 
-    def __init__(self, connection: sqlite3.Connection, last: Numbers) -> None:
-        self._connection, self._last = connection, last
+    def __init__(self, connection: sqlite3.Connection, heads: Heads) -> None:
+        self._connection, self._heads = connection, heads
+        self._before: dict[int, tuple[int, ...]] = {}  # heads as this transaction found them
         self.added: list[tuple[int, Event]] = []
         self._unwritten: list[tuple[Any, ...]] = []
 
     def write(self, asks: list[Ask]) -> list[Any]:
         """The answers, once everything is on disk."""
-        if len(asks) <= TOGETHER and _decisions_of_one_bandit(asks):
-            with contextlib.suppress(sqlite3.IntegrityError):  # an id is there already
-                return self._insert_decisions(asks)  # one statement is a transaction by itself
         self._connection.execute("BEGIN IMMEDIATE")
-        answers: list[Any] = [None] * len(asks)
-        for usual, part in groupby(enumerate(asks), lambda pair: type(pair[1]) in (Decide, Pay)):
-            if usual:
-                self._decide_and_pay(list(part), answers)
-            else:
-                for place, ask in part:
-                    answers[place] = self._answer(ask)
-        self._flush()
+        if _decisions_of_one_bandit(asks):
+            answers = self._decide(asks)  # type: ignore[arg-type]
+        else:
+            answers = [None] * len(asks)
+            for usual, part in groupby(enumerate(asks), lambda pair: type(pair[1]) in (Decide, Pay)):
+                if usual:
+                    self._decide_and_pay(list(part), answers)
+                else:
+                    for place, ask in part:
+                        answers[place] = self._answer(ask)
+            self._flush()
+        self._write_heads()
         self._connection.execute("COMMIT")
         return answers
 
@@ -86,7 +99,12 @@ class Group:
                     self._append(bandit, [Event(0, CHANGE, at, ask.id, slot=serial, body=body)])
                 return None if there in (None, (at, body)) else Conflict("The configuration was changed meanwhile.")
             case Keep(bandit, n, at, body):
-                self._connection.execute("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?)", (bandit, n, at, body))
+                self._flush()
+                marks = self._marks(bandit, n)
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?, ?)",
+                    (bandit, n, at, body, marks, mark((n, at, body, marks))),
+                )
                 self._connection.execute(
                     "DELETE FROM snapshot WHERE bandit = ?1 AND n NOT IN "
                     f"(SELECT n FROM snapshot WHERE bandit = ?1 ORDER BY n DESC LIMIT {KEPT})",
@@ -101,15 +119,36 @@ class Group:
                 return None
         raise TypeError(f"{ask!r:.60} cannot be written.")
 
-    def _numbers(self, bandit: int) -> list[int]:
-        numbers = self._last.get(bandit)
-        if numbers is None:
-            numbers = self._last[bandit] = [
-                self._connection.execute(f"SELECT max({name}) FROM {table} WHERE bandit = ?", (bandit,)).fetchone()[0]
-                or 0
-                for table, name in (("event", "n"), ("decision", "seq"))
-            ]
-        return numbers
+    def _marks(self, bandit: int, n: int) -> int:
+        """The sum of the checksums of the first n events, from that of the last snapshot on."""
+        last, marks = self._connection.execute(
+            "SELECT n, marks FROM snapshot WHERE bandit = ? AND n < ? ORDER BY n DESC LIMIT 1", (bandit, n)
+        ).fetchone() or (0, 0)
+        sql = "SELECT COALESCE(sum(mark), 0) FROM event WHERE bandit = ? AND n > ? AND n <= ?"
+        return int(marks) + int(self._connection.execute(sql, (bandit, last, n)).fetchone()[0])
+
+    def _head(self, bandit: int) -> list[int]:
+        head = self._heads.get(bandit)
+        if head is None:
+            sql = f"""SELECT {", ".join(_HEAD)}, (SELECT max(n) FROM event WHERE bandit = ?1),
+                (SELECT max(seq) FROM decision WHERE bandit = ?1) FROM head WHERE bandit = ?1"""
+            found = self._connection.execute(sql, (bandit,)).fetchone()
+            if found is None or (found[0], found[2]) != (found[4] or 0, found[5] or 0):
+                raise Damaged(f"The journal is damaged: the last rows of bandit {bandit} are missing.")
+            head = self._heads[bandit] = list(found[:4])
+        self._before.setdefault(bandit, tuple(head))
+        return head
+
+    def _write_heads(self) -> None:
+        for bandit, before in self._before.items():
+            head = self._heads[bandit]
+            if tuple(head) != before:
+                changed = self._connection.execute(_MOVE_HEAD, (*head, bandit, *before)).rowcount
+                if changed != 1:
+                    raise Foreign(
+                        "Another program wrote into the journal while it was open; nothing of this call was written. "
+                        "Close this bandit and open it again."
+                    )
 
     # ---- decisions ---------------------------------------------------------------------------------------------------
 
@@ -126,24 +165,29 @@ class Group:
     def _insert_decisions(self, asks: list[Any]) -> list[Any]:
         """All of these, which are of one bandit and at most `TOGETHER`, or an error and none."""
         bandit = asks[0].bandit
-        numbers = self._numbers(bandit)
-        seq = numbers[1]
+        head = self._head(bandit)
+        seq, marks = head[2:]
         values: list[Any] = []
         for ask in asks:
             seq += 1
             row = ask.row
-            values += (bandit, seq, *row, mark(row))
+            checksum = mark(row)
+            marks += checksum
+            values += (bandit, seq, *row, checksum)
         self._connection.execute(insert("decision", DECISIONS, len(asks)), values)
-        numbers[1] = seq
+        head[2:] = seq, marks
         return [ask.row for ask in asks]
 
     def _decide_one(self, bandit: int, row: DecisionRow) -> Any:
         stands = self._connection.execute(
-            f"SELECT {DECISION} FROM decision WHERE bandit = ? AND id = ?", (bandit, row.id)
+            f"SELECT {DECISION}, mark FROM decision WHERE bandit = ? AND id = ?", (bandit, row.id)
         ).fetchone()
-        return self._insert_decisions([Decide(bandit, row)])[0] if stands is None else same_decision(
-            row, DecisionRow(*stands)
-        )  # fmt: skip
+        if stands is None:
+            return self._insert_decisions([Decide(bandit, row)])[0]
+        try:
+            return same_decision(row, checked_decision(bandit, stands))
+        except Damaged as error:
+            return error
 
     # ---- outcomes ----------------------------------------------------------------------------------------------------
 
@@ -158,6 +202,7 @@ class Group:
             self._append(bandit, events)
             for event in events:
                 stands = known[ask.id]
+                assert isinstance(stands, Standing)
                 known[ask.id] = stands._replace(late=event.value) if event.kind == LATE else stands._replace(
                     kind=event.kind, value=event.value, came=event.at
                 )  # fmt: skip
@@ -169,11 +214,13 @@ class Group:
     def _append(self, bandit: int, events: list[Event]) -> None:
         if not events:
             return
-        numbers = self._numbers(bandit)
+        head = self._head(bandit)
         for event in events:
-            numbers[0] += 1
-            event = event._replace(n=numbers[0])
-            self._unwritten.append((bandit, *event, mark(event[1:])))
+            head[0] += 1
+            event = event._replace(n=head[0])
+            checksum = mark(event)
+            head[1] += checksum
+            self._unwritten.append((bandit, *event, checksum))
             self.added.append((bandit, event))
 
     def _flush(self) -> None:
@@ -187,26 +234,23 @@ class Group:
         to remember; it is what stands in the place of a time in `after`."""
         self._flush()
         rows = self._connection.execute(
-            f"SELECT d.seq, {_DECISION}, o.kind FROM decision d "
+            f"SELECT d.seq, {_DECISION}, d.mark, o.kind FROM decision d "
             "LEFT JOIN event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0 "
             "WHERE d.bandit = ? AND d.seq > ? AND d.at <= ? ORDER BY d.seq LIMIT ?",
             (ask.bandit, ask.after[0], ask.until, ask.limit),
         ).fetchall()
-        events = [
-            outcome(row, DEFAULT, ask.at, ask.default)
-            for row, kind in ((DecisionRow(*found[1:-1]), found[-1]) for found in rows)
-            if kind is None
-        ]
+        pending = whole_decisions(ask.bandit, (found[1:-1] for found in rows if found[-1] is None))
+        events = [outcome(row, DEFAULT, ask.at, ask.default) for row in pending]
         self._append(ask.bandit, events)
         return Settled(len(events), (rows[-1][0], "") if rows else ask.after, len(rows) < ask.limit)
 
 
-def standings(rows: Any, bandit: int, ids: list[str]) -> dict[str, Standing]:
+def standings(rows: Any, bandit: int, ids: list[str]) -> Found:
     """What is known of these decisions."""
-    found = {}
+    found: Found = {}
     for some in _chunks(ids):
         for row in rows(_standing(len(some)), bandit, *some):
-            found[row[0]] = Standing(DecisionRow(*row[:-4]), *row[-4:])
+            found[row[0]] = standing(bandit, row)
     return found
 
 
@@ -230,7 +274,7 @@ def insert(table: str, fields: str, rows: int) -> str:
 @lru_cache(maxsize=2 * TOGETHER)
 def _standing(ids: int) -> str:
     return f"""
-        SELECT {_DECISION}, o.kind, o.value, l.value, o.at FROM decision d
+        SELECT {_DECISION}, d.mark, o.kind, o.value, l.value, o.at FROM decision d
         LEFT JOIN event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0
         LEFT JOIN event l ON l.bandit = d.bandit AND l.decision = d.id AND (l.kind = 3) = 1
         WHERE d.bandit = ? AND d.id IN ({", ".join("?" * ids)})"""
