@@ -118,7 +118,8 @@ class SQLite(Tables):
                 if isinstance(error, Foreign):
                     self._refusal = str(error)
                 raise
-            self._files = self._files_now()
+            finally:  # a failed transaction may have written to the WAL as well
+                self._files = self._files_now()
 
     def _check_files(self) -> None:
         """Only this process writes to the file and its WAL: they must be as its last transaction left them."""
