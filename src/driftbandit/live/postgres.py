@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from driftbandit.live.errors import StoreError
+from driftbandit.live.errors import Damaged, StoreError
 from driftbandit.live.journal import Ask, Standing, whole
 from driftbandit.live.pgcommit import LOCK, CommitGroup, standings
 from driftbandit.live.pgfollow import Follower
@@ -131,8 +131,14 @@ class PostgreSQL(Tables):
                 left = self._transaction(left, answers)
             return [answers[place] for place in range(len(asks))]
 
-        with self._logged():
-            return self._patiently(write, "_writer"), []
+        try:
+            out = self._patiently(write, "_writer")
+        except (StoreError, Damaged) as error:
+            self._log_failure(error)
+            raise
+        if self._failing:
+            self._log_success()
+        return out, []
 
     def _transaction(self, asks: dict[int, Ask], answers: dict[int, Any]) -> dict[int, Ask]:
         """One transaction; what is left for another one."""

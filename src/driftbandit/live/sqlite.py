@@ -8,7 +8,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from driftbandit.live.errors import Damaged, StoreError, Unknown
 from driftbandit.live.filelock import FileLock
 from driftbandit.live.journal import Ask, Standing, whole
 from driftbandit.live.records import CHANGE, LATE, DecisionRow, Event, mark
-from driftbandit.live.sqlitecommit import Foreign, Group, Heads, standings
+from driftbandit.live.sqlitecommit import Group, Numbers, standings
 from driftbandit.live.tables import (
     DECISION,
     EVENT,
@@ -63,7 +63,7 @@ class SQLite(Tables):
             self.close()
             raise
         self._reading = threading.Lock()
-        self._heads: Heads = {}
+        self._last: Numbers = {}
 
     def _open(self, connection: sqlite3.Connection, write: bool) -> None:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -87,39 +87,50 @@ class SQLite(Tables):
 
     def create(self, name: str, at: int) -> int:
         """The number of the bandit with this name, which is made if there is none."""
-        with self._writing():
-            row = "SELECT number FROM bandit WHERE name = ?"
+        return int(self._write(lambda: self._create(name, at)))
+
+    def _create(self, name: str, at: int) -> Any:
+        row = "SELECT number FROM bandit WHERE name = ?"
+        found = self._writer.execute(row, (name,)).fetchone()
+        if found is None:
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._writer.execute("INSERT INTO bandit (name, created) VALUES (?, ?)", (name, at))
             found = self._writer.execute(row, (name,)).fetchone()
-            if found is None:
-                self._writer.execute("BEGIN IMMEDIATE")
-                self._writer.execute("INSERT INTO bandit (name, created) VALUES (?, ?)", (name, at))
-                found = self._writer.execute(row, (name,)).fetchone()
-                self._writer.execute("INSERT INTO head VALUES (?, 0, 0, 0, 0)", found)
-                self._writer.execute("COMMIT")
-            return int(found[0])
+            self._writer.execute("INSERT INTO head VALUES (?, 0, 0, 0, 0)", found)
+            self._writer.execute("COMMIT")
+        return found[0]
 
     def commit(self, asks: list[Ask]) -> tuple[list[Any], list[tuple[int, Event]]]:
         """Write all asks in one transaction."""
-        with self._writing():
-            group = Group(self._writer, self._heads)
-            return group.write(asks), group.added
+        group = Group(self._writer, self._last)
+        return self._write(lambda: group.write(asks)), group.added
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _write(self, call: Callable[[], Any]) -> Any:
         """Write to the file that was opened, or not at all."""
-        with self._logged(), _sentence(self.target):
+        try:
             self._check_files()
             try:
-                yield
+                out = call()
             except BaseException as error:
-                self._heads = {}
+                self._last = {}
                 with contextlib.suppress(sqlite3.Error):
                     self._writer.execute("ROLLBACK")
-                if isinstance(error, Foreign):
-                    self._refusal = str(error)
+                if "another program wrote" in str(error):
+                    self._refusal = (
+                        f"Another program wrote into {self.target} while it was open; nothing of this call was "
+                        "written. Close this bandit and open it again."
+                    )
+                    raise StoreError(self._refusal) from None
                 raise
             finally:  # a failed transaction may have written to the WAL as well
                 self._files = self._files_now()
+        except (sqlite3.DatabaseError, UnicodeDecodeError, StoreError, Damaged) as error:
+            told = error if isinstance(error, StoreError | Damaged) else _told(self.target, error)
+            self._log_failure(told)
+            raise told from None
+        if self._failing:
+            self._log_success()
+        return out
 
     def _check_files(self) -> None:
         """Only this process writes to the file and its WAL: they must be as its last transaction left them."""
@@ -324,15 +335,16 @@ def _sentence(path: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        text = f"{' '.join(str(error).split()):.120}"
-        if (
-            "not a database" in text
-            or "malformed" in text
-            or "no such table" in text
-            or "unsupported file" in text
-            or "decode" in text
-        ):
-            raise Damaged(f"{path} is not a journal, or it is damaged: {text}.") from None
-        if "full" in text:
-            raise StoreError(f"The disk of {path} is full; nothing of this call was written.") from None
-        raise StoreError(f"SQLite cannot use {path}: {text}. Nothing of this call was written.") from None
+        raise _told(path, error) from None
+
+
+_DAMAGE = ("not a database", "malformed", "no such table", "unsupported file", "decode")
+
+
+def _told(path: str, error: Exception) -> Exception:
+    text = f"{' '.join(str(error).split()):.120}"
+    if any(word in text for word in _DAMAGE):
+        return Damaged(f"{path} is not a journal, or it is damaged: {text}.")
+    if "full" in text:
+        return StoreError(f"The disk of {path} is full; nothing of this call was written.")
+    return StoreError(f"SQLite cannot use {path}: {text}. Nothing of this call was written.")

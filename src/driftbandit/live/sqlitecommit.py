@@ -3,13 +3,14 @@
 Python lets other threads run at every step of a statement, and a writer that steps once per row waits its turn among
 them once per row. So rows are written and looked up many to a statement."""
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
-from driftbandit.live.errors import Conflict, Damaged, StoreError
+from driftbandit.live.errors import Conflict, Damaged
 from driftbandit.live.journal import (
     Ask,
     Configure,
@@ -33,45 +34,32 @@ TOGETHER = 64  # rows in one statement: below the 999 values that every SQLite t
 _DECISION = ", ".join("d." + name for name in DECISION.split(", "))
 DECISIONS, EVENTS = f"bandit, seq, {DECISION}, mark", f"bandit, n, {EVENT}, mark"
 
-# bandit: the number of its last event, the sum of its events' checksums, and the same of its decisions
-Heads = dict[int, list[int]]
-_HEAD = ("events", "event_marks", "decisions", "decision_marks")
-
-
-_MOVE_HEAD = f"UPDATE head SET {', '.join(f'{name} = ?' for name in _HEAD)} WHERE bandit = ? AND " + " AND ".join(
-    f"{name} = ?" for name in _HEAD
-)
-
-
-class Foreign(StoreError):
-    """The rows are not as this process left them."""
+Numbers = dict[int, list[int]]  # bandit: numbers of its last event and of its last decision
 
 
 class Group:
-    """One transaction for a group of asks. `heads` is kept by the caller from one group to the next, and thrown away
+    """One transaction for a group of asks. `last` is kept by the caller from one group to the next, and thrown away
     when one fails."""
 
-    def __init__(self, connection: sqlite3.Connection, heads: Heads) -> None:
-        self._connection, self._heads = connection, heads
-        self._before: dict[int, tuple[int, ...]] = {}  # heads as this transaction found them
+    def __init__(self, connection: sqlite3.Connection, last: Numbers) -> None:
+        self._connection, self._last = connection, last
         self.added: list[tuple[int, Event]] = []
         self._unwritten: list[tuple[Any, ...]] = []
 
     def write(self, asks: list[Ask]) -> list[Any]:
         """The answers, once everything is on disk."""
+        if len(asks) <= TOGETHER and _decisions_of_one_bandit(asks):
+            with contextlib.suppress(sqlite3.IntegrityError):  # an id is there already
+                return self._insert_decisions(asks)  # one statement is a transaction by itself
         self._connection.execute("BEGIN IMMEDIATE")
-        if _decisions_of_one_bandit(asks):
-            answers = self._decide(asks)  # type: ignore[arg-type]
-        else:
-            answers = [None] * len(asks)
-            for usual, part in groupby(enumerate(asks), lambda pair: type(pair[1]) in (Decide, Pay)):
-                if usual:
-                    self._decide_and_pay(list(part), answers)
-                else:
-                    for place, ask in part:
-                        answers[place] = self._answer(ask)
-            self._flush()
-        self._write_heads()
+        answers: list[Any] = [None] * len(asks)
+        for usual, part in groupby(enumerate(asks), lambda pair: type(pair[1]) in (Decide, Pay)):
+            if usual:
+                self._decide_and_pay(list(part), answers)
+            else:
+                for place, ask in part:
+                    answers[place] = self._answer(ask)
+        self._flush()
         self._connection.execute("COMMIT")
         return answers
 
@@ -127,28 +115,17 @@ class Group:
         sql = "SELECT COALESCE(sum(mark), 0) FROM event WHERE bandit = ? AND n > ? AND n <= ?"
         return int(marks) + int(self._connection.execute(sql, (bandit, last, n)).fetchone()[0])
 
-    def _head(self, bandit: int) -> list[int]:
-        head = self._heads.get(bandit)
-        if head is None:
-            sql = f"""SELECT {", ".join(_HEAD)}, (SELECT max(n) FROM event WHERE bandit = ?1),
-                (SELECT max(seq) FROM decision WHERE bandit = ?1) FROM head WHERE bandit = ?1"""
-            found = self._connection.execute(sql, (bandit,)).fetchone()
-            if found is None or (found[0], found[2]) != (found[4] or 0, found[5] or 0):
+    def _numbers(self, bandit: int) -> list[int]:
+        numbers = self._last.get(bandit)
+        if numbers is None:
+            events, decisions, *last = self._connection.execute(
+                "SELECT events, decisions, (SELECT max(n) FROM event WHERE bandit = ?1), "
+                "(SELECT max(seq) FROM decision WHERE bandit = ?1) FROM head WHERE bandit = ?1", (bandit,)
+            ).fetchone() or (0, 0, -1, -1)  # fmt: skip
+            if [events, decisions] != [number or 0 for number in last]:
                 raise Damaged(f"The journal is damaged: the last rows of bandit {bandit} are missing.")
-            head = self._heads[bandit] = list(found[:4])
-        self._before.setdefault(bandit, tuple(head))
-        return head
-
-    def _write_heads(self) -> None:
-        for bandit, before in self._before.items():
-            head = self._heads[bandit]
-            if tuple(head) != before:
-                changed = self._connection.execute(_MOVE_HEAD, (*head, bandit, *before)).rowcount
-                if changed != 1:
-                    raise Foreign(
-                        "Another program wrote into the journal while it was open; nothing of this call was written. "
-                        "Close this bandit and open it again."
-                    )
+            numbers = self._last[bandit] = [events, decisions]
+        return numbers
 
     # ---- decisions ---------------------------------------------------------------------------------------------------
 
@@ -165,17 +142,15 @@ class Group:
     def _insert_decisions(self, asks: list[Any]) -> list[Any]:
         """All of these, which are of one bandit and at most `TOGETHER`, or an error and none."""
         bandit = asks[0].bandit
-        head = self._head(bandit)
-        seq, marks = head[2:]
+        numbers = self._numbers(bandit)
+        seq = numbers[1]
         values: list[Any] = []
         for ask in asks:
             seq += 1
             row = ask.row
-            checksum = mark(row)
-            marks += checksum
-            values += (bandit, seq, *row, checksum)
+            values += (bandit, seq, *row, mark(row))
         self._connection.execute(insert("decision", DECISIONS, len(asks)), values)
-        head[2:] = seq, marks
+        numbers[1] = seq
         return [ask.row for ask in asks]
 
     def _decide_one(self, bandit: int, row: DecisionRow) -> Any:
@@ -214,13 +189,11 @@ class Group:
     def _append(self, bandit: int, events: list[Event]) -> None:
         if not events:
             return
-        head = self._head(bandit)
+        numbers = self._numbers(bandit)
         for event in events:
-            head[0] += 1
-            event = event._replace(n=head[0])
-            checksum = mark(event)
-            head[1] += checksum
-            self._unwritten.append((bandit, *event, checksum))
+            numbers[0] += 1
+            event = event._replace(n=numbers[0])
+            self._unwritten.append((bandit, *event, mark(event)))
             self.added.append((bandit, event))
 
     def _flush(self) -> None:

@@ -6,12 +6,11 @@ the transaction that wrote the rows, so that a missing row is noticed as well as
 PostgreSQL journal has its own row in `head`: writers do not wait for each other. A snapshot has the sum of the
 checksums of the events before it, so that only the events after it need to be added up."""
 
-import contextlib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from driftbandit.live.errors import Damaged, StoreError
+from driftbandit.live.errors import Damaged
 from driftbandit.live.journal import Standing
 from driftbandit.live.records import CHANGE, LATE, DecisionRow, Event, mark
 
@@ -38,6 +37,16 @@ SQLITE = """
     CREATE TABLE head (
         bandit INTEGER PRIMARY KEY, events INTEGER NOT NULL, event_marks INTEGER NOT NULL, decisions INTEGER NOT NULL,
         decision_marks INTEGER NOT NULL);
+    CREATE TRIGGER decision_counted AFTER INSERT ON decision BEGIN
+        UPDATE head SET decisions = NEW.seq, decision_marks = decision_marks + NEW.mark
+        WHERE bandit = NEW.bandit AND decisions = NEW.seq - 1;
+        SELECT RAISE(ABORT, 'another program wrote') WHERE changes() = 0;
+    END;
+    CREATE TRIGGER event_counted AFTER INSERT ON event BEGIN
+        UPDATE head SET events = NEW.n, event_marks = event_marks + NEW.mark
+        WHERE bandit = NEW.bandit AND events = NEW.n - 1;
+        SELECT RAISE(ABORT, 'another program wrote') WHERE changes() = 0;
+    END;
     CREATE TABLE snapshot (
         bandit INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, body TEXT NOT NULL, marks INTEGER NOT NULL,
         mark INTEGER NOT NULL, PRIMARY KEY (bandit, n));
@@ -139,19 +148,16 @@ class Tables:
         """The rows of a question with ? for values and @ before the names of tables."""
         return self._rows(sql.replace("?", self.VALUE).replace("@", self.SCHEMA), *values)
 
-    @contextlib.contextmanager
-    def _logged(self) -> Iterator[None]:
-        """Write a line to the log when commits begin to fail, as on a full disk, and when they work again."""
-        try:
-            yield
-        except (StoreError, Damaged) as error:
-            if str(error) != self._failing:
-                self._failing = str(error)
-                log.error("%s", error)
-            raise
-        if self._failing:
-            self._failing = ""
-            log.warning("The journal can be written again.")
+    def _log_failure(self, error: Exception) -> None:
+        """Write a line to the log when commits begin to fail, as on a full disk."""
+        if str(error) != self._failing:
+            self._failing = str(error)
+            log.error("%s", error)
+
+    def _log_success(self) -> None:
+        """Another line when they work again."""
+        self._failing = ""
+        log.warning("The journal can be written again.")
 
     def bandits(self) -> dict[str, int]:
         """The bandits in this journal, and their numbers."""
