@@ -86,10 +86,10 @@ def test_a_program_that_writes_into_an_open_journal_is_noticed(tmp_path) -> None
     bandit = opened(path)
     play(bandit, 5)
     with sqlite3.connect(path) as other:
-        other.execute("UPDATE head SET events = events - 1")
+        other.execute("UPDATE head SET events = events - 1, decisions = decisions - 1")
     other.close()
     bandit._journal._files = bandit._journal._files_now()  # as on Windows, where times do not tell
-    refuses_everything(bandit, "Another program wrote into the journal")
+    refuses_everything(bandit, "Another program wrote into")
     bandit.close()
     with pytest.raises(Damaged, match="damaged"):
         opened(path)

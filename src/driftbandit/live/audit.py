@@ -136,7 +136,7 @@ class Walk:
 
     def decisions(self) -> Iterator[Known]:
         """Every decision with what was known."""
-        rows = self.journal.decisions(self.number)
+        rows = self.journal.decisions(self.number, checked=False)  # whether they are altered is proved here
         while block := list(islice(rows, _BLOCK)):
             self._advance(block[0].known)
             config = self.fold.config

@@ -129,8 +129,8 @@ class Journal(Protocol):
         """The events after a cursor in the order all readers agree on, each with its cursor."""
         ...
 
-    def decisions(self, bandit: int, by_time: bool = False) -> Iterator[DecisionRow]:
-        """All decisions in order of `known`, or of time."""
+    def decisions(self, bandit: int, by_time: bool = False, checked: bool = True) -> Iterator[DecisionRow]:
+        """All decisions in order of `known`, or of time. One that was altered is refused, if `checked`."""
         ...
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:

@@ -280,11 +280,12 @@ class PostgreSQL(Tables):
         except psycopg.Error as error:
             raise sentence(error) from None
 
-    def decisions(self, bandit: int, by_time: bool = False) -> Iterator[DecisionRow]:
+    def decisions(self, bandit: int, by_time: bool = False, checked: bool = True) -> Iterator[DecisionRow]:
         """All decisions in order of `known`, or of time."""
         order = "at, id" if by_time else "known, at, id"
         sql = f"SELECT {DECISION}, mark FROM driftbandit.decision WHERE bandit = %s ORDER BY {order}"
-        return (checked_decision(bandit, row) for row in self._stream(sql, bandit))
+        rows = self._stream(sql, bandit)
+        return (checked_decision(bandit, row) if checked else DecisionRow(*row[:-1]) for row in rows)
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""

@@ -186,13 +186,13 @@ class SQLite(Tables):
             last = rows[-1][0]
             left = None if left is None else left - len(rows)
 
-    def decisions(self, bandit: int, by_time: bool = False) -> Iterator[DecisionRow]:
+    def decisions(self, bandit: int, by_time: bool = False, checked: bool = True) -> Iterator[DecisionRow]:
         """All decisions in the order they were written, which is that of time and of `known` as well."""
         last = 0
         sql = f"SELECT seq, {DECISION}, mark FROM decision WHERE bandit = ? AND seq > ? ORDER BY seq LIMIT {_CHUNK}"
         while rows := self._rows(sql, bandit, last):
             for row in rows:
-                yield checked_decision(bandit, row[1:])
+                yield checked_decision(bandit, row[1:]) if checked else DecisionRow(*row[1:-1])
             last = rows[-1][0]
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
