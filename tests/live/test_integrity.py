@@ -1,5 +1,6 @@
 """What a journal says about itself: altered and missing rows, the arithmetic that wrote it, a clock far ahead."""
 
+import contextlib
 import logging
 import os
 import shutil
@@ -238,14 +239,18 @@ def test_a_full_disk_leaves_one_line_and_its_end_another(caplog) -> None:
         with opened(f"{folder}/j.db") as bandit:
             play(bandit, 2)
             ballast = f"{folder}/ballast"
-            with open(ballast, "wb", buffering=0) as file, pytest.raises(OSError, match="space"):
-                while True:
-                    file.write(b"x" * 4096)
-            with pytest.raises(StoreError, match="full"):
-                for _ in range(2000):
+            with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(b"x" * 4096):
+                    pass
+            refused = 0
+            for _ in range(200):
+                try:
                     bandit.decide_many(100)
-            with pytest.raises(StoreError, match="full"):
-                bandit.decide_many(1000)
+                except StoreError:
+                    refused += 1
+                if refused == 3:
+                    break
+            assert refused == 3
             assert [record.levelname for record in caplog.records] == ["ERROR"]
             assert "is full" in caplog.text
             os.unlink(ballast)
