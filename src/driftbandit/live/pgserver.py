@@ -32,7 +32,7 @@ class Replaced(StoreError):
     """The database is another one than that which was opened."""
 
 
-class Server:
+class OpenedServer:
     """What this process knows of the database it has opened."""
 
     def __init__(self, connection: Any) -> None:

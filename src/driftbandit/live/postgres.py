@@ -16,7 +16,7 @@ from driftbandit.live.errors import Damaged, StoreError
 from driftbandit.live.journal import Ask, Standing, whole
 from driftbandit.live.pgcommit import LOCK, CommitGroup, standings
 from driftbandit.live.pgfollow import Follower
-from driftbandit.live.pgserver import Server, first_line, open_tables, sentence
+from driftbandit.live.pgserver import OpenedServer, first_line, open_tables, sentence
 from driftbandit.live.records import CHANGE, LATE, DecisionRow, Event, mark
 from driftbandit.live.tables import DECISION, EVENT, Tables, altered, checked_decision
 
@@ -74,13 +74,13 @@ class PostgreSQL(Tables):
         self._waiting_since: dict[int, float] = {}  # bandit: since when events wait for a transaction to end
         self._strangers = False  # whether the last look found transactions that are not ours
         self._told = self._set = 0.0
-        self._server: Server | None = None
+        self._server: OpenedServer | None = None
         self._lease = 0  # our row of `head`
         self._follower: Follower | None = None
         try:
             self._reader = self._connect_reader()
             open_tables(self._reader, write)
-            self._server = Server(self._reader)
+            self._server = OpenedServer(self._reader)
             self._set_clock(self._reader)
             # A dump that was restored into a younger server holds transactions of that server's future: what is written
             # from now on belongs to a new era, behind all of them.
