@@ -9,7 +9,7 @@ from driftbandit import DiscountedTS
 from driftbandit.live import Bandit, Damaged, StoreError
 from driftbandit.live.audit import audit
 from driftbandit.live.journal import Decide, Pay
-from driftbandit.live.records import DecisionRow
+from driftbandit.live.records import DecisionRow, mark
 
 psycopg = pytest.importorskip("psycopg", reason="pip install 'driftbandit[postgres]' brings psycopg")
 
@@ -33,7 +33,8 @@ def test_an_event_is_not_read_before_an_older_transaction_of_ours_has_ended(post
     older.execute("SELECT pg_advisory_xact_lock_shared(%s, 0)", (0x64726266,))
     older.execute(
         "INSERT INTO driftbandit.event (era, bandit, kind, at, decision, slot, how, value, decided, mark) "
-        "VALUES (0, 1, 1, 200, 'old', 0, 0, 1.0, 100, 0)"
+        "VALUES (0, 1, 1, 200, 'old', 0, 0, 1.0, 100, %s)",
+        (mark((1, 200, "old", 0, 0, 1.0, 100, None, None)),),
     )
     assert journal.commit([Pay(1, "new", 1.0, 201, None, 0.0)])[0] == ["learnt"]
     until = time.monotonic() + 0.3

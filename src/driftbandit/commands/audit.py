@@ -33,11 +33,19 @@ def run(args: argparse.Namespace) -> int:
         return code
     rows = [
         [report.bandit, str(report.decisions), str(report.events), str(report.snapshots),
-         "all proved" if not report.differences else f"{len(report.differences)} differ"]
+         _verdict(report)]
         for report in reports
     ]  # fmt: skip
     print_table(["bandit", "decisions", "events", "snapshots", "verdict"], rows)
     for report in reports:
         for difference in report.differences:
             print(f"{report.bandit}: {difference}.")
+        for stretch in report.unproved:
+            print(f"{report.bandit}: not proved: {stretch}.")
     return code
+
+
+def _verdict(report: Any) -> str:
+    if report.differences:
+        return f"{len(report.differences)} differ"
+    return "proved in part" if report.unproved else "all proved"

@@ -23,6 +23,8 @@ _EXAMPLES = """\
   driftbandit live fix shop.db button red
       and `release` ends it
   driftbandit live change shop.db button --half-life "3 h" --floor 0.02 --who "Ada, ticket 12"
+  driftbandit live clock shop.db button
+      after a clock that was far ahead: time goes on from the latest one in the journal
   driftbandit live uplift shop.db button --since "7 days"
 
 A SQLite journal has one writing process: while a service holds it, only show, changes and uplift work beside it.
@@ -54,7 +56,8 @@ def add_parser(subparsers: Any) -> None:
     change.add_argument("--retire-arm", metavar="ARM", help="never choose this arm again")
     fix, release = verb("fix", "play one arm from now on"), verb("release", "end fix")
     fix.add_argument("arm", metavar="ARM")
-    for made in (create, change, fix, release):
+    clock = verb("clock", "let time go on after a clock that was far ahead")
+    for made in (create, change, fix, release, clock):
         made.add_argument("--who", default="command line", metavar="TEXT", help="who does it, for the record")
     for made in (create, change):
         made.add_argument("--half-life", metavar="TIME", help='forget by the clock: "6 h"; "none" ends it')
@@ -147,6 +150,17 @@ def _release(args: argparse.Namespace) -> None:
         released = bandit.release()
     text = f"{args.bandit} is released" if released else f"{args.bandit} was not fixed; nothing was written"
     print(json.dumps({"fixed": None, "released": released}) if args.json else text)
+
+
+def _clock(args: argparse.Namespace) -> None:
+    with _opened(args) as bandit:
+        ahead = bandit.resume_clock()
+    if args.json:
+        print_json({"bandit": args.bandit, "ahead_s": ahead})
+    elif ahead:
+        print(f"{args.bandit}: time goes on, {ahead:.0f} s ahead of the clock")
+    else:
+        print(f"{args.bandit}: the clock is not behind; nothing was written")
 
 
 def _change(args: argparse.Namespace) -> None:
@@ -261,5 +275,5 @@ def _moment(at: int) -> str:
 
 _VERBS = {
     "create": _create, "decide": _decide, "reward": _reward, "show": _show, "fix": _fix, "release": _release,
-    "change": _change, "changes": _changes, "uplift": _uplift,
+    "change": _change, "changes": _changes, "clock": _clock, "uplift": _uplift,
 }  # fmt: skip

@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from driftbandit.checks import counted
 from driftbandit.live import rules
 from driftbandit.live.errors import Damaged, StoreError, Unknown, damage_told
 from driftbandit.live.fold import Fold
 from driftbandit.live.ids import ROUNDS, Decisions
 from driftbandit.live.journal import Journal
-from driftbandit.live.opening import policy_maker, reading, rereader
+from driftbandit.live.opening import arithmetic, policy_maker, reading, rereader
 from driftbandit.live.records import WAYS, DecisionRow, slots_from
 
 _BLOCK = 256
+_STORE = "(the store)"
 
 
 class Audit(NamedTuple):
@@ -26,6 +28,7 @@ class Audit(NamedTuple):
     events: int
     snapshots: int
     differences: list[str]
+    unproved: tuple[str, ...] = ()  # stretches that this version cannot recompute
 
 
 class Known(NamedTuple):
@@ -45,19 +48,27 @@ class UnknownEvents(Damaged):
 def audit(target: Any, name: str | None = None, policies: Mapping[str, type] | None = None) -> list[Audit]:
     """Every bandit of a journal, or the one of this name."""
     journal = reading(target)
+    out: list[Audit] = []
     try:
-        with damage_told():
-            wrong = journal.check()
-            found = journal.bandits()
+        try:
+            with damage_told():
+                wrong = journal.check()
+                found = journal.bandits()
+        except Damaged as error:
+            return [Audit(_STORE, 0, 0, 0, [str(error).rstrip(".")])]
         if name is not None:
             if name not in found:
                 raise Unknown(f"There is no bandit {name!r:.60} in this journal.")
             found = {name: found[name]}
-        out = [audit_bandit(journal, title, number, policies) for title, number in found.items()]
+        for title, number in found.items():
+            try:
+                out.append(audit_bandit(journal, title, number, policies))
+            except Damaged as error:
+                out.append(Audit(title, 0, 0, 0, [str(error).rstrip(".")]))
     finally:
         journal.close()
     if wrong:
-        out.append(Audit("(the store)", 0, 0, 0, wrong))
+        out.append(Audit(_STORE, 0, 0, 0, wrong))
     return out
 
 
@@ -66,11 +77,16 @@ def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str
     differences: list[str] = []
     walk = Walk(journal, number, policies)
     count = 0
+    others: dict[str, list[int]] = {}  # arithmetic that this version does not have: decisions, first and last event
     try:
         with damage_told():
             for known in walk.decisions():
                 count += 1
                 row, fold = known.row, known.fold
+                if not walk.comparable:
+                    stretch = others.setdefault(fold.config.arithmetic, [0, row.known, row.known])
+                    stretch[0], stretch[2] = stretch[0] + 1, row.known
+                    continue
                 slot, how = rules.choose(fold.config, fold.policy, known.view, fold.learnt, known.rng, known.allowed)
                 if (slot, how) != (row.slot, row.how):
                     differences.append(
@@ -96,7 +112,11 @@ def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str
         differences.append(f"after {walk.fold.n} events: {error}")
     except Exception as error:  # a policy of the user's fails at what it once learnt
         differences.append(f"after {walk.fold.n} events: {type(error).__name__}: {' '.join(str(error).split())}")
-    return Audit(name, count, walk.fold.n, walk.snapshots, differences + walk.differences)
+    unproved = tuple(
+        f"{counted(made, 'decision')} after {first} to {last} events by {text}: this version computes other bits"
+        for text, (made, first, last) in others.items()
+    )
+    return Audit(name, count, walk.fold.n, walk.snapshots, differences + walk.differences, unproved)
 
 
 class Walk:
@@ -109,12 +129,14 @@ class Walk:
         self.differences: list[str] = []
         self._kept = dict(journal.snapshots(number))
         self._events = (event for _, event in journal.events(number))
+        self._asked: Any = None
+        self._arithmetic = ""
         self._view: Any = None
         self._viewed = -1
 
     def decisions(self) -> Iterator[Known]:
         """Every decision with what was known."""
-        rows = self.journal.decisions(self.number)
+        rows = self.journal.decisions(self.number, checked=False)  # whether they are altered is proved here
         while block := list(islice(rows, _BLOCK)):
             self._advance(block[0].known)
             config = self.fold.config
@@ -129,6 +151,14 @@ class Walk:
         if self.fold.fades or self._viewed != self.fold.n:
             self._view, self._viewed = self.fold.view(at), self.fold.n
         return self._view
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the journal was written here with the arithmetic that this version has."""
+        policy, config = self.fold.policy, self.fold.config
+        if policy is not self._asked:
+            self._asked, self._arithmetic = policy, arithmetic(policy)
+        return bool(config.arithmetic == self._arithmetic)
 
     def finish(self) -> None:
         """Fold what no decision knew yet."""
@@ -146,7 +176,7 @@ class Walk:
 
     def _compare(self) -> None:
         body = self._kept.get(self.fold.n)
-        if body is not None:
+        if body is not None and self.comparable:
             self.snapshots += 1
             if not _same(body, self.fold):
                 self.differences.append(f"the snapshot after {self.fold.n} events differs from what they give")

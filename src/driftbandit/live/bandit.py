@@ -131,6 +131,7 @@ class Bandit(Changing):
                     bandit._configure("create", config)
                 bandit._replica.catch_up(changes=1)
             check_own(bandit._fold.policy, len(bandit._fold.config.arms))
+            bandit._mark_arithmetic()
             differ = settings.differences(bandit._fold.config, options, policy, arms)
             if differ:
                 warn(f"Bandit {name} has {'; '.join(differ)} in its journal, and that stands; change() changes it.")

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from driftbandit.half_life import SECOND
 from driftbandit.live import settings
 from driftbandit.live.errors import Conflict
 from driftbandit.live.journal import Configure
 from driftbandit.live.opening import policy_classes
 from driftbandit.live.records import Change, Config
 from driftbandit.live.reports import Reports
+from driftbandit.live.tables import log
 from driftbandit.live.writer import Writer
 
 
@@ -67,6 +69,35 @@ class Changing(Reports):
 
         self._change("change " + ", ".join(options), edit, who, from_now)
 
+    def resume_clock(self, *, who: str = "") -> float:
+        """Let time go on after a clock that was far ahead for a moment: from the latest time in the journal, instead of
+        standing still until the clock gets there. From then on the bandit's times are ahead of the clock by the seconds
+        that this returns; 0.0 if the clock is not behind, and then nothing is written."""
+        self._replica.catch_up()
+        clock = self._replica.clock
+        if clock.behind() <= clock.REPORTED:
+            return 0.0
+        self._change("clock", lambda config: config._replace(ahead=config.ahead + clock.behind()), who)
+        return float(self._fold.config.ahead / SECOND)
+
+    def _mark_arithmetic(self) -> None:
+        """Write down that this version computes other bits than the one that wrote the journal so far. Everything is
+        learned again with the present arithmetic, so a snapshot of the former is of no use."""
+        replica = self._replica
+        while self._fold.config.arithmetic != replica.arithmetic():
+            was, now = self._fold.config.arithmetic, replica.arithmetic()
+            try:
+                self._configure(f"arithmetic {was} -> {now}", self._fold.config)
+            except Conflict:
+                replica.catch_up()
+                continue
+            replica.note = (
+                f"Events up to {self._fold.n - 1} of this journal were written with other arithmetic ({was}); from "
+                f"event {self._fold.n} on, {now} decides, and the audit cannot prove earlier decisions."
+            )
+            log.warning("Bandit %s: %s", self.name, replica.note)
+        replica.settled = True
+
     def _change(self, what: str, edit: Callable[[Config], Config], who: str, from_now: bool = False) -> None:
         for _ in range(20):  # another process may change the configuration at the same moment: then once more on top
             try:
@@ -82,6 +113,7 @@ class Changing(Reports):
             raise ValueError(f"who is a text of at most 200 letters; got {who!a:.60}.")
         with self._lock:
             self._replica.open_or_raise()
+            config = config._replace(arithmetic=self._replica.arithmetic(config.policy))
             ask = Configure(
                 self._number, self._fold.changes + 1, self._replica.now(), Change(what, who, from_now, config).text()
             )

@@ -19,10 +19,11 @@ class Clock:
         self.source = source or system_time
         self.last = 0
         self.set_back = 0  # by how much the source is behind what it once said
+        self.ahead = 0  # added to the source, after it was far ahead once: `Changing.resume_clock`
 
     def now(self) -> int:
         """The time, at least that of the last call."""
-        seen = self.source()
+        seen = self.source() + self.ahead
         if seen >= self.last:
             self.last = seen
             self.set_back = 0
@@ -31,11 +32,16 @@ class Clock:
         if behind > self.REPORTED and self.set_back == 0:
             self.set_back = behind
             warnings.warn(
-                f"The clock was set back by {behind / SECOND:.1f} s; times stand still until it has caught up.",
+                f"The clock was set back by {behind / SECOND:.1f} s; times stand still until it has caught up. "
+                "`driftbandit live clock FILE_OR_URL NAME` lets them go on at once.",
                 RuntimeWarning,
                 stacklevel=3,
             )
         return self.last
+
+    def behind(self) -> int:
+        """By how much the source is behind the latest time."""
+        return max(0, self.last - self.source() - self.ahead)
 
     def at_least(self, microseconds: int) -> None:
         """Never tell a time before this one, which the journal holds."""

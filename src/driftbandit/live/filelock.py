@@ -27,7 +27,8 @@ class FileLock:
             self._file = None
             raise Locked(
                 f"{what} is open for writing in another process{f' ({holder})' if holder else ''}, and a SQLite "
-                "journal has one writing process; for several, open a PostgreSQL journal: postgresql://..."
+                "journal has one writing process; for several, use a PostgreSQL journal, postgresql://..., or "
+                "`driftbandit serve`, which writes the file for all of them."
             ) from None
         os.ftruncate(self._file, 0)
         os.write(self._file, f"process {os.getpid()}\n".encode())

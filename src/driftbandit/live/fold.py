@@ -106,6 +106,8 @@ class Fold:
         self.last_at = max(self.last_at, int(_column(events, "at").max()))
 
     def _outcome(self, event: Event) -> None:
+        if self.config is None:
+            raise Damaged("The journal is damaged: an outcome comes before the event that makes the bandit.")
         if event.how == HOLDBACK and not self.config.learn_holdback:
             return
         if event.slot < 0:

@@ -6,7 +6,7 @@ A store writes groups of asks, each group in one transaction: all of them are on
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
-from driftbandit.live.errors import Conflict, Unknown
+from driftbandit.live.errors import Conflict, Damaged, Unknown
 from driftbandit.live.records import DEFAULT, LATE, REWARD, DecisionRow, Event
 
 
@@ -65,12 +65,13 @@ class Configure(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """Write a snapshot of the fold after n events. Answered with None."""
+    """Write a snapshot of the fold after n events, the last of which has this cursor. Answered with None."""
 
     bandit: int
     n: int
     at: int
     body: str
+    cursor: Any
 
 
 class Draw(NamedTuple):
@@ -128,8 +129,8 @@ class Journal(Protocol):
         """The events after a cursor in the order all readers agree on, each with its cursor."""
         ...
 
-    def decisions(self, bandit: int, by_time: bool = False) -> Iterator[DecisionRow]:
-        """All decisions in order of `known`, or of time."""
+    def decisions(self, bandit: int, by_time: bool = False, checked: bool = True) -> Iterator[DecisionRow]:
+        """All decisions in order of `known`, or of time. One that was altered is refused, if `checked`."""
         ...
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
@@ -150,6 +151,10 @@ class Journal(Protocol):
 
     def snapshots(self, bandit: int) -> list[tuple[int, str]]:
         """The snapshots kept, newest first: number of events, body."""
+        ...
+
+    def verify(self, bandit: int, n: int = 0, cursor: Any = None) -> None:
+        """Refuse a journal that lacks events after the snapshot of n events, the last of which has this cursor."""
         ...
 
     def charts(self, bandit: int, width: int, since: int, until: int) -> list[tuple[int, str]]:
@@ -186,9 +191,22 @@ class Journal(Protocol):
         ...
 
 
-def judge(ask: Pay, standing: Standing | None) -> tuple[list[Event], Any]:
+Found = dict[Any, Standing | Damaged]
+
+
+def whole(found: Found) -> dict[Any, Standing]:
+    """Refuse decisions that were altered."""
+    for standing in found.values():
+        if isinstance(standing, Damaged):
+            raise standing
+    return found  # type: ignore[return-value]
+
+
+def judge(ask: Pay, standing: Standing | Damaged | None) -> tuple[list[Event], Any]:
     """The events a reward adds (their numbers left to the store) and its answer. Every store asks this function, so
     that a reward counts once everywhere."""
+    if isinstance(standing, Damaged):
+        return [], standing
     if standing is None:
         return [], Unknown(f"There is no decision {ask.id!r:.140} to reward; ids come from decide().")
     row, kind, value, late, _ = standing

@@ -17,7 +17,10 @@ from driftbandit.live.writer import Writer
 
 _opened: dict[str, "Opened"] = {}
 _lock = threading.Lock()
-_FORKED = "This bandit was opened before this process was forked; open it again here."
+_FORKED = (
+    "This bandit was opened before this process was forked; open it again here. (A SQLite journal has one writing "
+    "process: for several, use a PostgreSQL journal, postgresql://..., or `driftbandit serve`.)"
+)
 
 
 class Opened:
@@ -134,6 +137,13 @@ def policy_classes(policy: Any) -> dict[str, type]:
         if hasattr(part, "choose"):
             found |= policy_classes(part)
     return found
+
+
+def arithmetic(policy: Any) -> str:
+    """The version of a policy's arithmetic and of those within it: "DriftTS 1". Two versions with the same text compute
+    the same bits. A class says its number as `arithmetic = 2`; without it, it is 1."""
+    classes = sorted(policy_classes(policy).items())
+    return ", ".join(f"{name} {getattr(made, 'arithmetic', 1)}" for name, made in classes)
 
 
 def rereader(journal: Journal, bandit: int) -> Reread:

@@ -9,6 +9,7 @@ from driftbandit.live.journal import (
     Configure,
     Decide,
     Draw,
+    Found,
     Keep,
     Pay,
     Settle,
@@ -19,27 +20,47 @@ from driftbandit.live.journal import (
     outcome,
     same_decision,
 )
-from driftbandit.live.records import CHANGE, DEFAULT, DecisionRow, Event, mark
-from driftbandit.live.tables import DECISION, EVENT, KEPT
+from driftbandit.live.records import CHANGE, DEFAULT, LATE, Event, mark
+from driftbandit.live.tables import DECISION, EVENT, KEPT, standing, whole_decisions
 
 LOCK = 0x64726266  # the class of our advisory locks
 _SLACK = 60_000_000  # microseconds by which a decision may reach the store after its own time
 
-_INSERT_DECISIONS = f"""
+
+def _counting(insert: str, table: str) -> str:
+    """A statement that inserts rows and adds them to the writer's row of `head`; gives those that were inserted."""
+    return f"""
+    WITH written AS ({insert}),
+    counted AS (
+        INSERT INTO driftbandit.head AS h (bandit, writer, events, event_marks, decisions, decision_marks)
+        SELECT bandit, %s, {"count(*), sum(mark), 0, 0" if table == "event" else "0, 0, count(*), sum(mark)"}
+        FROM written GROUP BY bandit ORDER BY bandit
+        ON CONFLICT (bandit, writer) DO UPDATE
+        SET {table}s = h.{table}s + excluded.{table}s, {table}_marks = h.{table}_marks + excluded.{table}_marks)
+    """
+
+
+_INSERT_DECISIONS = _counting(
+    f"""
     INSERT INTO driftbandit.decision (bandit, {DECISION}, mark)
     SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::int[], %s::smallint[], %s::bigint[], %s::text[],
                          %s::float8[], %s::bigint[])
-    ON CONFLICT DO NOTHING"""
+    ON CONFLICT DO NOTHING RETURNING bandit, mark""",
+    "decision",
+) + "SELECT FROM written"  # fmt: skip
 # The lock of all who write events, taken before the first row is made and with it the transaction's id: see `postgres`.
 LOCKED = f"WHERE (SELECT pg_advisory_xact_lock_shared({LOCK}, 0) IS NOT NULL)"
-_INSERT_EVENTS = f"""
+_INSERT_EVENTS = _counting(
+    f"""
     INSERT INTO driftbandit.event (era, bandit, {EVENT}, mark)
     SELECT %s, * FROM unnest(%s::bigint[], %s::smallint[], %s::bigint[], %s::text[], %s::int[], %s::smallint[],
                          %s::float8[], %s::bigint[], %s::text[], %s::float8[], %s::bigint[])
     {LOCKED}
-    ON CONFLICT DO NOTHING RETURNING bandit, decision, kind"""
+    ON CONFLICT DO NOTHING RETURNING bandit, decision, kind, mark""",
+    "event",
+) + "SELECT bandit, decision, kind FROM written"  # fmt: skip
 _STANDING = f"""
-    SELECT d.bandit, {", ".join("d." + name for name in DECISION.split(", "))}, o.kind, o.value, l.value, o.at
+    SELECT d.bandit, {", ".join("d." + name for name in DECISION.split(", "))}, d.mark, o.kind, o.value, l.value, o.at
     FROM unnest(%s::bigint[], %s::text[]) AS asked (bandit, id)
     JOIN driftbandit.decision d ON d.bandit = asked.bandit AND d.id = asked.id
     LEFT JOIN driftbandit.event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = false
@@ -54,11 +75,11 @@ class CommitGroup:
     """One transaction for a group of asks. Everything is sent before anything is waited for, where that can be: a wait
     costs a round to the server, and under load that is most of the time."""
 
-    def __init__(self, connection: Any, era: int, asks: dict[int, Ask]) -> None:
-        self._connection, self._era, self._asks = connection, era, asks
+    def __init__(self, connection: Any, era: int, writer: int, asks: dict[int, Ask]) -> None:
+        self._connection, self._era, self._writer, self._asks = connection, era, writer, asks
         self.answers: dict[int, Any] = {}
         self.again: dict[int, Ask] = {}  # to be asked once more, in another transaction
-        self.appended = False
+        self.appended: tuple[int, Event] | None = None  # the last event
         self._checks: list[Callable[[], None]] = []
 
     @property
@@ -97,11 +118,21 @@ class CommitGroup:
         for check in self._checks:
             check()
 
+    @property
+    def last(self) -> tuple[tuple[int, str] | None, tuple[int, str, bool] | None]:
+        """A decision and an event that the journal has after the commit."""
+        decided = next(((ask.bandit, ask.row.id) for ask in self._asks.values() if type(ask) is Decide), None)
+        if self.appended is None:
+            return decided, None
+        bandit, event = self.appended
+        return decided, (bandit, event.decision, event.kind == LATE)
+
     def _decide(self, asks: dict[int, Decide]) -> None:
         # In order of ids, so that two processes with the same ids wait for each other and do not lock each other out.
         ordered = sorted(asks.values(), key=lambda ask: (ask.bandit, ask.row.id))
         cursor = self._connection.execute(
-            _INSERT_DECISIONS, columns((ask.bandit, *ask.row, mark(ask.row)) for ask in ordered)
+            _INSERT_DECISIONS,
+            [*columns((ask.bandit, *ask.row, mark(ask.row)) for ask in ordered), self._writer],
         )
 
         def check() -> None:
@@ -111,14 +142,15 @@ class CommitGroup:
             where = sorted({(ask.bandit, ask.row.id) for ask in ordered})
             found = standings(_fetching(self._connection), where)
             for place, ask in asks.items():
-                self.answers[place] = same_decision(ask.row, found[ask.bandit, ask.row.id].row)
+                stands = found[ask.bandit, ask.row.id]
+                self.answers[place] = same_decision(ask.row, stands.row) if isinstance(stands, Standing) else stands
 
         self._checks.append(check)
 
     def _pay(self, asks: dict[int, Pay]) -> None:
         """What another process was quicker with, or this group holds twice, is judged again when the first stands."""
         unknown = sorted({(ask.bandit, ask.id) for ask in asks.values() if ask.row is None})
-        known = standings(_fetching(self._connection), unknown) if unknown else {}
+        known: Found = standings(_fetching(self._connection), unknown) if unknown else {}
         writing: dict[Place, tuple[int, Event]] = {}
         for place, ask in asks.items():
             where = ask.bandit, ask.id
@@ -143,26 +175,25 @@ class CommitGroup:
         """Write events, but for those that are there already; `check` is told which were written."""
         if events:
             rows = ((bandit, *event[1:], mark(event[1:])) for bandit, event in events)
-            cursor = self._connection.execute(_INSERT_EVENTS, [self._era, *columns(rows)])
+            cursor = self._connection.execute(_INSERT_EVENTS, [self._era, *columns(rows), self._writer])
 
             def told() -> None:
                 every = {(bandit, event.decision, event.kind) for bandit, event in events}
                 check(every if cursor.rowcount == len(events) else set(cursor.fetchall()))
 
             self._checks.append(told)
-            self.appended = True
+            self.appended = events[-1]
 
     def _settle(self, place: int, ask: Settle) -> None:
         rows = self._connection.execute(
-            f"SELECT {DECISION} FROM driftbandit.decision d WHERE bandit = %s AND (at, id) > (%s, %s) AND at <= %s "
-            "AND NOT EXISTS (SELECT FROM driftbandit.event o WHERE o.bandit = d.bandit AND o.decision = d.id "
-            "AND (o.kind = 3) = false) ORDER BY at, id LIMIT %s",
+            f"SELECT {DECISION}, mark FROM driftbandit.decision d WHERE bandit = %s AND (at, id) > (%s, %s) "
+            "AND at <= %s AND NOT EXISTS (SELECT FROM driftbandit.event o WHERE o.bandit = d.bandit "
+            "AND o.decision = d.id AND (o.kind = 3) = false) ORDER BY at, id LIMIT %s",
             (ask.bandit, ask.after[0], ask.after[1], ask.until, ask.limit),
         ).fetchall()
-        found = [DecisionRow(*row) for row in rows]
-        events = [outcome(row, DEFAULT, ask.at, ask.default) for row in found]
-        done = len(found) < ask.limit
-        reached = (ask.until - _SLACK, "") if done else (found[-1].at, found[-1].id)
+        events = [outcome(row, DEFAULT, ask.at, ask.default) for row in whole_decisions(ask.bandit, rows)]
+        done = len(rows) < ask.limit
+        reached = (ask.until - _SLACK, "") if done else (rows[-1][1], rows[-1][0])
         self.answers[place] = Settled(0, max(ask.after, reached), done)
 
         def check(written: set[tuple[int, str, int]]) -> None:
@@ -203,15 +234,33 @@ def _element(value: Any) -> str:
     return repr(value)
 
 
-def standings(rows: Callable[..., list[Any]], places: list[Place]) -> dict[Place, Standing]:
+def standings(rows: Callable[..., list[Any]], places: list[Place]) -> Found:
     """What is known of these decisions."""
     found = rows(_STANDING, [bandit for bandit, _ in places], [id for _, id in places])
-    return {(row[0], row[1]): Standing(DecisionRow(*row[1:-4]), *row[-4:]) for row in found}
+    return {(row[0], row[1]): standing(row[0], row[1:]) for row in found}
 
 
 def _keep(connection: Any, ask: Keep) -> None:
-    values = (ask.bandit, ask.n, ask.at, ask.body)
-    connection.execute("INSERT INTO driftbandit.snapshot VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", values)
+    last, marks, cursor = 0, 0, (0, "0", 0)
+    found = connection.execute(
+        "SELECT n, marks, body::json -> 'cursor' FROM driftbandit.snapshot WHERE bandit = %s AND n < %s "
+        "ORDER BY n DESC LIMIT 1",
+        (ask.bandit, ask.n),
+    ).fetchone()
+    if found is not None:
+        last, marks, cursor = found
+    count, added = connection.execute(
+        "SELECT count(*), COALESCE(sum(mark), 0)::bigint FROM driftbandit.event WHERE bandit = %s "
+        "AND (era, xid, seq) > (%s, %s::text::xid8, %s) AND (era, xid, seq) <= (%s, %s::text::xid8, %s)",
+        (ask.bandit, *cursor, *ask.cursor),
+    ).fetchone()
+    if last + count != ask.n:  # rows are missing: the next opening says so
+        return
+    values = (ask.n, ask.at, ask.body, marks + added)
+    connection.execute(
+        "INSERT INTO driftbandit.snapshot VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        (ask.bandit, *values, mark(values)),
+    )
     connection.execute(
         "DELETE FROM driftbandit.snapshot WHERE bandit = %s AND n < (SELECT min(n) FROM (SELECT n FROM "
         "driftbandit.snapshot WHERE bandit = %s ORDER BY n DESC LIMIT %s) AS newest)",

@@ -12,13 +12,13 @@ from typing import Any
 
 import psycopg
 
-from driftbandit.live import migrations
-from driftbandit.live.errors import Damaged, StoreError, Unknown
-from driftbandit.live.journal import Ask, Standing
+from driftbandit.live.errors import Damaged, StoreError
+from driftbandit.live.journal import Ask, Standing, whole
 from driftbandit.live.pgcommit import LOCK, CommitGroup, standings
 from driftbandit.live.pgfollow import Follower
+from driftbandit.live.pgserver import OpenedServer, first_line, open_tables, sentence
 from driftbandit.live.records import CHANGE, LATE, DecisionRow, Event, mark
-from driftbandit.live.tables import DECISION, EVENT, Tables, only_reading
+from driftbandit.live.tables import DECISION, EVENT, Tables, altered, checked_decision
 
 _CHUNK = 5_000
 _STUCK = 0.05  # seconds for which events may wait for a transaction before we ask whose it is
@@ -31,7 +31,7 @@ _CLOCK_AND_LOCK = (
 # The rows come out of the primary key in order. "xid" alone in ORDER BY would be the text above it, which no index has;
 # without IS TRUE, and without `_INDEX`, the server may gather all rows by two indexes and sort them for the first few.
 _AFTER = f"""
-    SELECT era, xid::text, seq, {EVENT} FROM driftbandit.event
+    SELECT era, xid::text, seq, {EVENT}, mark FROM driftbandit.event
     WHERE bandit = %s AND (era, xid, seq) > (%s, %s::text::xid8, %s) AND (era < %s OR xid < %s) IS TRUE
     ORDER BY event.era, event.xid, event.seq LIMIT %s"""
 _INDEX = "SET enable_bitmapscan = off"
@@ -54,6 +54,8 @@ _RUNNING = f"""
                         AND o.classid::bigint = {LOCK} AND o.objid::bigint = 0))
     FROM pg_snapshot_xip(pg_current_snapshot()) AS x UNION ALL
     SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint, false"""
+# A row of `head` that no other connection uses; the lock ends with the connection.
+_LEASE = f"SELECT n FROM generate_series(2, 4096) AS n WHERE pg_try_advisory_lock({LOCK}, n) LIMIT 1"
 _STILL = "SELECT x::bigint FROM unnest(%s::text[]) x WHERE pg_xact_status(x::xid8) = 'in progress'"
 
 
@@ -72,52 +74,43 @@ class PostgreSQL(Tables):
         self._waiting_since: dict[int, float] = {}  # bandit: since when events wait for a transaction to end
         self._strangers = False  # whether the last look found transactions that are not ours
         self._told = self._set = 0.0
+        self._server: OpenedServer | None = None
+        self._lease = 0  # our row of `head`
         self._follower: Follower | None = None
         try:
             self._reader = self._connect_reader()
-            self._open(write)
+            open_tables(self._reader, write)
+            self._server = OpenedServer(self._reader)
             self._set_clock(self._reader)
             # A dump that was restored into a younger server holds transactions of that server's future: what is written
             # from now on belongs to a new era, behind all of them.
             self._era = int(self._reader.execute(_ERA).fetchone()[0] or 0)
         except psycopg.Error as error:
             self.close()
-            raise _sentence(error) from None
+            raise sentence(error) from None
         except BaseException:
             self.close()
             raise
 
     def _connect(self) -> Any:
-        return psycopg.connect(self.target, autocommit=True, connect_timeout=5, application_name="driftbandit")
+        connection = psycopg.connect(self.target, autocommit=True, connect_timeout=5, application_name="driftbandit")
+        if self._server is not None:
+            try:
+                self._server.recognise(connection)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _connect_writer(self) -> Any:
+        connection = self._connect()
+        self._lease = connection.execute(_LEASE).fetchone()[0]
+        return connection
 
     def _connect_reader(self) -> Any:
         connection = self._connect()
         connection.execute(_INDEX)
         return connection
-
-    def _open(self, write: bool) -> None:
-        reader = self._reader
-        schema = reader.execute("SELECT to_regnamespace('driftbandit') IS NOT NULL").fetchone()[0]
-        table = reader.execute("SELECT to_regclass('driftbandit.version') IS NOT NULL").fetchone()[0]
-        if schema and not table:
-            raise Damaged("The schema driftbandit of this database belongs to another program.")
-        if not write:
-            if not table:
-                raise Unknown("There is no journal of driftbandit in this database.")
-            version = reader.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0]
-            migrations.migrate("postgres", version, only_reading, "The database")
-            return
-        with reader.transaction():
-            reader.execute("SELECT pg_advisory_xact_lock(%s, 1)", (LOCK,))
-            reader.execute("CREATE SCHEMA IF NOT EXISTS driftbandit")
-            reader.execute("CREATE TABLE IF NOT EXISTS driftbandit.version (version int PRIMARY KEY)")
-            version = reader.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0] or 0
-
-            def run(statements: str, number: int) -> None:
-                reader.execute(statements)
-                reader.execute("INSERT INTO driftbandit.version VALUES (%s)", (number,))
-
-            migrations.migrate("postgres", version, run, "The database")
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
@@ -138,14 +131,23 @@ class PostgreSQL(Tables):
                 left = self._transaction(left, answers)
             return [answers[place] for place in range(len(asks))]
 
-        return self._patiently(write, "_writer"), []
+        try:
+            out = self._patiently(write, "_writer")
+        except (StoreError, Damaged) as error:
+            self._log_failure(error)
+            raise
+        if self._failing:
+            self._log_success()
+        return out, []
 
     def _transaction(self, asks: dict[int, Ask], answers: dict[int, Any]) -> dict[int, Ask]:
         """One transaction; what is left for another one."""
+        assert self._server is not None
+        self._server.check()
         if self._writer is None or self._writer.closed:
-            self._writer = self._connect()
+            self._writer = self._connect_writer()
         writer = self._writer
-        batch = CommitGroup(writer, self._era, asks)
+        batch = CommitGroup(writer, self._era, self._lease, asks)
         try:
             if batch.one_statement and time.monotonic() - self._set < _CLOCK:
                 batch.send()
@@ -162,6 +164,7 @@ class PostgreSQL(Tables):
                 self._told = time.monotonic()
                 writer.execute("NOTIFY driftbandit")
             batch.finish()
+            self._server.note_written(*batch.last)
         except BaseException:
             with contextlib.suppress(Exception):  # a connection in the middle of something is not used again
                 writer.close()
@@ -183,11 +186,11 @@ class PostgreSQL(Tables):
                     setattr(self, name, None)
                 if time.monotonic() + pause > until:
                     raise StoreError(
-                        f"PostgreSQL did not do it within {self.patience:g} s ({_first_line(error)}); whether it was "
+                        f"PostgreSQL did not do it within {self.patience:g} s ({first_line(error)}); whether it was "
                         "written is not known: send it again with the same id."
                     ) from None
             except psycopg.Error as error:
-                raise _sentence(error) from None
+                raise sentence(error) from None
             time.sleep(pause)
             pause = min(0.5, 2.0 * pause)
 
@@ -195,6 +198,8 @@ class PostgreSQL(Tables):
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
         def read() -> Any:
+            if self._server is not None:
+                self._server.check()
             if self._reader is None or self._reader.closed:
                 self._reader = self._connect_reader()
             return self._reader.execute(sql, values).fetchall()
@@ -214,10 +219,12 @@ class PostgreSQL(Tables):
             if not rows:
                 rows = self._unless_stuck(bandit, last, size)
             for row in rows:
-                yield row[:3], _event(row)
+                yield row[:3], _event(bandit, row)
+            if rows and self._server is not None:
+                last = rows[-1][:3]
+                self._server.note_read(bandit, last)
             if len(rows) < size:
                 return
-            last = rows[-1][:3]
             left = None if left is None else left - len(rows)
 
     def _unless_stuck(self, bandit: int, last: tuple[int, str, int], size: int) -> list[Any]:
@@ -271,13 +278,14 @@ class PostgreSQL(Tables):
                 cursor.itersize = _CHUNK
                 yield from cursor.execute(sql, values)
         except psycopg.Error as error:
-            raise _sentence(error) from None
+            raise sentence(error) from None
 
-    def decisions(self, bandit: int, by_time: bool = False) -> Iterator[DecisionRow]:
+    def decisions(self, bandit: int, by_time: bool = False, checked: bool = True) -> Iterator[DecisionRow]:
         """All decisions in order of `known`, or of time."""
         order = "at, id" if by_time else "known, at, id"
-        sql = f"SELECT {DECISION} FROM driftbandit.decision WHERE bandit = %s ORDER BY {order}"
-        return (DecisionRow(*row) for row in self._stream(sql, bandit))
+        sql = f"SELECT {DECISION}, mark FROM driftbandit.decision WHERE bandit = %s ORDER BY {order}"
+        rows = self._stream(sql, bandit)
+        return (checked_decision(bandit, row) if checked else DecisionRow(*row[:-1]) for row in rows)
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""
@@ -286,13 +294,14 @@ class PostgreSQL(Tables):
     def standing(self, bandit: int, ids: list[str]) -> dict[str, Standing]:
         """What is known of these decisions."""
         with self._reading:
-            return {id: found for (_, id), found in standings(self._rows, [(bandit, id) for id in ids]).items()}
+            found = whole(standings(self._rows, [(bandit, id) for id in ids]))
+            return {id: standing for (_, id), standing in found.items()}
 
     def changes(self, bandit: int) -> list[tuple[Any, Event]]:
         """The changes of configuration, in order."""
-        sql = f"SELECT era, xid::text, seq, {EVENT} FROM driftbandit.event WHERE bandit = %s AND kind = {CHANGE}"
+        sql = f"SELECT era, xid::text, seq, {EVENT}, mark FROM driftbandit.event WHERE bandit = %s AND kind = {CHANGE}"
         return [
-            (row[:3], Event(0, *row[3:]))
+            (row[:3], _event(bandit, row))
             for row in self._rows(sql + " ORDER BY event.era, event.xid, event.seq", bandit)
         ]
 
@@ -321,7 +330,10 @@ class PostgreSQL(Tables):
                         name = row[1] if table == "decision" else row[3]
                         wrong.append(f"{table} {name} of bandit {number} was altered: its checksum differs")
                         break
-        return wrong + self._astray()
+        return wrong + self._missing() + self._astray()
+
+    def _after(self, cursor: Any) -> tuple[str, list[Any]]:
+        return (" AND (era, xid, seq) > (%s, %s::text::xid8, %s)", list(cursor)) if cursor else ("", [])
 
     # ---- time, following, closing ------------------------------------------------------------------------------------
 
@@ -367,18 +379,9 @@ class PostgreSQL(Tables):
                     connection.close()
 
 
-def _event(row: tuple[Any, ...], new: Any = tuple.__new__) -> Event:
-    """The event of a row that begins with its cursor: made for every event, and quicker than `Event(0, *row[3:])`."""
-    return new(Event, (0, *row[3:]))  # type: ignore[no-any-return]
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or ["no answer"])[0].rstrip(".")
-
-
-def _sentence(error: Exception) -> Exception:
-    if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return StoreError(f"PostgreSQL does not allow it: {_first_line(error)}. Give this user the right to do so.")
-    if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn):
-        return Damaged(f"The database is not a whole journal: {_first_line(error)}.")
-    return StoreError(f"PostgreSQL: {_first_line(error)}.")
+def _event(bandit: int, row: tuple[Any, ...], new: Any = tuple.__new__) -> Event:
+    """The event of a row that begins with its cursor and ends with its checksum; quicker than `Event(...)`."""
+    fields = row[3:-1]
+    if mark(fields) != row[-1]:
+        raise altered("event", fields[2], bandit)
+    return new(Event, (0, *fields))  # type: ignore[no-any-return]

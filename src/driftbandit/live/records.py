@@ -54,9 +54,8 @@ class Event(NamedTuple):
 
 
 def mark(row: tuple[Any, ...]) -> int:
-    """A checksum of a row, kept beside it: against accidents, not against people. The chance, which stands last, counts
-    where there is one: rows from before there was any keep their checksum."""
-    return zlib.crc32(repr(tuple(row if row[-1] is not None else row[:-1])).encode())
+    """The checksum of a row, stored in the same row: against accidents, not against people."""
+    return zlib.crc32(repr(tuple(row)).encode())
 
 
 def slots_text(slots: list[int] | None) -> str | None:
@@ -90,6 +89,8 @@ class Config(NamedTuple):
     fixed: int | None
     key: str  # of the random stream, a whole number
     rounds: str  # how a decision's id gives its numbers: `ids.ROUNDS`
+    ahead: int = 0  # microseconds by which the bandit's time is ahead of the store's clock: `Changing.resume_clock`
+    arithmetic: str = ""  # the versions of the policy's arithmetic: `opening.arithmetic`
 
     @property
     def active(self) -> list[int]:

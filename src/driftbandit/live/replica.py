@@ -15,12 +15,13 @@ from driftbandit.live.clock import Clock
 from driftbandit.live.errors import Damaged, StoreError
 from driftbandit.live.fold import Fold, Maker
 from driftbandit.live.journal import Journal, Keep, Settle, Settled
-from driftbandit.live.opening import Opened, policy_maker, rereader
+from driftbandit.live.opening import Opened, arithmetic, policy_maker, rereader
 from driftbandit.live.records import Event
 from driftbandit.live.ticket import Ticket
 
 _SETTLED_AT_ONCE = 1000
 _WORTH_COMPILING = 1000  # events together
+_SNAPSHOT_AGE = 3600 * SECOND  # between two snapshots at most, while events come in: a small bandit has few of them
 _SWEEP = SECOND // 20  # least time between two looks for decisions that have waited too long
 
 
@@ -52,13 +53,24 @@ class Replica:
         self._stuck = ""  # why no further event can be folded
         self._heard: Any = None
         self._reading = threading.Lock()
+        self.settled = False  # whether the journal is known to have the arithmetic of this process
+        self.note = ""  # what was noticed on opening, for `health`
         self.lag = 0.0  # seconds from the call that made an event to its being folded here
         # the fold, how far it has read, and up to which decision all have an outcome
         self.fold, self._cursor, self._after = latest(self.journal, number, self._made)
+        self._snapshot_at = self.fold.last_at
+        self._follow_clock()
         self.clock.at_least(max([self.fold.last_at, *(row.at for row in self.journal.recent(number, 1))]))
 
     def _made(self, text: str) -> Any:
         return policy_maker(self._extra)(text) if self._extra else self._make(text)
+
+    def arithmetic(self, policy: str | None = None) -> str:
+        """The version of a policy's arithmetic in this process; without a text, of the policy that decides."""
+        return arithmetic(self.fold.policy if policy is None else self._made(policy))
+
+    def _follow_clock(self) -> None:
+        self.clock.ahead = self.fold.config.ahead if self.fold.config is not None else 0
 
     def learn_classes(self, classes: dict[str, type]) -> None:
         """The user's own policies that a change is about to name."""
@@ -84,11 +96,14 @@ class Replica:
             before = self.fold.n
             batch: list[Event] = []
             cursor = self._cursor
-            for cursor, event in self.journal.events(self.number, self._cursor):
-                batch.append(event)
-                if len(batch) >= 20_000 or (self.fold.n + len(batch)) % self.snapshot_every == 0:
-                    self._fold(batch, cursor)
-                    batch = []
+            try:
+                for cursor, event in self.journal.events(self.number, self._cursor):
+                    batch.append(event)
+                    if len(batch) >= 20_000 or (self.fold.n + len(batch)) % self.snapshot_every == 0:
+                        self._fold(batch, cursor)
+                        batch = []
+            except Damaged as error:
+                raise self._stop(error) from error
             self._fold(batch, cursor)
             return self.fold.n - before
 
@@ -107,6 +122,7 @@ class Replica:
         if not events:
             return
         with self.lock:
+            changes = self.fold.changes
             try:
                 if self.compiled and len(events) >= _WORTH_COMPILING:
                     self.fold.apply_compiled(events)
@@ -115,9 +131,21 @@ class Replica:
             except Exception as error:
                 raise self._stop(error) from error
             self._cursor = cursor
-            self.lag = (self.journal.now() - events[0].at) / SECOND
+            if self.fold.changes != changes:
+                self._follow_clock()
+                if self.settled and self.fold.config.arithmetic != self.arithmetic():
+                    raise self._stop(
+                        ValueError(
+                            f"the journal is decided by {self.fold.config.arithmetic} from here on, and this process "
+                            f"has {self.arithmetic()}"
+                        )
+                    )
+            self.lag = (self.journal.now() + self.clock.ahead - events[0].at) / SECOND
             self.clock.at_least(self.fold.last_at)
-            if self.fold.n % self.snapshot_every == 0 and not self._closed:
+            self._snapshot_at = self._snapshot_at or events[0].at
+            due = self.fold.n % self.snapshot_every == 0 or self.fold.last_at - self._snapshot_at >= _SNAPSHOT_AGE
+            if due and not self._closed:
+                self._snapshot_at = self.fold.last_at
                 with contextlib.suppress(StoreError):  # a cache: the next one will do
                     self.writer.submit([self.snapshot()])
 
@@ -135,7 +163,7 @@ class Replica:
     def snapshot(self) -> Keep:
         """The fold as it is, to be kept."""
         body = {"cursor": self._cursor, "after": self._after, "fold": json.loads(self.fold.dump())}
-        return Keep(self.number, self.fold.n, self.fold.last_at, json.dumps(body, sort_keys=True))
+        return Keep(self.number, self.fold.n, self.fold.last_at, json.dumps(body, sort_keys=True), self._cursor)
 
     # ---- looking -----------------------------------------------------------------------------------------------------
 
@@ -248,10 +276,15 @@ def latest(journal: Journal, number: int, make: Maker, most: int | None = None) 
         try:
             data = json.loads(body)
             fold = Fold.load(json.dumps(data["fold"]), make, reread)
+            if fold.config.arithmetic != arithmetic(fold.policy):
+                continue
             at, name = data["after"]
-            return fold, _tupled(data["cursor"]), (int(at), str(name))
+            found = fold, _tupled(data["cursor"]), (int(at), str(name))
         except (Damaged, ValueError, KeyError, TypeError):
             continue
+        journal.verify(number, n, found[1])
+        return found
+    journal.verify(number)
     return Fold(make, reread), None, (0, "")
 
 

@@ -195,4 +195,7 @@ class Reports:
             "failed": self._replica.writer.failed,
             "lag_ms": self._replica.lag * 1000.0,
             "clock_set_back_s": self._replica.clock.set_back / SECOND,
+            "clock_ahead_s": self._fold.config.ahead / SECOND,
+            "arithmetic": self._fold.config.arithmetic,
+            "note": self._replica.note,
         }

@@ -10,12 +10,13 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
-from driftbandit.live.errors import Conflict
+from driftbandit.live.errors import Conflict, Damaged
 from driftbandit.live.journal import (
     Ask,
     Configure,
     Decide,
     Draw,
+    Found,
     Keep,
     Pay,
     Settle,
@@ -27,7 +28,7 @@ from driftbandit.live.journal import (
     same_decision,
 )
 from driftbandit.live.records import CHANGE, DEFAULT, LATE, DecisionRow, Event, mark
-from driftbandit.live.tables import DECISION, EVENT, KEPT
+from driftbandit.live.tables import DECISION, EVENT, KEPT, checked_decision, standing, whole_decisions
 
 TOGETHER = 64  # rows in one statement: below the 999 values that every SQLite takes
 _DECISION = ", ".join("d." + name for name in DECISION.split(", "))
@@ -86,7 +87,12 @@ class Group:
                     self._append(bandit, [Event(0, CHANGE, at, ask.id, slot=serial, body=body)])
                 return None if there in (None, (at, body)) else Conflict("The configuration was changed meanwhile.")
             case Keep(bandit, n, at, body):
-                self._connection.execute("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?)", (bandit, n, at, body))
+                self._flush()
+                marks = self._marks(bandit, n)
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?, ?)",
+                    (bandit, n, at, body, marks, mark((n, at, body, marks))),
+                )
                 self._connection.execute(
                     "DELETE FROM snapshot WHERE bandit = ?1 AND n NOT IN "
                     f"(SELECT n FROM snapshot WHERE bandit = ?1 ORDER BY n DESC LIMIT {KEPT})",
@@ -101,14 +107,24 @@ class Group:
                 return None
         raise TypeError(f"{ask!r:.60} cannot be written.")
 
+    def _marks(self, bandit: int, n: int) -> int:
+        """The sum of the checksums of the first n events, from that of the last snapshot on."""
+        last, marks = self._connection.execute(
+            "SELECT n, marks FROM snapshot WHERE bandit = ? AND n < ? ORDER BY n DESC LIMIT 1", (bandit, n)
+        ).fetchone() or (0, 0)
+        sql = "SELECT COALESCE(sum(mark), 0) FROM event WHERE bandit = ? AND n > ? AND n <= ?"
+        return int(marks) + int(self._connection.execute(sql, (bandit, last, n)).fetchone()[0])
+
     def _numbers(self, bandit: int) -> list[int]:
         numbers = self._last.get(bandit)
         if numbers is None:
-            numbers = self._last[bandit] = [
-                self._connection.execute(f"SELECT max({name}) FROM {table} WHERE bandit = ?", (bandit,)).fetchone()[0]
-                or 0
-                for table, name in (("event", "n"), ("decision", "seq"))
-            ]
+            events, decisions, *last = self._connection.execute(
+                "SELECT events, decisions, (SELECT max(n) FROM event WHERE bandit = ?1), "
+                "(SELECT max(seq) FROM decision WHERE bandit = ?1) FROM head WHERE bandit = ?1", (bandit,)
+            ).fetchone() or (0, 0, -1, -1)  # fmt: skip
+            if [events, decisions] != [number or 0 for number in last]:
+                raise Damaged(f"The journal is damaged: the last rows of bandit {bandit} are missing.")
+            numbers = self._last[bandit] = [events, decisions]
         return numbers
 
     # ---- decisions ---------------------------------------------------------------------------------------------------
@@ -139,11 +155,14 @@ class Group:
 
     def _decide_one(self, bandit: int, row: DecisionRow) -> Any:
         stands = self._connection.execute(
-            f"SELECT {DECISION} FROM decision WHERE bandit = ? AND id = ?", (bandit, row.id)
+            f"SELECT {DECISION}, mark FROM decision WHERE bandit = ? AND id = ?", (bandit, row.id)
         ).fetchone()
-        return self._insert_decisions([Decide(bandit, row)])[0] if stands is None else same_decision(
-            row, DecisionRow(*stands)
-        )  # fmt: skip
+        if stands is None:
+            return self._insert_decisions([Decide(bandit, row)])[0]
+        try:
+            return same_decision(row, checked_decision(bandit, stands))
+        except Damaged as error:
+            return error
 
     # ---- outcomes ----------------------------------------------------------------------------------------------------
 
@@ -158,6 +177,7 @@ class Group:
             self._append(bandit, events)
             for event in events:
                 stands = known[ask.id]
+                assert isinstance(stands, Standing)
                 known[ask.id] = stands._replace(late=event.value) if event.kind == LATE else stands._replace(
                     kind=event.kind, value=event.value, came=event.at
                 )  # fmt: skip
@@ -173,7 +193,7 @@ class Group:
         for event in events:
             numbers[0] += 1
             event = event._replace(n=numbers[0])
-            self._unwritten.append((bandit, *event, mark(event[1:])))
+            self._unwritten.append((bandit, *event, mark(event)))
             self.added.append((bandit, event))
 
     def _flush(self) -> None:
@@ -187,26 +207,23 @@ class Group:
         to remember; it is what stands in the place of a time in `after`."""
         self._flush()
         rows = self._connection.execute(
-            f"SELECT d.seq, {_DECISION}, o.kind FROM decision d "
+            f"SELECT d.seq, {_DECISION}, d.mark, o.kind FROM decision d "
             "LEFT JOIN event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0 "
             "WHERE d.bandit = ? AND d.seq > ? AND d.at <= ? ORDER BY d.seq LIMIT ?",
             (ask.bandit, ask.after[0], ask.until, ask.limit),
         ).fetchall()
-        events = [
-            outcome(row, DEFAULT, ask.at, ask.default)
-            for row, kind in ((DecisionRow(*found[1:-1]), found[-1]) for found in rows)
-            if kind is None
-        ]
+        pending = whole_decisions(ask.bandit, (found[1:-1] for found in rows if found[-1] is None))
+        events = [outcome(row, DEFAULT, ask.at, ask.default) for row in pending]
         self._append(ask.bandit, events)
         return Settled(len(events), (rows[-1][0], "") if rows else ask.after, len(rows) < ask.limit)
 
 
-def standings(rows: Any, bandit: int, ids: list[str]) -> dict[str, Standing]:
+def standings(rows: Any, bandit: int, ids: list[str]) -> Found:
     """What is known of these decisions."""
-    found = {}
+    found: Found = {}
     for some in _chunks(ids):
         for row in rows(_standing(len(some)), bandit, *some):
-            found[row[0]] = Standing(DecisionRow(*row[:-4]), *row[-4:])
+            found[row[0]] = standing(bandit, row)
     return found
 
 
@@ -230,7 +247,7 @@ def insert(table: str, fields: str, rows: int) -> str:
 @lru_cache(maxsize=2 * TOGETHER)
 def _standing(ids: int) -> str:
     return f"""
-        SELECT {_DECISION}, o.kind, o.value, l.value, o.at FROM decision d
+        SELECT {_DECISION}, d.mark, o.kind, o.value, l.value, o.at FROM decision d
         LEFT JOIN event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0
         LEFT JOIN event l ON l.bandit = d.bandit AND l.decision = d.id AND (l.kind = 3) = 1
         WHERE d.bandit = ? AND d.id IN ({", ".join("?" * ids)})"""

@@ -76,4 +76,5 @@ class _Reading:
             except Exception as error:  # it may be half in the state
                 self._stuck = error
                 raise
+        self.clock.ahead = self.fold.config.ahead if self.fold.config else 0
         self.clock.at_least(self.fold.last_at)

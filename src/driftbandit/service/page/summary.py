@@ -80,7 +80,7 @@ def _attention(service: Any, bandit: Any, recent: list[Any], now: int, names: li
     if bandit._fold.clipped:
         out.append(f"{bandit._fold.clipped} rewards outside the range were clipped")
     if bandit._replica.clock.set_back:
-        out.append("the clock was set back")
+        out.append("the clock was set back; `driftbandit live clock` lets time go on")
     return out
 
 
