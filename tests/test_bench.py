@@ -60,12 +60,11 @@ SLOW = (
     "drift-ts",
     "glr-klucb",
     "kl-ucb",
-    "osub",
     "sw-klucb",
     "sw-osub",
 )  # relative entropy by halving intervals
 # What these do next depends on coins they tossed before, not only on the arms played and the rewards seen.
-PLANNING = ("adswitch", "lb-sda", "lb-sda-lm", "meta", "osub", "sw-lb-sda", "sw-osub")
+PLANNING = ("adswitch", "lb-sda", "meta", "sw-lb-sda", "sw-osub")
 
 
 def lively(name, horizon, n_arms):
@@ -287,7 +286,7 @@ def test_memory_is_measured_for_every_policy_whose_cost_names_no_horizon():
     flat, costs = process.flat(workload.FULL), {cls.short: cls.cost for cls in policies().values()}
     assert {"ds-ts", "sw-ts", "pa-cts", "glr-klucb"} <= set(flat)
     assert "horizon" in costs["lb-sda"]
-    assert not {"lb-sda", "lb-sda-lm"} & set(flat)
+    assert "lb-sda" not in flat
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="elsewhere the least peak is that of starting up")

@@ -26,13 +26,11 @@ from naive.plays import PARAMETERS
 NAMES = sorted(policies())
 WRAPPERS: dict[str, dict[str, Any]] = {
     "Delayed": {"base": DiscountedTS(gamma=0.97), "rounds": 20, "random": True},
-    "ManyArmsTS": {"gamma": 0.97, "tau_max": 0.5},
     "Oracle": {},
-    "OracleRestart": {"base": DiscountedTS(gamma=0.97)},
     "PeriodicRestart": {"base": DiscountedTS(gamma=0.97), "period": 90},
 }
 NEVER_FORGETS = {name for name, cls in policies().items() if cls.family in ("never forgets", "baseline")}
-LOOKS_INTO_THE_WORLD = {"Oracle", "OracleRestart"}
+LOOKS_INTO_THE_WORLD = {"Oracle"}
 LEARNS = [name for name in NAMES if name not in ("Uniform", "FixedArm", "Oracle")]
 WORLD = Abrupt(n_arms=4, horizon=600, phases=3, world="1")
 EASY = PhaseTable(means=((0.1, 0.9, 0.2),), starts=(0,), horizon=3000)
@@ -263,7 +261,7 @@ def test_the_text_of_a_policy_gives_it_back(name: str) -> None:
 def test_adding_or_reordering_policies_changes_no_other_policys_curve(tmp_path) -> None:
     from driftbandit.lab import run
 
-    ds, ts, ucb = make("DiscountedTS"), make("BetaTS"), make("UCB1")
+    ds, ts, ucb = make("DiscountedTS"), make("BetaTS"), make("DiscountedUCB")
     several = run({"ucb": ucb, "ds": ds, "ts": ts}, WORLD, 3, folder=tmp_path / "a")
     alone = run({"ds": ds}, WORLD, 3, folder=tmp_path / "b")
     assert (several.curve("ds") == alone.curve("ds")).all()

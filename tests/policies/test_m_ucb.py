@@ -110,10 +110,10 @@ def test_the_first_rounds_of_an_episode_visit_all_arms_in_turn(n_arms):
     assert arms == list(range(n_arms))
 
 
-def test_without_alarm_and_exploration_m_ucb_is_ucb1():
+def test_without_alarm_and_exploration_m_ucb_is_ucb():
     reward = rewards(abrupt_means(5, 600, 2), "binary", 2)
     policy = MonitoredUCB(window=10, threshold=math.inf, explore=0.0)
-    assert play(policy, 5, 600, reward, 2) == play_twin(TWINS["UCB1"](5), 600, reward, 2)
+    assert play(policy, 5, 600, reward, 2) == play_twin(TWINS["SlidingUCB"](5, window=600, xi=2.0), 600, reward, 2)
 
 
 def test_the_presets_have_the_values_of_paper_and_source():

@@ -216,9 +216,7 @@ def test_cells_of_different_sizes_join():
     assert ChartCell.read('{"decisions": []}') is None
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(policies()) - {"Oracle", "OracleRestart"})
-)  # these play in simulations only
+@pytest.mark.parametrize("name", sorted(set(policies()) - {"Oracle"}))  # these play in simulations only
 def test_every_policy_can_be_drawn(name, tmp_path):
     """Whatever a policy keeps, its beliefs are lists of numbers or None, and those that count know how often."""
     from driftbandit.text.parse import parse_policy

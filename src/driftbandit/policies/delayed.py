@@ -55,11 +55,6 @@ def earned_in(t: int, rounds: int) -> int:
     return (block - 1) * rounds + (first + step * place) % rounds
 
 
-def _lies_apart(state: Any) -> bool:
-    """Does some part of a state have arrays of its own for each lane?"""
-    return isinstance(state, tuple) and (getattr(type(state), "apart", False) or any(map(_lies_apart, state)))
-
-
 @described(
     short="delayed",
     family="wrapper",
@@ -101,9 +96,8 @@ class Delayed(NamedTuple):
 
     @property
     def lockstep(self) -> bool:
-        """Does the wrapped policy work on rows of lanes? Then so does this, unless each lane of it learns for itself,
-        from arrays that lie apart: the rewards under way stand side by side."""
-        return bool(getattr(self.base, "lockstep", False)) and not _lies_apart(self.base.init(1))
+        """Does the wrapped policy work on rows of lanes? Then so does this."""
+        return bool(getattr(self.base, "lockstep", False))
 
     def init(self, n_arms: int) -> DelayedState:
         """Nothing under way."""
