@@ -162,16 +162,7 @@ GOALS = (
         lambda data: _divided(_ns("drift-ts")(data), _ns("ts")(data)),
         ARMS,
     ),
-    Goal(
-        "drift-ts, 64 runs in lockstep, K = 5",
-        (150.0,),
-        "ns",
-        lambda data: _ns("drift-ts", True)(data)[:1],
-    ),
-    *(
-        Goal(f"drift-ts, fractions over 0 and 1, {how}", (2.0, 2.0, 2.0), "times", _over_whole("drift-ts", way), ARMS)
-        for how, way in (("one run", False), ("64 runs in lockstep", True))
-    ),
+    Goal("drift-ts, fractions over 0 and 1, one run", (2.0, 2.0, 2.0), "times", _over_whole("drift-ts", False), ARMS),
     *(
         Goal(f"{name}, exponent in T", (FLAT,), "", _exponent("horizon", name))
         for name in ("glr-klucb", "pa-cts", "global-cts", "adswitch", "meta")
