@@ -76,6 +76,7 @@ def test_every_plain_numpy_loop_stands_for_a_policy():
     assert set(STANDING) <= set(workload.names(workload.FULL))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STANDING)
 def test_a_plain_numpy_loop_has_the_regret_of_the_policy_it_stands_for(name):
     # The same worlds for both, 12 of them, or 16 for those that the next test leaves out. A difference of means beyond
@@ -90,6 +91,7 @@ def test_a_plain_numpy_loop_has_the_regret_of_the_policy_it_stands_for(name):
     assert abs(plain.mean() - ours.mean()) < 5 * error + 1e-6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(set(STANDING) - set(PLANNING)))
 def test_a_plain_numpy_loop_that_looks_over_the_shoulder_of_its_policy_would_choose_by_the_same_law(name):
     # The loop is asked in every round, then told what the policy played and got. Both choose by the same law given the

@@ -220,7 +220,7 @@ print("done")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_whatever_restore_accepts_plays_compiled_too():
     """In a process of its own, since a crash would take this one with it."""
     code = COMPILED.format(tests=__file__.rsplit("/", 1)[0], names=FOLLOWS_NUMBERS)

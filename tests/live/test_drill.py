@@ -31,7 +31,7 @@ def postgres_site():
 
 @pytest.mark.parametrize(
     ("name", "store"),
-    [pytest.param(*drill, marks=[pytest.mark.slow] if drill in SLOW else []) for drill in DRILLS],
+    [pytest.param(*drill, marks=[pytest.mark.long] if drill in SLOW else []) for drill in DRILLS],
 )
 def test_every_promise_holds(name: str, store: str, request) -> None:
     place = request.getfixturevalue(f"{store}_site")

@@ -10,7 +10,7 @@ WRAPS = {"Oracle", "PeriodicRestart"}  # their twins take functions: tests/polic
 NAMES = [name for name in sorted(policies()) if name in PARAMETERS and name not in WRAPS and name != "LBSDA"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_two_thousand_rounds_with_other_seeds_follow_the_twin(name: str) -> None:
     policy = policies()[name](**PARAMETERS[name])
