@@ -278,10 +278,10 @@ def test_a_power_law_is_recognised_by_its_exponent():
 
 
 def test_memory_is_that_of_the_process_itself_not_of_who_started_it(data):
-    ballast = np.ones(40_000_000)  # 320 MB here; a child must not inherit the figure
+    ballast = np.ones(20_000_000)  # 160 MB here; a child must not inherit the figure
     row = process.memory(workload.TINY)[0]
     assert ballast[0] == 1.0
-    assert 20 < row["short_mb"] < 320
+    assert 20 < row["short_mb"] < 160
 
 
 def test_memory_is_measured_for_every_policy_whose_cost_names_no_horizon():

@@ -193,7 +193,11 @@ def written(path, text):
     return ""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+# The front page with every call of the tests, all others with the long ones.
+EACH = [pytest.param(page, marks=[] if page.name == "README.md" else pytest.mark.long) for page in PAGES]
+
+
+@pytest.mark.parametrize("page", EACH, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_on_a_page_runs(page, folder, capsys, monkeypatch):
     Path("shop.db").unlink()  # a page makes its own
     scope: dict[str, object] = {"__name__": "page"}

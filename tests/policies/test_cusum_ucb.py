@@ -11,7 +11,7 @@ from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.cusum_ucb import CusumUCB
 from driftbandit.state import to_lists
-from harness import abrupt_means, assert_same_as_twin, play, play_twin, rewards
+from harness import SITUATIONS, abrupt_means, assert_same_as_twin, play, play_twin, rewards
 from naive import TWINS
 
 POLICIES = [
@@ -29,13 +29,12 @@ def fed(policy, values, n_arms=2, arm=0):
     return state
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize(("n_arms", "rounds"), [(1, 700), (2, 2500), (5, 2000), (30, 2000)])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
-def test_cusum_chooses_the_arms_of_its_twin(policy, n_arms, rounds, world, kind):
+def test_cusum_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     # A record that never restarts makes the twin quadratic: its rounds are fewer.
-    assert_same_as_twin(policy, n_arms, 400 if policy.threshold == math.inf else rounds, n_arms, world, kind)
+    rounds = 400 if policy.threshold == math.inf else 700 if n_arms == 1 else 2000
+    assert_same_as_twin(policy, n_arms, rounds, n_arms, world, kind)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)

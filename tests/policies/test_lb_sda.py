@@ -14,15 +14,13 @@ from driftbandit.policies.lb_sda import LBSDA
 from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
 from driftbandit.primitives import teach
 from driftbandit.state import to_lists
-from harness import TwinRound, abrupt_means, assert_same_as_twin, play, play_twin, rewards, smooth_means
+from harness import SITUATIONS, TwinRound, abrupt_means, assert_same_as_twin, play, play_twin, rewards, smooth_means
 from naive import TWINS
 
 ALL = [LBSDA(capacity=2000), SlidingLBSDA(window=50)]
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", [LBSDA(0.5, 2000), LBSDA(2.0, 2000)])
 def test_lb_sda_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     reward = rewards((abrupt_means if world == "abrupt" else smooth_means)(n_arms, 2000, 1), kind, 1)
@@ -30,9 +28,7 @@ def test_lb_sda_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     assert play(policy, n_arms, 2000, reward, n_arms) == play_twin(twin, 2000, reward, n_arms)
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize(
     "policy",
     [

@@ -11,7 +11,7 @@ from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.m_ucb import MonitoredUCB
 from driftbandit.state import to_lists
-from harness import abrupt_means, assert_same_as_twin, play, play_twin, rewards
+from harness import SITUATIONS, abrupt_means, assert_same_as_twin, play, play_twin, rewards
 from naive import TWINS
 
 POLICIES = [
@@ -22,9 +22,7 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_m_ucb_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     # A window longer than the run never restarts, which makes the twin quadratic: its rounds are fewer.

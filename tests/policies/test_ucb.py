@@ -11,6 +11,7 @@ from driftbandit.draws import Stream
 from driftbandit.policies.ucb import DiscountedUCB, SlidingUCB
 from driftbandit.state import to_lists
 from harness import (
+    SITUATIONS,
     abrupt_means,
     assert_compiled_as_interpreted,
     assert_odd_parameters_follow_the_twin,
@@ -32,9 +33,7 @@ ODD = [
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), max_size=60)
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", QUICK, ids=repr)
 def test_upper_bounds_choose_the_arms_of_their_twins(policy, n_arms, world, kind):
     rounds = 3000 if n_arms < 30 else 1000

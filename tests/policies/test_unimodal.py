@@ -9,6 +9,7 @@ from driftbandit.policies.unimodal import SlidingOSUB, leader_of
 from driftbandit.primitives import teach
 from driftbandit.state import to_lists
 from harness import (
+    SITUATIONS,
     assert_compiled_as_interpreted,
     assert_odd_parameters_follow_the_twin,
     assert_same_as_twin,
@@ -25,9 +26,7 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_unimodal_policies_choose_the_arms_of_their_twins(policy, n_arms, world, kind):
     assert_same_as_twin(policy, n_arms, 2000, seed=n_arms, world=world, kind=kind)
