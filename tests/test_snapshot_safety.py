@@ -179,7 +179,7 @@ def test_whatever_restore_accepts_plays_a_thousand_rounds(name):
             told.append(str(error))
             continue
         accepted += 1
-        plays(agent, 1000 if accepted < 8 else 100)
+        plays(agent, 1000 if accepted < 3 else 100)
         assert sum(agent.probabilities(draws=20).values()) == pytest.approx(1.0), n
     assert accepted > 0
     assert all(text.startswith("This snapshot is damaged") and "\n" not in text for text in told)
