@@ -24,8 +24,7 @@ def test_exp3s_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     assert_same_as_twin(policy, n_arms, 2500, seed=n_arms, world=world, kind=kind)
 
 
-@pytest.mark.parametrize(("world", "kind"), [("abrupt", "binary"), ("smooth", "real")])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", [REXP3(batch=50, explore=0.2), REXP3(1, 0.5), REXP3(2, 0.5), REXP3(1000, 0.05)])
 def test_rexp3_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     assert_same_as_twin(policy, n_arms, 400 if n_arms == 30 else 1000, seed=n_arms, world=world, kind=kind)

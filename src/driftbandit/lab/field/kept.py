@@ -1,8 +1,8 @@
 """What was tuned, kept: one line per world and setting, so that a new policy is compared in minutes.
 
 `benchmarks/field/kept.csv` is made by `driftbandit field --tune`; `driftbandit field` reads it. It is part of the
-repository, not of the package. A line is the regret of
-one setting in one world over `runs` runs, seed 0, and that of the first half of the runs alone."""
+repository, not of the package. A line is the regret of one setting in one world over `runs` runs, seed 0, and that of
+the first half of the runs alone."""
 
 import csv
 from collections.abc import Iterable
