@@ -16,13 +16,14 @@ READY := .venv/.ready
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help test reproduce quick bench coverage demo docs format lock clean rebuild
+.PHONY: help test test-long reproduce quick bench coverage demo docs format lock clean rebuild
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'driftbandit: bandits for rewards that change over time'
 	@echo
-	@echo '  make test        every check: lint, format, types, tests and the examples in docstrings'
+	@echo '  make test        lint, format, types, tests and the examples in docstrings'
+	@echo '  make test-long   the tests that take more than some seconds each'
 	@echo '  make reproduce   the experiments of the paper, with figures, into build/paper'
 	@echo '  make quick       the same in short: fewer runs, to see that everything works'
 	@echo '  make bench       speed on this machine, beside plain NumPy, C and other libraries'
@@ -43,7 +44,10 @@ test: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	$(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
+	$(RUN) -m pytest -n 2 --dist worksteal -m 'not long' $(ARGS)
+
+test-long: $(READY)
+	$(RUN) -m pytest -n 2 --dist worksteal -m long $(ARGS)
 
 reproduce: $(READY)
 	$(RUN) -m driftbandit reproduce --out build/paper $(ARGS)
@@ -56,7 +60,7 @@ bench: $(READY)
 
 # Compiled code is invisible to coverage, so this plays everything interpreted that can be.
 coverage: $(READY)
-	$(RUN) -m coverage run --source src/driftbandit -m pytest -q -p no:xdist -m 'not slow' $(ARGS)
+	$(RUN) -m coverage run --source src/driftbandit -m pytest -q -p no:xdist -m 'not long' $(ARGS)
 	$(RUN) -m coverage html -d build/coverage
 	$(RUN) -m coverage report --skip-covered | tail -40
 

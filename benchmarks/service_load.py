@@ -3,7 +3,7 @@
     python benchmarks/service_load.py --runs 5 --out build/service_load        (writes load.json and load.md)
 
 Runs are added to those that the folder has (--fresh begins anew), so that they can be spread over the quiet moments of
-a machine. kill -9 and restarts of PostgreSQL under load: `driftbandit drill --only http-kill http-restart`.
+a machine. kill -9 and restarts of PostgreSQL under load: `python -m tests.drill --only http-kill http-restart`.
 
 Requests go out at fixed times whatever came back (open loop), and latency counts from the time a request was meant to
 be sent: a stall delays those behind it, and that is what a caller feels. The generator runs on one core, the server on

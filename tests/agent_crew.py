@@ -9,8 +9,6 @@ from naive.plays import PARAMETERS
 _MORE: dict[str, dict[str, Any]] = {
     "BetaTS": {"binarize": True},
     "LBSDA": {"capacity": 300},
-    "ManyArmsTS": {"gamma": 0.97, "tau_max": 0.5},
-    "PHTUCB": {"drift": 0.05, "threshold": 4.0, "explore": 0.1, "xi": 0.5, "warmup": True, "samples": 5},
     "PeriodicRestart": {"base": DiscountedTS(gamma=0.97), "period": 90},
 }
 LIVE = sorted(name for name, cls in policies().items() if not hasattr(cls, "with_world"))

@@ -3,6 +3,7 @@
 digest of every source they are made from, so an edit never finds old code."""
 
 import os
+import signal
 from pathlib import Path
 
 from hypothesis import settings
@@ -15,3 +16,6 @@ settings.load_profile("driftbandit")
 def pytest_configure(config):
     # Workers started later inherit the variable, so that each compiled loop is made once.
     os.environ.setdefault("DRIFTBANDIT_CACHE", str(Path(__file__).parents[1] / "build" / "test-kernels"))
+    # `nohup` and background jobs of a shell ignore Ctrl-C, and child processes would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -14,6 +14,15 @@ from naive import TWINS
 
 Reward = Callable[[int, int], float]
 
+# Numbers of arms, worlds and kinds of rewards in which a policy is held to its twin: each value once at least.
+SITUATIONS = [
+    (1, "abrupt", "binary"),
+    (2, "smooth", "real"),
+    (5, "abrupt", "real"),
+    (5, "smooth", "binary"),
+    (30, "abrupt", "binary"),
+]
+
 
 class TwinRound:
     """One round of a stream in the twins' dialect: lists are returned, not filled."""

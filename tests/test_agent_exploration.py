@@ -100,7 +100,7 @@ def test_batches_decide_as_single_choices_do():
             assert many.snapshot() == one.snapshot()
 
 
-@pytest.mark.parametrize("policy", [DiscountedTS(), make("EXP3S"), make("UCB1")], ids=repr)
+@pytest.mark.parametrize("policy", [DiscountedTS(), make("EXP3S"), make("DiscountedUCB")], ids=repr)
 def test_chances_count_the_floor_and_agree_with_play(policy):
     agent = Agent(policy, 3, seed=2, floor=0.3)
     for t in range(100):

@@ -49,7 +49,7 @@ def test_a_killed_process_is_replaced_and_the_hash_is_the_same(tmp_path, expecte
     assert crew.digest(batch) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_hash_is_the_same_from_a_dask_cluster_also_when_a_worker_is_killed(tmp_path, expected):
     pytest.importorskip("distributed")
     from distributed import Client, LocalCluster
@@ -76,13 +76,13 @@ def test_the_hash_is_the_same_from_a_dask_cluster_also_when_a_worker_is_killed(t
         assert crew.played(tmp_path / "address", f"dask:{cluster.scheduler_address}")[0] == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_hash_is_the_same_from_a_local_ray(tmp_path, expected):
     pytest.importorskip("ray")
     assert crew.played(tmp_path, "ray:2")[0] == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_users_own_policy_reaches_workers_that_do_not_have_its_file(tmp_path, monkeypatch):
     """Spawned processes are sent the text of the file, which is gone before they start."""
     from driftbandit.lab.jobs.work import Cell

@@ -51,9 +51,8 @@ ENGINE = {
     "lab/engine/simd.py",
     "lab/engine/lane_arrays.py",
     "lab/engine/simd_choice.py",
-    "lab/engine/compiled_draws.py",
-    "lab/engine/apart.py",
     "lab/engine/columns.py",
+    "lab/engine/compiled_draws.py",
 }
 SHARED = {"parameters.py"}
 PARTS = {  # what each class adds, by hand

@@ -12,11 +12,9 @@ import pytest
 from driftbandit import Agent
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.lab.engine import code_cache, numba_methods
-from driftbandit.lab.engine.apart import OwnArray
 from driftbandit.lab.engine.arguments import in_lanes
 from driftbandit.lab.engine.compiled_draws import lane_stream
 from driftbandit.lab.engine.lane_arrays import LaneArray
-from driftbandit.lab.engine.loop import let_learn
 from driftbandit.parameters import parameters
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
 from driftbandit.policies.cts import GlobalCTS
@@ -29,8 +27,8 @@ from driftbandit.text.registry import policies
 from naive.plays import PARAMETERS
 
 N_ARMS, LANES, REWARDS = 4, 8, 260
-LIVE = sorted(set(policies()) - {"Oracle", "OracleRestart"})  # these two look into a world
-BASE: dict[str, dict[str, Any]] = {"ManyArmsTS": {"gamma": 0.97, "tau_max": 0.5}, "PeriodicRestart": {"period": 90}}
+LIVE = sorted(set(policies()) - {"Oracle"})  # which looks into a world
+BASE: dict[str, dict[str, Any]] = {"PeriodicRestart": {"period": 90}}
 
 
 def with_every_option(name: str) -> list[Any]:
@@ -89,7 +87,7 @@ def enact(policy: Any, state: Any, draws: Any, choices: Any, numbers: Any, table
             arms[choice] = policy.choose(state, -1 - told, draws.at(choice))
         else:
             arm = arms[choice]
-            let_learn(policy, state, told, arm, table[choice * N_ARMS + arm], draws.at(told))
+            teach(policy, state, told, arm, table[choice * N_ARMS + arm], draws.at(told))
 
 
 def script_arrays(kind: str) -> tuple[list[int], list[int], list[float], int]:
@@ -121,7 +119,7 @@ def of_lane(state: Any, lane: int) -> Any:
     """What one lane holds, as the state of a run alone."""
     if isinstance(state, tuple):
         return tuple(of_lane(field, lane) for field in state)
-    return state.array[lane] if isinstance(state, OwnArray) else state.array[:, lane]
+    return state.array[:, lane]
 
 
 KINDS = ["batches", "out of order", "never"]

@@ -48,7 +48,7 @@ def test_answers_about_a_log_show_their_table_and_their_sentence():
     assert tree.find(".//tbody/tr/td").text == "ts"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_tuned_half_life_shows_the_line_to_paste():
     from driftbandit.logs import tune
     from driftbandit.logs.simulated import uniform_log

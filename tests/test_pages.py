@@ -31,7 +31,7 @@ MADE = ("docs/_made/", "docs/reference/api/", "docs/reference/policies/")  # by 
 MADE += ("docs/reference/command-line.md", "docs/reference/http-api.md")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
 PAGES = [page for page in PAGES if not page.relative_to(ROOT).as_posix().startswith(MADE)]
-ELSEWHERE = ("dask", "ray", "postgresql", "serve", "demo", "watch", "drill")  # read, not run
+ELSEWHERE = ("dask", "ray", "postgresql", "serve", "demo", "watch")  # read, not run
 PLACEHOLDER = re.compile(
     r"(?<![\w.])(?:WHO|ADDRESS|FOLDER|FILE|FILE_OR_URL|LOG|COPY|PREFIX|3f9a12bc|NAME|SCHEDULER|T|B|N)(?!\w)"
 )
@@ -193,7 +193,11 @@ def written(path, text):
     return ""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+# The front page with every call of the tests, all others with the long ones.
+EACH = [pytest.param(page, marks=[] if page.name == "README.md" else pytest.mark.long) for page in PAGES]
+
+
+@pytest.mark.parametrize("page", EACH, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_on_a_page_runs(page, folder, capsys, monkeypatch):
     Path("shop.db").unlink()  # a page makes its own
     scope: dict[str, object] = {"__name__": "page"}

@@ -94,7 +94,7 @@ def test_more_runs_later_reuse_the_whole_chunks():
     assert [chunk.runs for chunk in many] == [32, 32, 32, 4]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ten_thousand_cells_are_planned_and_resumed_in_seconds_with_little_memory(tmp_path):
     """Asserted at three times what was asked for (2 s, 5 s), because a test may share its machine; see
     benchmarks/overhead.py for the measurement."""

@@ -24,7 +24,7 @@ from driftbandit.environments.lagged import Lagged
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.experiments.study_file import loads
 from driftbandit.parameters import parameters
-from driftbandit.policies import EXP3S, BetaTS, DiscountedGaussianTS, PeriodicRestart, SlidingGaussianTS
+from driftbandit.policies import EXP3S, BetaTS, PeriodicRestart
 from driftbandit.rewards import bears, check_rewards, pays
 from driftbandit.text.registry import environments, laws, policies
 
@@ -114,9 +114,6 @@ def test_a_study_is_refused_before_anything_of_it_is_played():
         lambda: Agent(DiscountedTS(), 2, reward_range=(-1e308, 1e308)),
         lambda: Agent(DiscountedTS(), 2, reward_range=(0, 1e-320)),
         lambda: Agent(DiscountedTS(), 2, reward_range=(0, 2**10_000)),
-        lambda: SlidingGaussianTS(prior_sd=1e-320),
-        lambda: DiscountedGaussianTS(noise_sd=1e-200),
-        lambda: DiscountedGaussianTS(prior_mean=1e308),
         lambda: DiscountedTS(tau_max=1e-320),
         lambda: BetaTS(prior_wins=1e-320),
         lambda: BetaTS(prior_wins=1e300),
@@ -169,8 +166,6 @@ def test_extreme_parameters_that_are_allowed_play():
         BetaTS(1e-100, 1e15),
         DiscountedTS(tau_max=1e-100, weight=1e100),
         DiscountedTS(tau_max=1e100, weight=1e-100),
-        SlidingGaussianTS(prior_sd=1e-100, noise_sd=1e100),
-        DiscountedGaussianTS(prior_sd=1e100, noise_sd=1e-100, prior_mean=-1e100),
     ):
         agent = Agent(policy, 3, seed=1, first=False, floor=0.0)
         for n in range(100):

@@ -179,7 +179,7 @@ def test_whatever_restore_accepts_plays_a_thousand_rounds(name):
             told.append(str(error))
             continue
         accepted += 1
-        plays(agent, 1000 if accepted < 8 else 100)
+        plays(agent, 1000 if accepted < 3 else 100)
         assert sum(agent.probabilities(draws=20).values()) == pytest.approx(1.0), n
     assert accepted > 0
     assert all(text.startswith("This snapshot is damaged") and "\n" not in text for text in told)
@@ -190,15 +190,12 @@ FOLLOWS_NUMBERS = [  # states in which numbers are positions in arrays
     "PerArmCTS",
     "SlidingTS",
     "SlidingOSUB",
-    "OSUB",
     "LBSDA",
-    "LBSDALM",
     "SlidingLBSDA",
     "GLRKLUCB",
     "Meta",
     "AdSwitch",
     "MonitoredUCB",
-    "ManyArmsTS",
 ]
 
 COMPILED = """
@@ -223,7 +220,7 @@ print("done")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_whatever_restore_accepts_plays_compiled_too():
     """In a process of its own, since a crash would take this one with it."""
     code = COMPILED.format(tests=__file__.rsplit("/", 1)[0], names=FOLLOWS_NUMBERS)
@@ -267,7 +264,7 @@ def test_a_policy_knows_how_much_room_its_state_takes(name):
 def test_a_size_that_no_memory_holds_is_refused_at_once(name):
     policy = make(name)
     fields = [field for field in ("window", "max_runs", "capacity", "horizon") if field in policy._fields]
-    if name in ("LBSDALM", "PeriodicRestart"):  # the first is bounded by its domain, the second by what it wraps
+    if name == "PeriodicRestart":  # bounded by what it wraps
         policy = type(make("PeriodicRestart"))(base=SlidingTS(window=10**12), period=5)
     else:
         policy = policy._replace(**dict.fromkeys(fields, 10**12))

@@ -38,7 +38,7 @@ def drawn(figure, label):
     [
         ("ds-ts", "ds-ts"), ("ds-ts(gamma=0.5)", "ds-ts"), ("DiscountedTS(gamma=0.5, tau_max=0.2)", "ds-ts"),
         ("ds-ts.half_life(70)", "ds-ts"), ("ds-ts (code)", "ds-ts"), ("ds-ts, tau_max 1", "ds-ts"),
-        ("ds-ts [gamma=0.9]", "ds-ts"), ("ds-ts-mu", "ds-ts-mu"), ("ds-ts-many", "ds-ts-many"), ("dots", "dots"),
+        ("ds-ts [gamma=0.9]", "ds-ts"), ("ds-ts-mu", "ds-ts-mu"), ("dots", "dots"),
         ("DiscountedBetaTS(gamma=0.9, optimistic=True)", "dots"), ("DiscountedBetaTS(gamma=0.9)", "dts"),
         (DiscountedUCB(), "d-ucb"), (DiscountedBetaTS(optimistic=True), "dots"), (DiscountedBetaTS(), "dts"),
         ("/home/me/mine.py:Mine(gamma=0.9)", "Mine"), ("package.module:Mine", "Mine"), ("my own label", "my"),

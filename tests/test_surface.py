@@ -73,7 +73,6 @@ FUNCTIONS = {
     "audit": "driftbandit.live.audit",
     "compare": "driftbandit.lab",
     "drift": "driftbandit.logs",
-    "drill": "driftbandit.live.drill.all",
     "export": "driftbandit.live.export",
     "field": "driftbandit.lab.field.job",
     "plot": "driftbandit.lab",

@@ -151,7 +151,6 @@ GOALS = (
     Goal("ds-ts, 64 runs in lockstep", (18, 24, 55), "ns", _ns("ds-ts", True), ARMS, False, "C", _over_c(True)),
     Goal("ds-ts in lockstep over C", (1.5, 1.5, 1.5), "times", _over_c(True), ARMS),
     Goal("ds-ts, one run", (35, 50, 100), "ns", _ns("ds-ts"), ARMS, False, "C", _over_c(False)),
-    Goal("ds-ts-many, exponent in K from 100 to 1000 arms", (1.0,), "", _last_decade("ds-ts-many")),
     *(_policy(name, 80, 150, 420, lockstep=way) for way in (True, False) for name in ("sw-ts", "dts", "ts")),
     *(_policy(name, 40, 80, 220, lockstep=True) for name in ("d-ucb", "sw-ucb", "exp3s")),
     *(_policy(name, 40, 80, 220) for name in ("d-ucb", "sw-ucb", "cusum-ucb", "m-ucb", "exp3s")),
@@ -163,16 +162,7 @@ GOALS = (
         lambda data: _divided(_ns("drift-ts")(data), _ns("ts")(data)),
         ARMS,
     ),
-    Goal(
-        "drift-ts, 64 runs in lockstep, K = 5",
-        (150.0,),
-        "ns",
-        lambda data: _ns("drift-ts", True)(data)[:1],
-    ),
-    *(
-        Goal(f"drift-ts, fractions over 0 and 1, {how}", (2.0, 2.0, 2.0), "times", _over_whole("drift-ts", way), ARMS)
-        for how, way in (("one run", False), ("64 runs in lockstep", True))
-    ),
+    Goal("drift-ts, fractions over 0 and 1, one run", (2.0, 2.0, 2.0), "times", _over_whole("drift-ts", False), ARMS),
     *(
         Goal(f"{name}, exponent in T", (FLAT,), "", _exponent("horizon", name))
         for name in ("glr-klucb", "pa-cts", "global-cts", "adswitch", "meta")

@@ -16,7 +16,7 @@ from driftbandit.lab.engine.runs import LANES
 from driftbandit.lab.engine.simulate import simulate
 
 _HORIZON = ("ds-ts", "sw-ts", "d-ucb", "m-ucb", "sw-lb-sda", "glr-klucb", "pa-cts", "global-cts", "adswitch", "meta")
-_ARMS = ("ds-ts", "ds-ts-many", "sw-ts", "d-ucb", "cusum-ucb", "exp3s", "sw-lb-sda")
+_ARMS = ("ds-ts", "sw-ts", "d-ucb", "cusum-ucb", "exp3s", "sw-lb-sda")
 _WINDOW = ("sw-ts", "sw-ucb", "m-ucb", "sw-lb-sda")
 _WORKERS = ("ds-ts", "sw-ts", "cusum-ucb")  # two that play in lockstep, one that plays run by run
 _LONGEST = 25.0  # seconds after which no further turn begins, where there are many cores to try

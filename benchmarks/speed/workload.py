@@ -54,8 +54,6 @@ def tuned(name: str, horizon: int, n_arms: int) -> Any:
     cls: Any = next(cls for cls in policies().values() if cls.short == name)  # type: ignore[attr-defined]
     if name in ("periodic-restart", "delayed"):
         return cls.tuned(horizon, PHASES, n_arms, base=tuned("ts", horizon, n_arms))
-    if name == "oracle-restart":
-        return cls(base=tuned("ts", horizon, n_arms))
     return cls.tuned(horizon, PHASES, n_arms) if hasattr(cls, "tuned") else cls()
 
 

@@ -237,13 +237,6 @@ def teach_late(policy: Any, state: Any, t: int, arm: Any, reward: Any, rng: Any,
         policy.learn_late(state, t, arm, reward, chance)
 
 
-def lane_by_lane(policy: Any, state: Any, t: int, rng: Any) -> None:
-    """Call `policy.believe(state, t, rng)`; in lockstep one lane after the other, each with numbers of its own.
-
-    For a part of `choose` that goes its own way in every lane, where branches cost less than computing all sides."""
-    policy.believe(state, t, rng)
-
-
 # ---- shared by interpreter and compiler ------------------------------------------------------------------------------
 
 

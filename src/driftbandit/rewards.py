@@ -49,5 +49,5 @@ def check_rewards(policy: Any, world: Any) -> None:
         law = getattr(world, "law", None) or world
         raise ValueError(
             f"{type(policy).__name__} can bear rewards in [0, 1] only, and {law!r:.60} pays others; take a law such as "
-            "TruncatedGaussian(sd=0.1), or a policy for any rewards such as DiscountedGaussianTS()."
+            "TruncatedGaussian(sd=0.1), or a policy for any rewards such as DiscountedTS()."
         )

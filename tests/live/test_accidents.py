@@ -72,7 +72,7 @@ def test_a_clock_that_leaps_and_comes_back_stands_still_and_loses_nothing(store)
         bandit.decide("pending")
         clock.now += 10 * 365 * 24 * HOUR
         leap = bandit.decide("leap").at
-        assert bandit.settle() >= 0
+        bandit.settle()
         clock.now -= 10 * 365 * 24 * HOUR
         with pytest.warns(RuntimeWarning, match="set back"):
             assert bandit.decide("back").at == leap

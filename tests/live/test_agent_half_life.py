@@ -8,7 +8,7 @@ import pytest
 
 from driftbandit import Agent, DiscountedTS
 from driftbandit.agent.clocked import look
-from driftbandit.policies import DiscountedBetaTS, DiscountedUCB, ManyArmsTS, SlidingTS
+from driftbandit.policies import DiscountedBetaTS, DiscountedUCB, SlidingTS
 
 START = 1_700_000_000.0
 
@@ -102,7 +102,7 @@ def test_bad_times_and_policies_get_one_sentence() -> None:
             agent(half_life=bad)
 
 
-@pytest.mark.parametrize("policy", [DiscountedBetaTS(binarize=True), ManyArmsTS(0.97)])
+@pytest.mark.parametrize("policy", [DiscountedBetaTS(binarize=True), DiscountedUCB()])
 def test_machine_code_forgets_by_the_same_clock(policy) -> None:
     pytest.importorskip("numba")
     plain, fast = agent(policy), agent(policy, compiled=True)

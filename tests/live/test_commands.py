@@ -140,7 +140,6 @@ def test_wrong_calls_get_one_line_and_exit_code_2(shop, tmp_path, capsys) -> Non
         ("export", shop, "--out", tmp_path / "log.xls"),
         ("export", shop, "--out", tmp_path / "no" / "log.csv"),
         ("export", tmp_path / "none.db", "--out", tmp_path / "log.csv"),
-        ("drill", "--only", "nothing"),
     ]
     before = shop.read_bytes()
     for words in wrong:

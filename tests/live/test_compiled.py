@@ -12,7 +12,6 @@ from driftbandit.live.settings import first_config
 from driftbandit.policies import (
     BetaTS,
     DiscountedBetaTS,
-    DiscountedGaussianTS,
     DiscountedKLUCB,
     DiscountedTS,
     DiscountedUCB,
@@ -46,7 +45,6 @@ def events(policy, count: int, half_life, seed: int = 1) -> list[Event]:
         (DiscountedTS(0.97, weight=2.0), None),
         (DiscountedTS(), "10 s"),
         (DiscountedBetaTS(), "10 s"),
-        (DiscountedGaussianTS(), "10 s"),
         (DiscountedUCB(), "10 s"),
         (DiscountedKLUCB(), "10 s"),
         (SlidingUCB(window=50), None),

@@ -1,14 +1,14 @@
-"""The drills in small, against real stores; `driftbandit drill` runs them at full size."""
+"""The drills in small, against real stores; `python -m tests.drill` runs them at full size."""
 
 import json
 import time
 
 import pytest
 
-from driftbandit.cli import main
-from driftbandit.live.drill.all import SMALL, plan, timed
-from driftbandit.live.drill.memory import flat
-from driftbandit.live.drill.site import Finding, site
+from tests.drill.__main__ import main
+from tests.drill.all import SMALL, plan, timed
+from tests.drill.memory import flat
+from tests.drill.site import Finding, site
 
 DRILLS = [(name, store) for name, stores, _ in plan(SMALL) for store in stores]
 SLOW = {("restart", "postgres"), ("memory", "sqlite"), ("memory", "postgres"), ("http-kill", "postgres"),
@@ -31,7 +31,7 @@ def postgres_site():
 
 @pytest.mark.parametrize(
     ("name", "store"),
-    [pytest.param(*drill, marks=[pytest.mark.slow] if drill in SLOW else []) for drill in DRILLS],
+    [pytest.param(*drill, marks=[pytest.mark.long] if drill in SLOW else []) for drill in DRILLS],
 )
 def test_every_promise_holds(name: str, store: str, request) -> None:
     place = request.getfixturevalue(f"{store}_site")
@@ -57,7 +57,7 @@ def test_defaults_fall_due_in_the_drill_that_waits(sqlite_site) -> None:
 
 
 def test_a_drills_json_has_numbers_as_numbers(capsys) -> None:
-    assert main(["drill", "--store", "sqlite", "--only", "second", "--size", "small", "--json"]) == 0
+    assert main(["--store", "sqlite", "--only", "second", "--size", "small", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["seconds"] > 0.0
     assert row["promise"] == "held"

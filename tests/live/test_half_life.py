@@ -13,27 +13,22 @@ from driftbandit.draws import Stream
 from driftbandit.half_life import checked_half_life, duration, half_to_the, spelt
 from driftbandit.policies import (
     DiscountedBetaTS,
-    DiscountedGaussianTS,
     DiscountedKLUCB,
     DiscountedTS,
     DiscountedUCB,
     EpsilonGreedy,
-    ManyArmsTS,
 )
-from driftbandit.state import to_arrays, to_lists
+from driftbandit.state import to_lists
 from driftbandit.text.registry import policies
 
 FADING = [
     DiscountedTS(0.97, weight=2.0),
     DiscountedBetaTS(0.97),
     DiscountedBetaTS(0.97, optimistic=True),
-    DiscountedGaussianTS(0.97, 0.5),
     DiscountedUCB(0.97),
     DiscountedKLUCB(0.97),
     EpsilonGreedy(0.1, 0.97),
-    ManyArmsTS(0.97),
 ]
-BY_HALVES = [policy for policy in FADING if not isinstance(policy, ManyArmsTS)]  # those whose `learn` is the two halves
 
 
 @pytest.mark.parametrize(
@@ -72,7 +67,7 @@ def test_what_is_left_is_the_same_bits_compiled() -> None:
         assert compiled(float(x)) == half_to_the(float(x))
 
 
-@pytest.mark.parametrize("policy", BY_HALVES, ids=lambda policy: type(policy).__name__)
+@pytest.mark.parametrize("policy", FADING, ids=lambda policy: type(policy).__name__)
 def test_learning_is_fading_and_taking(policy) -> None:
     rng = np.random.default_rng(3)
     whole, halves = to_lists(policy.init(4)), to_lists(policy.init(4))
@@ -118,26 +113,6 @@ def test_an_age_of_many_half_lives_harms_no_state() -> None:
         policy.take(state, 2, 0.5, 1.0)
         for field in state:
             assert not any(math.isnan(number) for number in field)
-
-
-def test_the_skipping_policy_knows_by_halves_what_it_learns_lazily() -> None:
-    """`learn` leaves arms that are not sharp alone until they are played; the halves touch all of them. The counts of
-    both, brought to the last round, agree to rounding, and so do the groups."""
-    policy = ManyArmsTS(0.97)
-    rng = np.random.default_rng(5)
-    lazy, halves = to_lists(policy.init(6)), to_lists(policy.init(6))
-    for t in range(800):
-        arm, reward = int(6 * rng.random() ** 3), float(rng.random())
-        policy.learn(lazy, t, arm, reward)
-        policy.fade(halves, policy.gamma)
-        policy.take(halves, arm, reward, 1.0)
-        assert lazy.n_sharp == halves.n_sharp
-        assert sorted(lazy.sharp[: lazy.n_sharp[0]]) == sorted(halves.sharp[: halves.n_sharp[0]])
-    policy.settle(lazy, 799, policy.gamma)
-    assert np.allclose(lazy.pulls, halves.pulls, rtol=1e-12)
-    assert np.allclose(lazy.mean, halves.mean, rtol=1e-12)
-    assert lazy.order[: 6 - lazy.n_sharp[0]] == halves.order[: 6 - halves.n_sharp[0]]
-    policy.validate_state(to_arrays(halves, policy.init(6)), 800, None)
 
 
 def test_whatever_discounts_can_forget_by_the_clock_and_everything_else_says_who_can() -> None:

@@ -10,7 +10,10 @@ from driftbandit.logs import Log, drift, replay
 from driftbandit.logs.periods import months
 
 FOLDER = Path(__file__).parents[2] / "examples" / "flights"
-pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the examples are not part of the source archive")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not FOLDER.exists(), reason="the examples are not part of the source archive"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Yardsticks, greedy play, and the wrappers that start a policy afresh."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from .draws import Factory, Round, Twin, argmax_fair
 
@@ -107,21 +107,6 @@ class _Restarted:
     def learn(self, t: int, arm: int, reward: float) -> None:
         local = self._local(t)
         self.twin.learn(local, arm, reward)
-
-
-class NaiveOracleRestart(_Restarted):
-    """The wrapped policy, made new before choosing in each round t that is in `breakpoints` (0-based).
-
-    `base` is a factory: base(n_arms) -> twin. The twin's t restarts from 0; a breakpoint at 0 changes nothing.
-
-    Draws: those of the wrapped twin, from the round's own rng."""
-
-    def __init__(self, n_arms: int, base: Factory, breakpoints: Sequence[int]) -> None:
-        super().__init__(n_arms, base)
-        self.breakpoints = breakpoints
-
-    def last_restart(self, t: int) -> int:
-        return max((b for b in self.breakpoints if b <= t), default=0)
 
 
 class NaivePeriodicRestart(_Restarted):

@@ -24,16 +24,6 @@ def cusum(rewards: Sequence[float], samples: int, drift: float) -> tuple[float, 
     return up, down
 
 
-def page_hinkley(rewards: Sequence[float], drift: float) -> tuple[float, float]:
-    """As `cusum`, from the first reward on, against the mean (sum / count) of all rewards up to and including y."""
-    up = down = so_far = 0.0
-    for j, y in enumerate(rewards, start=1):
-        so_far += y
-        up = max(0.0, up + y - so_far / j - drift)
-        down = max(0.0, down + so_far / j - y - drift)
-    return up, down
-
-
 class _PerArmAlarm:
     """Selection and restart shared by CUSUM-UCB and PHT-UCB."""
 
@@ -90,31 +80,6 @@ class NaiveCusumUCB(_PerArmAlarm):
 
     def statistic(self, rewards: Sequence[float]) -> float:
         return max(cusum(rewards, self.samples, self.drift))
-
-
-class NaivePHTUCB(_PerArmAlarm):
-    """PHT-UCB: CUSUM-UCB with the Page-Hinkley statistic of `page_hinkley`, active from an arm's first reward on.
-    `samples` matters only with `warmup`, as the length of the forced sampling.
-
-    Draws: as CUSUM-UCB."""
-
-    tried = {"drift": 0.05, "threshold": 4.0, "explore": 0.1, "xi": 0.5}
-
-    def __init__(
-        self,
-        n_arms: int,
-        drift: float,
-        threshold: float,
-        explore: float,
-        xi: float,
-        warmup: bool = False,
-        samples: int = 0,
-    ) -> None:
-        super().__init__(n_arms, threshold, explore, xi, warmup, samples)
-        self.drift = drift
-
-    def statistic(self, rewards: Sequence[float]) -> float:
-        return max(page_hinkley(rewards, self.drift))
 
 
 class NaiveMonitoredUCB:

@@ -1,6 +1,6 @@
 """Last-block subsampling duels: the most played arm defends its place against every other arm on equal sample sizes.
 
-A round r plays either the leader or all arms that beat it, one play a time step t. Rules of all three policies:
+A round r plays either the leader or all arms that beat it, one play a time step t. Rules of both policies:
   * The first play of a round plans the whole round from the state at that moment (leader, winners, their order);
     the further plays of the round follow without looking at rewards that came in between. `choose` only plans;
     `learn` makes the plan lasting (r += 1, leader, remaining plays) and then stores the reward.
@@ -45,8 +45,7 @@ class NaiveLBSDA:
 
     def __init__(self, n_arms: int, forced_power: float = 0.5) -> None:
         self.n_arms, self.forced_power = n_arms, forced_power
-        self.rewards: list[list[float]] = [[] for _ in range(n_arms)]  # everything
-        self.stored: list[list[float]] = [[] for _ in range(n_arms)]  # what duels may look at
+        self.rewards: list[list[float]] = [[] for _ in range(n_arms)]
         self.round = 1
         self.leader = -1
         self.queue = list(range(n_arms))
@@ -68,7 +67,7 @@ class NaiveLBSDA:
         return self.plan[1][0]
 
     def wins(self, k: int, leader: int) -> bool:
-        mine, theirs = self.stored[k], self.stored[leader]
+        mine, theirs = self.rewards[k], self.rewards[leader]
         block = theirs[-len(mine) :] if mine else []
         return not mine or not block or mean(mine) >= mean(block)
 
@@ -79,32 +78,6 @@ class NaiveLBSDA:
             self.plan = (-1, [])
         self.queue = self.queue[1:]
         self.rewards[arm].append(reward)
-        self.store(arm, reward)
-
-    def store(self, arm: int, reward: float) -> None:
-        self.stored[arm].append(reward)
-
-
-class NaiveLBSDALM(NaiveLBSDA):
-    """LB-SDA-LM: as LB-SDA, but a duel sees only what is stored. A reward of round r is appended to its arm's store,
-    and then the oldest entries of that arm's store are dropped while it is longer than the real number
-    m_r = max(memory_floor, (ln r)^2); other arms' stores are not touched.
-
-    Duel: mean of all stored of k >= mean of the leader's last min(n_k, n_leader) stored, n = lengths of the stores.
-    N and S of the leader's election, N_k < N_leader and N_k < f(r) are over everything ever received.
-
-    Draws: as LB-SDA."""
-
-    tried = {"forced_power": 0.5, "memory_floor": 10.0}
-
-    def __init__(self, n_arms: int, forced_power: float = 0.5, memory_floor: float = 10.0) -> None:
-        super().__init__(n_arms, forced_power)
-        self.memory_floor = memory_floor
-
-    def store(self, arm: int, reward: float) -> None:
-        self.stored[arm].append(reward)
-        while len(self.stored[arm]) > max(self.memory_floor, math.log(self.round) ** 2):
-            self.stored[arm].pop(0)
 
 
 class NaiveSlidingLBSDA:

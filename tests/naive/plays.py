@@ -13,8 +13,7 @@ MEANS = (0.2, 0.5, 0.7, 0.45, 0.3)
 # what the twin was `tried` with, and for wrappers a policy to wrap.
 PARAMETERS: dict[str, dict[str, Any]] = {
     **{name: getattr(twin, "tried", {}) for name, twin in TWINS.items()},
-    "OracleRestart": {"base": TWINS["UCB1"], "breakpoints": [0, 100]},
-    "PeriodicRestart": {"base": TWINS["UCB1"], "period": 90},
+    "PeriodicRestart": {"base": TWINS["KLUCB"], "period": 90},
 }
 
 

@@ -1,7 +1,7 @@
 """Upper confidence bounds: every arm gets an optimistic index, and the largest index is played (`argmax_fair`).
 
 Rules of the whole family, also used by the policies with change detectors:
-  * n, the number inside a logarithm, counts the rewards behind the indices: t for UCB1 and kl-UCB (t = 0, 1, ... as
+  * n, the number inside a logarithm, counts the rewards behind the indices: t for kl-UCB (t = 0, 1, ... as
     given to `choose`), min(t, window) with a window, the discounted total with a discount. So in the limits (no
     discount, endless window) the policies are the same policy, from the first round on.
   * ln n is 0 for n < 1 and ln ln n is 0 for n <= e.
@@ -82,19 +82,6 @@ class _FromHistory:
 
     def learn(self, t: int, arm: int, reward: float) -> None:
         self.history.append((arm, reward))
-
-
-class NaiveUCB1(_FromHistory):
-    """UCB1: Sum_i / k_i + sqrt(explore ln t / k_i).
-
-    Draws: TIES."""
-
-    def __init__(self, n_arms: int, explore: float = 2.0) -> None:
-        super().__init__(n_arms)
-        self.explore = explore
-
-    def indices(self, t: int) -> list[float]:
-        return [padded(rewards, self.explore, t) for rewards in self.held()]
 
 
 class NaiveKLUCB(_FromHistory):

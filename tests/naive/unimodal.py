@@ -6,29 +6,33 @@ from .draws import Round, argmax_fair, log, log_log, pick, total
 from .ucb import kl_ucb
 
 
-class NaiveOSUB:
-    """OSUB. While some arm has never been played: play the lowest such arm; such rounds have no leader.
+class NaiveSlidingOSUB:
+    """SW-OSUB. While some arm has never been played: play the lowest such arm; such rounds have no leader.
 
     Otherwise, with g = min(2, K - 1) the largest number of neighbours on the line:
-    1. The leader L has the largest mean Sum_i / N_i (`argmax_fair`).
-    2. l = 1 + number of earlier rounds led by L. If l - 1 is divisible by g + 1: play L.
-    3. Else play, among L and its neighbours, the largest klUCB(mean_i, (ln l + c ln ln l) / N_i); exact ties are drawn
-       fairly in index order with uniform(3), since TIES may have chosen the leader.
+    1. The leader L has the largest mean Sum_i / N_i over the last `window` rounds (`argmax_fair`). An arm absent from
+       the window cannot lead.
+    2. If the number of earlier rounds led by L is divisible by g + 1: play L.
+    3. Else play, among L and its neighbours, the largest klUCB(mean_i, (ln l + c ln ln l) / N_i), with l = 1 + rounds
+       among the last `window` led by L, and +inf for an arm absent from the window; exact ties are drawn fairly in
+       index order with uniform(3), since TIES may have chosen the leader.
     `learn` counts the leader found by the round's `choose`.
+
+    "Never been played" and the divisibility by g + 1 look at all rounds since the start: a windowed l stops at
+    window + 1 under a lasting leader, and then either every round would play the leader or none by that rule.
 
     Draws: TIES for the leader, uniform(3) for the arm."""
 
-    window: int | None = None
+    tried = {"window": 60}
 
-    def __init__(self, n_arms: int, c: float = 0.0) -> None:
-        self.n_arms, self.c = n_arms, c
+    def __init__(self, n_arms: int, window: int, c: float = 0.0) -> None:
+        self.n_arms, self.window, self.c = n_arms, window, c
         self.history: list[tuple[int, float]] = []
         self.leaders: list[int] = []  # one entry per round; -1 where there was none
         self.leader = -1
 
     def held(self) -> list[list[float]]:
-        rounds = self.history if self.window is None else self.history[-self.window :]
-        return [[x for arm, x in rounds if arm == i] for i in range(self.n_arms)]
+        return [[x for arm, x in self.history[-self.window :] if arm == i] for i in range(self.n_arms)]
 
     def choose(self, t: int, rng: Round) -> int:
         self.leader = -1
@@ -44,8 +48,7 @@ class NaiveOSUB:
         if ever % (min(2, self.n_arms - 1) + 1) == 0:
             return leader
 
-        lately = self.leaders if self.window is None else self.leaders[-self.window :]
-        count = 1 + lately.count(leader)
+        count = 1 + self.leaders[-self.window :].count(leader)
         budget = log(count) + self.c * log_log(count)
         near = [arm for arm in (leader - 1, leader, leader + 1) if 0 <= arm < self.n_arms]
         index = [kl_ucb(means[arm], budget / len(held[arm])) if held[arm] else math.inf for arm in near]
@@ -57,19 +60,3 @@ class NaiveOSUB:
         self.history.append((arm, reward))
         self.leaders.append(self.leader)
         self.leader = -1
-
-
-class NaiveSlidingOSUB(NaiveOSUB):
-    """SW-OSUB: as OSUB with N, Sum and, inside the logarithm, l over the last `window` rounds (l = 1 + rounds among the
-    last `window` led by L). An arm absent from the window cannot lead, and has index +inf as a neighbour.
-
-    "Never been played" and the divisibility by g + 1 look at all rounds since the start: a windowed l stops at
-    window + 1 under a lasting leader, and then either every round would play the leader or none by that rule.
-
-    Draws: as OSUB."""
-
-    tried = {"window": 60}
-
-    def __init__(self, n_arms: int, window: int, c: float = 0.0) -> None:
-        super().__init__(n_arms, c)
-        self.window = window

@@ -229,7 +229,7 @@ def test_the_guaranteed_exploration_of_m_ucb_is_that_of_the_specification():
     assert claim_cells(PaperOptions("nowhere"), choose(["fig6a"])) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_claim_is_decided_from_a_real_run(tmp_path):
     needed = {name for claim in claims() for name in claim.needs}
     small = {name: item.scaled(1000) for name, item in items().items() if name in needed}

@@ -43,7 +43,7 @@ def whole(tmp_path_factory):
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_item_writes_its_data_and_its_figure_in_three_formats(whole):
     assert whole.failures == {}
     assert list(whole.items) == list(items())
@@ -53,7 +53,7 @@ def test_every_item_writes_its_data_and_its_figure_in_three_formats(whole):
             assert (whole.options.out / "figures" / f"{name}.{ending}").read_bytes().startswith(head)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_summary_has_a_line_for_every_policy_item_and_gap(whole):
     with open(whole.options.out / "summary.csv", newline="") as file:
         lines = list(csv.DictReader(file))
@@ -68,7 +68,7 @@ def test_the_summary_has_a_line_for_every_policy_item_and_gap(whole):
     assert all((line["gap"] != "") == line["item"].startswith("fig4") for line in lines)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_saved_curves_can_be_read_like_any_other_result(whole):
     result = Result.load(whole.options.out / "data" / "fig3a.parquet")
     assert result.labels == [f"{label} (code)" for label in EIGHT]

@@ -20,7 +20,7 @@ from driftbandit.lab.paper.report import citation, report
 from driftbandit.lab.paper.report.page import render, typeset
 from driftbandit.lab.paper.report.pictures import picture, smaller, steps
 
-pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:The formula gives gamma")]
 ROOT = Path(__file__).parents[2]
 VOID = {"meta", "link", "img", "br"}
 

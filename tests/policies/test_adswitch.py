@@ -8,7 +8,7 @@ from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.adswitch import AdSwitch
 from driftbandit.primitives import teach
 from driftbandit.state import to_lists
-from harness import abrupt_means, assert_same_as_twin, new_debts, play_twin, rewards
+from harness import SITUATIONS, abrupt_means, assert_same_as_twin, new_debts, play_twin, rewards
 from naive import TWINS
 
 POLICIES = [AdSwitch(horizon=600, c1=0.5, every=10), AdSwitch(horizon=300, c1=0.3, every=7), AdSwitch(horizon=600)]
@@ -23,9 +23,7 @@ def played(policy, n_arms, rounds, reward, seed, look=lambda state, t, arm, rng:
     return state
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_adswitch_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     assert_same_as_twin(policy, n_arms, min(policy.horizon, 400), n_arms, world, kind)

@@ -9,14 +9,12 @@ from driftbandit.environments.smooth import Smooth
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.baseline import EpsilonGreedy, FixedArm, Oracle, Uniform
 from driftbandit.state import to_lists
-from harness import assert_compiled_as_interpreted, assert_same_as_twin
+from harness import SITUATIONS, assert_compiled_as_interpreted, assert_same_as_twin
 
 POLICIES = [Uniform(), FixedArm(arm=0), EpsilonGreedy(explore=0.1, gamma=0.97), EpsilonGreedy(explore=0.0, gamma=1.0)]
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", [*POLICIES, EpsilonGreedy(explore=1.0, gamma=0.5)], ids=repr)
 def test_yardsticks_choose_the_arms_of_their_twins(policy, n_arms, world, kind):
     assert_same_as_twin(policy, n_arms, 2500, seed=n_arms, world=world, kind=kind)

@@ -16,6 +16,7 @@ from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
 from driftbandit.primitives import teach
 from driftbandit.state import to_lists
 from harness import (
+    SITUATIONS,
     abrupt_means,
     assert_compiled_as_interpreted,
     assert_odd_parameters_follow_the_twin,
@@ -44,9 +45,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), max_size=60)
 BITS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 1.0])), max_size=60)
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", QUICK, ids=repr)
 def test_beta_policies_choose_the_arms_of_their_twins(policy, n_arms, world, kind):
     # The twin of TS sums its whole history in every round, so it gets fewer of them.

@@ -12,7 +12,7 @@ from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.forgetting import Forgetting
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.state import to_lists
-from harness import assert_same_as_twin
+from harness import SITUATIONS, assert_same_as_twin
 
 GAMMAS = st.sampled_from([1.0, 0.999, 0.99, 0.9051317, 0.9, 0.5, 0.1])
 HISTORY = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=80)
@@ -45,9 +45,7 @@ class Noise:
             out[i] = self.values[i]
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize(
     "policy",
     [

@@ -35,7 +35,7 @@ from driftbandit.policies.drift_draw import HASTE, add_up, take_its_word
 from driftbandit.policies.drift_ts import DriftTS
 from driftbandit.policies.likelihood import power
 from driftbandit.state import to_lists
-from harness import abrupt_means, assert_same_as_twin, rewards, taught
+from harness import SITUATIONS, abrupt_means, assert_same_as_twin, rewards, taught
 from naive import TWINS
 from naive.drift_ts import aged
 
@@ -52,9 +52,7 @@ def weights_of(state):
 # ---- the twin --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 def test_drift_ts_chooses_the_arms_of_its_twin(n_arms, world, kind):
     assert_same_as_twin(POLICY_, n_arms, 400 if n_arms == 30 else 1000, seed=n_arms, world=world, kind=kind)
 

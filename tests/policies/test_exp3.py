@@ -11,14 +11,12 @@ from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.exp3 import EXP3S, REXP3
 from driftbandit.state import to_lists
-from harness import assert_same_as_twin, play, rewards, smooth_means
+from harness import SITUATIONS, assert_same_as_twin, play, rewards, smooth_means
 
 plays = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), max_size=200)
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize(
     "policy", [EXP3S(explore=0.1, share=0.001), EXP3S(explore=1.0, share=1.0), EXP3S(explore=0.02, share=0.0)]
 )
@@ -26,8 +24,7 @@ def test_exp3s_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     assert_same_as_twin(policy, n_arms, 2500, seed=n_arms, world=world, kind=kind)
 
 
-@pytest.mark.parametrize(("world", "kind"), [("abrupt", "binary"), ("smooth", "real")])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", [REXP3(batch=50, explore=0.2), REXP3(1, 0.5), REXP3(2, 0.5), REXP3(1000, 0.05)])
 def test_rexp3_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     assert_same_as_twin(policy, n_arms, 400 if n_arms == 30 else 1000, seed=n_arms, world=world, kind=kind)

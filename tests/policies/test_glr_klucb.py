@@ -14,7 +14,7 @@ from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.glr_klucb import GLRKLUCB, theory_threshold
 from driftbandit.policies.hull import largest_ratio, push
 from driftbandit.state import to_lists
-from harness import abrupt_means, assert_same_as_twin, play, play_twin, rewards
+from harness import SITUATIONS, abrupt_means, assert_same_as_twin, play, play_twin, rewards
 from naive import TWINS
 from naive.glr import glr, glr_threshold
 
@@ -42,9 +42,7 @@ def hulls(values, room=1024):
     return max(largest_ratio(at[i], sums[i], 0, count[i], float(n), total, 0.0) for i in (0, 1)), count
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_glr_klucb_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     rounds = 500 if policy.horizon > 1 else 150  # a test of every split after every reward makes the twin slow

@@ -11,6 +11,7 @@ from driftbandit.policies.kl import kl_bernoulli, kl_ucb
 from driftbandit.policies.kl_ucb import KLUCB, DiscountedKLUCB, SlidingKLUCB, log_budget
 from driftbandit.state import to_lists
 from harness import (
+    SITUATIONS,
     abrupt_means,
     assert_compiled_as_interpreted,
     assert_odd_parameters_follow_the_twin,
@@ -31,9 +32,7 @@ ODD = [
 RATE, BOUND = st.floats(0, 1), st.floats(0, 50)
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", QUICK, ids=repr)
 def test_kl_bounds_choose_the_arms_of_their_twins(policy, n_arms, world, kind):
     rounds = 2000 if n_arms < 5 else 600 if n_arms < 30 else 250

@@ -11,7 +11,7 @@ from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.m_ucb import MonitoredUCB
 from driftbandit.state import to_lists
-from harness import abrupt_means, assert_same_as_twin, play, play_twin, rewards
+from harness import SITUATIONS, abrupt_means, assert_same_as_twin, play, play_twin, rewards
 from naive import TWINS
 
 POLICIES = [
@@ -22,9 +22,7 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_m_ucb_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     # A window longer than the run never restarts, which makes the twin quadratic: its rounds are fewer.
@@ -110,10 +108,10 @@ def test_the_first_rounds_of_an_episode_visit_all_arms_in_turn(n_arms):
     assert arms == list(range(n_arms))
 
 
-def test_without_alarm_and_exploration_m_ucb_is_ucb1():
+def test_without_alarm_and_exploration_m_ucb_is_ucb():
     reward = rewards(abrupt_means(5, 600, 2), "binary", 2)
     policy = MonitoredUCB(window=10, threshold=math.inf, explore=0.0)
-    assert play(policy, 5, 600, reward, 2) == play_twin(TWINS["UCB1"](5), 600, reward, 2)
+    assert play(policy, 5, 600, reward, 2) == play_twin(TWINS["SlidingUCB"](5, window=600, xi=2.0), 600, reward, 2)
 
 
 def test_the_presets_have_the_values_of_paper_and_source():

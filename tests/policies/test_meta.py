@@ -10,7 +10,7 @@ from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.meta import Meta
 from driftbandit.primitives import teach
 from driftbandit.state import to_lists
-from harness import abrupt_means, assert_same_as_twin, play, rewards
+from harness import SITUATIONS, abrupt_means, assert_same_as_twin, play, rewards
 from naive import TWINS
 
 POLICIES = [
@@ -27,9 +27,7 @@ def active_sets(state):
     return [[i for i, place in enumerate(state.active_from) if place <= p] for p in range(state.top[0] + 1)]
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_meta_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
     assert_same_as_twin(policy, n_arms, policy.horizon, n_arms, world, kind)

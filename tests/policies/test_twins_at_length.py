@@ -6,11 +6,11 @@ from driftbandit.text.registry import policies
 from harness import assert_same_as_twin
 from naive.plays import PARAMETERS
 
-WRAPS = {"Oracle", "OracleRestart", "PeriodicRestart"}  # their twins take functions: tests/policies/test_restart.py
+WRAPS = {"Oracle", "PeriodicRestart"}  # their twins take functions: tests/policies/test_restart.py
 NAMES = [name for name in sorted(policies()) if name in PARAMETERS and name not in WRAPS and name != "LBSDA"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_two_thousand_rounds_with_other_seeds_follow_the_twin(name: str) -> None:
     policy = policies()[name](**PARAMETERS[name])

@@ -8,9 +8,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from driftbandit.draws import Stream
-from driftbandit.policies.ucb import UCB1, DiscountedUCB, SlidingUCB
+from driftbandit.policies.ucb import DiscountedUCB, SlidingUCB
 from driftbandit.state import to_lists
 from harness import (
+    SITUATIONS,
     abrupt_means,
     assert_compiled_as_interpreted,
     assert_odd_parameters_follow_the_twin,
@@ -20,10 +21,8 @@ from harness import (
     taught,
 )
 
-QUICK = [UCB1(), DiscountedUCB(gamma=0.97), SlidingUCB(window=60, xi=0.6)]
+QUICK = [DiscountedUCB(gamma=0.97), SlidingUCB(window=60, xi=0.6)]
 ODD = [
-    UCB1(explore=0.0),
-    UCB1(explore=0.1),
     DiscountedUCB(gamma=1.0, xi=0.5),
     DiscountedUCB(gamma=0.2, reward_max=3.0),
     SlidingUCB(window=1),
@@ -34,12 +33,10 @@ ODD = [
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), max_size=60)
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-@pytest.mark.parametrize("world", ["abrupt", "smooth"])
-@pytest.mark.parametrize("n_arms", [1, 2, 5, 30])
+@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", QUICK, ids=repr)
 def test_upper_bounds_choose_the_arms_of_their_twins(policy, n_arms, world, kind):
-    rounds = 800 if isinstance(policy, UCB1) else 3000 if n_arms < 30 else 1000
+    rounds = 3000 if n_arms < 30 else 1000
     assert_same_as_twin(policy, n_arms, rounds, seed=n_arms, world=world, kind=kind)
 
 
@@ -62,8 +59,8 @@ def test_three_rewards_give_the_indices_one_computes_by_hand():
     assert state.scores == pytest.approx([1.2926331, 1.7276046], abs=1e-7)
 
 
-def test_ucb1_after_ten_rounds_has_the_index_of_the_textbook():
-    policy = UCB1()
+def test_without_forgetting_the_index_after_ten_rounds_is_that_of_ucb1():
+    policy = SlidingUCB(window=100, xi=2.0)
     state = taught(policy, [(0, 1.0)] * 4 + [(0, 0.0)] * 4 + [(1, 1.0), (1, 0.0)], 2)
     policy.choose(state, 10, Stream(0).at(10))
     assert state.scores == pytest.approx([0.5 + math.sqrt(2 * math.log(10) / 8), 0.5 + math.sqrt(2 * math.log(10) / 2)])
@@ -114,7 +111,8 @@ def test_every_arm_is_played_once_before_any_is_played_twice(policy):
 
 
 def test_among_arms_never_played_each_is_first_equally_often():
-    firsts = [UCB1().choose(to_lists(UCB1().init(4)), 0, Stream(seed).at(0)) for seed in range(2000)]
+    policy = SlidingUCB(window=5)
+    firsts = [policy.choose(to_lists(policy.init(4)), 0, Stream(seed).at(0)) for seed in range(2000)]
     # Each count is binomial(2000, 1/4), standard deviation 19.4; five of those miss by chance once in two million.
     assert all(abs(firsts.count(arm) - 500) < 97 for arm in range(4))
 
@@ -130,16 +128,11 @@ def test_an_arm_whose_count_underflowed_is_tried_again():
     assert state.mean[1] == 1.0
 
 
-@pytest.mark.parametrize("kind", ["binary", "real"])
-def test_an_endless_window_makes_sliding_ucb_ucb1(kind):
-    reward = rewards(abrupt_means(5, 2000, 2), kind, 2)
-    assert play(SlidingUCB(window=2000, xi=2.0), 5, 2000, reward, seed=9) == play(UCB1(), 5, 2000, reward, seed=9)
-
-
-def test_without_discount_discounted_ucb_is_ucb1():
+def test_without_discount_discounted_ucb_is_ucb_with_an_endless_window():
     # Rewards without exact ties: running means and sum / count may differ in the last bit, which only ties can see.
     reward = rewards(abrupt_means(5, 2000, 2), "real", 2)
-    assert play(DiscountedUCB(gamma=1.0, xi=0.5), 5, 2000, reward, seed=9) == play(UCB1(), 5, 2000, reward, seed=9)
+    endless = play(SlidingUCB(window=2000, xi=2.0), 5, 2000, reward, seed=9)
+    assert play(DiscountedUCB(gamma=1.0, xi=0.5), 5, 2000, reward, seed=9) == endless
 
 
 def test_presets_have_the_values_of_the_paper_and_its_code():
@@ -153,13 +146,11 @@ def test_presets_have_the_values_of_the_paper_and_its_code():
     assert SlidingUCB.tuned(100_000, 11).window == 678
     assert SlidingUCB.code(100_000, 10).window == 2035
     assert DiscountedUCB().xi == SlidingUCB().xi == 2 / 3
-    assert UCB1.tuned(10, 1) == UCB1(explore=2.0)
 
 
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: UCB1(explore=-1.0), "explore >= 0; got -1.0"),
         (lambda: SlidingUCB(window=10, xi=0.0), "xi > 0; got 0.0. The theory asks for more than 1/2."),
         (lambda: DiscountedUCB(gamma=2.0), r"gamma in \(0, 1\]; got 2.0"),
         (lambda: DiscountedUCB.tuned(5, 10), "phases <= horizon"),

@@ -215,7 +215,7 @@ def test_arms_are_limited_in_number_and_length_however_they_come(small):
     ):
         body = json.dumps({"arm": arm}).encode()
         assert httpx.post(f"{small.url}{AT}/arms", content=body).status_code == 422, arm
-    many = {"name": "many", "policy": "ucb1", "arms": [f"a{n}" for n in range(1000)]}
+    many = {"name": "many", "policy": "d-ucb", "arms": [f"a{n}" for n in range(1000)]}
     assert small.post("/v1/bandits", many).status_code == 201
     over = small.post("/v1/bandits/many/arms", {"arm": "one more"})
     assert (over.status_code, "at most 1000 arms" in over.text) == (422, True)

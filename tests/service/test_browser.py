@@ -15,7 +15,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 PICTURES = os.environ.get("DRIFTBANDIT_PICTURES")
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium, or put one on the path"),
 ]
 HOSTILE = "<img src=x onerror=\"document.title='hit'\">"

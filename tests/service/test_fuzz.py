@@ -6,7 +6,7 @@ pytest.importorskip("schemathesis", reason="pip install schemathesis makes the r
 from service.fuzzing import fuzz
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_request_is_answered_by_a_fault(service):
     statuses, faults = fuzz(service.url, 400)
     assert faults == []

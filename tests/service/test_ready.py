@@ -7,10 +7,10 @@ import time
 import httpx
 import pytest
 
-from driftbandit.live.drill.files import small_disk
 from driftbandit.service.app import build
 from driftbandit.service.bandits import Bandits
 from driftbandit.service.service import Service
+from tests.drill.files import small_disk
 
 
 def test_a_full_disk_is_not_ready_and_room_makes_it_ready_again(serve):

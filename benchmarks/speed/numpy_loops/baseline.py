@@ -81,14 +81,3 @@ class PeriodicRestart:
 
     def learn(self, t, arm, reward):
         self.base.learn(t - self.start, arm, reward)
-
-
-@stands_for("oracle-restart")
-class OracleRestart(PeriodicRestart):
-    """The same whenever the world begins a phase."""
-
-    def look(self, table, starts):
-        self.changes = set(starts)
-
-    def is_over(self, t):
-        return t in self.changes

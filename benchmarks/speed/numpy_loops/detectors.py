@@ -44,16 +44,6 @@ class CUSUM(Watched):
             self.test(arm, reward - self.reference[arm])
 
 
-@stands_for("pht-ucb")
-class PHT(Watched):
-    """A cumulative sum against the mean so far, the newest reward included."""
-
-    def learn(self, t, arm, reward):
-        self.pulls[arm] += 1.0
-        self.sums[arm] += reward
-        self.test(arm, reward - self.sums[arm] / self.pulls[arm])
-
-
 @stands_for("m-ucb")
 class MUCB:
     """UCB1 that compares the two halves of each arm's last `window` rewards."""

@@ -62,26 +62,6 @@ class LBSDA(Duels):
         self.path[arm, self.pulls[arm]] = self.sums[arm]
 
 
-@stands_for("lb-sda-lm")
-class LBSDALM(Duels):
-    """Each arm keeps its latest rewards only, about the squared logarithm of the round."""
-
-    def __init__(self, p, n_arms, rng):
-        super().__init__(p, n_arms, rng)
-        self.rewards, self.count, self.held = [deque() for _ in range(n_arms)], np.zeros(n_arms, int), np.zeros(n_arms)
-
-    def won(self):
-        return duels_won(self.count, self.held, self.rewards[self.leader])
-
-    def learn(self, t, arm, reward):
-        super().learn(t, arm, reward)
-        self.rewards[arm].append(reward)
-        self.held[arm] += reward
-        if len(self.rewards[arm]) > max(self.p.memory_floor, np.log(self.round) ** 2):
-            self.held[arm] -= self.rewards[arm].popleft()
-        self.count[arm] = len(self.rewards[arm])
-
-
 @stands_for("sw-lb-sda")
 class SWLBSDA:
     """Subsampling duels on a sliding window."""

@@ -1,15 +1,15 @@
-"""Thompson sampling, with Beta and with normal samples: of everything, discounted, or of a window."""
+"""Thompson sampling, with Beta and with normal samples."""
 
 from collections import deque
 
 import numpy as np
 
-from .common import Counted, Discounted, Windowed, stands_for, untried
+from .common import Discounted, stands_for
 
 
-@stands_for("ds-ts", "ds-ts-many")
+@stands_for("ds-ts")
 class DSTS(Discounted):
-    """Discounted Thompson sampling with normal samples; the same law of choices stands under two names."""
+    """Discounted Thompson sampling with normal samples."""
 
     def choose(self, t):
         with np.errstate(divide="ignore"):
@@ -64,46 +64,3 @@ class DTS:
         self.losses *= self.p.gamma
         self.wins[arm] += reward
         self.losses[arm] += 1.0 - reward
-
-
-@stands_for("g-ts")
-class GTS(Counted):
-    """Normal samples from the posterior of a normal mean with prior N(0, 1) and unit noise."""
-
-    def choose(self, t):
-        noise = self.rng.standard_normal(len(self.sums))
-        return int(np.argmax(self.sums / (self.pulls + 1.0) + noise / np.sqrt(self.pulls + 1.0)))
-
-
-def normal_sample(p, pulls, sums, rng):
-    """A draw an arm from the posterior of a normal mean with prior N(prior_mean, prior_sd²), noise N(0, noise_sd²)."""
-    prior, noise = p.prior_sd**-2, p.noise_sd**-2
-    variance = 1.0 / (prior + pulls * noise)
-    return variance * (p.prior_mean * prior + sums * noise) + np.sqrt(variance) * rng.standard_normal(len(pulls))
-
-
-@stands_for("sw-gts")
-class SWGTS(Windowed):
-    """The posterior of what the window holds."""
-
-    def choose(self, t):
-        return int(np.argmax(normal_sample(self.p, self.pulls, self.sums, self.rng)))
-
-
-@stands_for("d-gts")
-class DGTS(Discounted):
-    """The posterior of discounted evidence."""
-
-    def choose(self, t):
-        return int(np.argmax(normal_sample(self.p, self.pulls, self.pulls * self.mean, self.rng)))
-
-
-@stands_for("gamma-swgts")
-class PrecisionTS(Windowed):
-    """Normal samples around the window's means, without a prior; an arm that left the window is played."""
-
-    def choose(self, t):
-        if not self.pulls.all():
-            return untried(self.pulls, self.rng)
-        noise = self.rng.standard_normal(len(self.pulls))
-        return int(np.argmax(self.sums / self.pulls + noise / np.sqrt(self.p.precision * self.pulls)))

@@ -30,19 +30,9 @@ def kl_ucb(p, bound):
     return high  # the upper end: where every q is within the bound it is the same for all arms, a tie
 
 
-@stands_for("ucb1")
-class UCB1(Counted):
-    """Mean plus sqrt(explore ln t / pulls)."""
-
-    def choose(self, t):
-        if not self.pulls.all():
-            return untried(self.pulls, self.rng)
-        return fair_argmax(self.sums / self.pulls + np.sqrt(self.p.explore * math.log(t) / self.pulls), self.rng)
-
-
 @stands_for("sw-ucb")
 class SWUCB(Windowed):
-    """The same on the last `window` rounds."""
+    """Mean plus reward_max sqrt(xi ln min(t, window) / pulls), on the last `window` rounds."""
 
     def choose(self, t):
         if not self.pulls.all():

@@ -5,7 +5,7 @@ from collections import deque
 
 import numpy as np
 
-from .common import Counted, Windowed, fair_argmax, stands_for
+from .common import Windowed, fair_argmax, stands_for
 from .ucb import kl_ucb
 
 
@@ -17,27 +17,10 @@ def best_neighbour(leader, pulls, sums, budget, rng):
     return near.start + fair_argmax(index, rng)
 
 
-@stands_for("osub")
-class OSUB(Counted):
-    """Every third round that an arm leads it is played; otherwise the best index around it."""
-
-    def __init__(self, p, n_arms, rng):
-        super().__init__(p, n_arms, rng)
-        self.led, self.turns = np.zeros(n_arms, int), min(2, n_arms - 1) + 1
-
-    def choose(self, t):
-        if t < len(self.pulls):
-            return t
-        leader = fair_argmax(self.sums / self.pulls, self.rng)
-        self.led[leader] += 1
-        if (self.led[leader] - 1) % self.turns == 0:
-            return leader
-        return best_neighbour(leader, self.pulls, self.sums, math.log(self.led[leader]), self.rng)
-
-
 @stands_for("sw-osub")
 class SWOSUB(Windowed):
-    """The same on the last `window` rounds, except that turns are counted from the start."""
+    """Every third round that an arm leads it is played; otherwise the best index around it, from the last `window`
+    rounds. Turns are counted from the start."""
 
     def __init__(self, p, n_arms, rng):
         super().__init__(p, n_arms, rng)

@@ -16,23 +16,21 @@ if TYPE_CHECKING:
     from driftbandit.policies.baseline import EpsilonGreedy, FixedArm, Oracle, Uniform
     from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
     from driftbandit.policies.cts import GlobalCTS
-    from driftbandit.policies.cusum_ucb import PHTUCB, CusumUCB
+    from driftbandit.policies.cusum_ucb import CusumUCB
     from driftbandit.policies.delayed import Delayed
     from driftbandit.policies.discounted_ts import DiscountedTS
     from driftbandit.policies.drift_ts import DriftTS
     from driftbandit.policies.exp3 import EXP3S, REXP3
-    from driftbandit.policies.gaussian_ts import DiscountedGaussianTS, GaussianTS, SlidingGaussianTS, SlidingPrecisionTS
     from driftbandit.policies.glr_klucb import GLRKLUCB
     from driftbandit.policies.kl_ucb import KLUCB, DiscountedKLUCB, SlidingKLUCB
-    from driftbandit.policies.lb_sda import LBSDA, LBSDALM
+    from driftbandit.policies.lb_sda import LBSDA
     from driftbandit.policies.m_ucb import MonitoredUCB
-    from driftbandit.policies.many_arms_ts import ManyArmsTS
     from driftbandit.policies.meta import Meta
     from driftbandit.policies.per_arm_cts import PerArmCTS
-    from driftbandit.policies.restart import OracleRestart, PeriodicRestart
+    from driftbandit.policies.restart import PeriodicRestart
     from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
-    from driftbandit.policies.ucb import UCB1, DiscountedUCB, SlidingUCB
-    from driftbandit.policies.unimodal import OSUB, SlidingOSUB
+    from driftbandit.policies.ucb import DiscountedUCB, SlidingUCB
+    from driftbandit.policies.unimodal import SlidingOSUB
 
 _MODULES = {
     "AdSwitch": "driftbandit.policies.adswitch",
@@ -40,7 +38,6 @@ _MODULES = {
     "CusumUCB": "driftbandit.policies.cusum_ucb",
     "Delayed": "driftbandit.policies.delayed",
     "DiscountedBetaTS": "driftbandit.policies.beta_ts",
-    "DiscountedGaussianTS": "driftbandit.policies.gaussian_ts",
     "DiscountedKLUCB": "driftbandit.policies.kl_ucb",
     "DiscountedTS": "driftbandit.policies.discounted_ts",
     "DiscountedUCB": "driftbandit.policies.ucb",
@@ -49,29 +46,20 @@ _MODULES = {
     "EpsilonGreedy": "driftbandit.policies.baseline",
     "FixedArm": "driftbandit.policies.baseline",
     "GLRKLUCB": "driftbandit.policies.glr_klucb",
-    "GaussianTS": "driftbandit.policies.gaussian_ts",
     "GlobalCTS": "driftbandit.policies.cts",
     "KLUCB": "driftbandit.policies.kl_ucb",
     "LBSDA": "driftbandit.policies.lb_sda",
-    "LBSDALM": "driftbandit.policies.lb_sda",
-    "ManyArmsTS": "driftbandit.policies.many_arms_ts",
     "Meta": "driftbandit.policies.meta",
     "MonitoredUCB": "driftbandit.policies.m_ucb",
-    "OSUB": "driftbandit.policies.unimodal",
     "Oracle": "driftbandit.policies.baseline",
-    "OracleRestart": "driftbandit.policies.restart",
-    "PHTUCB": "driftbandit.policies.cusum_ucb",
     "PerArmCTS": "driftbandit.policies.per_arm_cts",
     "PeriodicRestart": "driftbandit.policies.restart",
     "REXP3": "driftbandit.policies.exp3",
-    "SlidingGaussianTS": "driftbandit.policies.gaussian_ts",
     "SlidingKLUCB": "driftbandit.policies.kl_ucb",
     "SlidingLBSDA": "driftbandit.policies.sliding_lb_sda",
     "SlidingOSUB": "driftbandit.policies.unimodal",
-    "SlidingPrecisionTS": "driftbandit.policies.gaussian_ts",
     "SlidingTS": "driftbandit.policies.beta_ts",
     "SlidingUCB": "driftbandit.policies.ucb",
-    "UCB1": "driftbandit.policies.ucb",
     "Uniform": "driftbandit.policies.baseline",
 }
 __all__ = [  # noqa: RUF022
@@ -80,7 +68,6 @@ __all__ = [  # noqa: RUF022
     "CusumUCB",
     "Delayed",
     "DiscountedBetaTS",
-    "DiscountedGaussianTS",
     "DiscountedKLUCB",
     "DiscountedTS",
     "DiscountedUCB",
@@ -89,29 +76,20 @@ __all__ = [  # noqa: RUF022
     "EpsilonGreedy",
     "FixedArm",
     "GLRKLUCB",
-    "GaussianTS",
     "GlobalCTS",
     "KLUCB",
     "LBSDA",
-    "LBSDALM",
-    "ManyArmsTS",
     "Meta",
     "MonitoredUCB",
-    "OSUB",
     "Oracle",
-    "OracleRestart",
-    "PHTUCB",
     "PerArmCTS",
     "PeriodicRestart",
     "REXP3",
-    "SlidingGaussianTS",
     "SlidingKLUCB",
     "SlidingLBSDA",
     "SlidingOSUB",
-    "SlidingPrecisionTS",
     "SlidingTS",
     "SlidingUCB",
-    "UCB1",
     "Uniform",
 ]
 if not TYPE_CHECKING:  # a type checker knows the names above and no others, so that it finds a misspelt one

@@ -1,4 +1,4 @@
-"""CUSUM-UCB and PHT-UCB: UCB with a two-sided alarm on every arm; an alarm discards what was known about that arm."""
+"""CUSUM-UCB: UCB with a two-sided alarm on every arm; an alarm discards what was known about that arm."""
 
 import math
 from typing import Annotated, Any, NamedTuple
@@ -17,7 +17,7 @@ class AlarmState(NamedTuple):
     pulls: Any  # k
     total: Any  # sum of the rewards
     mean: Any  # total / pulls, kept because K divisions per round cost more than one
-    reference: Any  # u0, the mean of the first `samples` rewards (CUSUM)
+    reference: Any  # u0, the mean of the first `samples` rewards
     up: Any  # g+, evidence that the mean rose
     down: Any  # g-, evidence that it fell
     counted: Any  # length 1: the sum of pulls, n in the index
@@ -155,85 +155,6 @@ class CusumUCB(NamedTuple):
     def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "CusumUCB":
         """The authors' code has the values of `text`."""
         return cls.text(horizon, phases, n_arms, smooth)
-
-
-@described(
-    short="pht-ucb",
-    family="detects",
-    forgets="drops all it knows about an arm when the arm's Page-Hinkley test raises an alarm",
-    knows="how often the world changes, to set threshold and explore; the smallest change, to set drift",
-    rewards="any",
-    cost="O(K), update O(1)",
-    formula=r"""
-        a \ \text{uniform with probability } \mathtt{explore}, \text{ else}
-        a = \operatorname{argmax}_i\ \hat\mu_i + \sqrt{\frac{\xi \ln n}{k_i}}, \quad n = \sum_j k_j
-        g^+ \leftarrow \max\bigl(0,\ g^+ + x - \hat\mu_a - \mathtt{drift}\bigr)
-        g^- \leftarrow \max\bigl(0,\ g^- + \hat\mu_a - x - \mathtt{drift}\bigr)
-        \max(g^+, g^-) \ge \mathtt{threshold}: \ \text{forget arm } a
-        \hat\mu_a = \text{mean of the arm's rewards since its last alarm, } x \text{ included}
-    """,
-    reference="Liu, Lee, Shroff 2018",
-)
-@checked
-class PHTUCB(NamedTuple):
-    """CUSUM-UCB with the Page-Hinkley test: the reference is the running mean of the arm, so the test needs no first
-    sample.
-
-    g+ adds up y - mean - drift and g- the opposite, against the mean of all rewards since the arm's alarm, y included.
-    The running mean follows a slow drift and so hides it; abrupt changes are noticed a little later than with
-    `CusumUCB` once the arm has a long record, but a new arm is watched at once. Assumptions and use are those of
-    `CusumUCB`; no regret bound of its own is known. `samples` matters only with `warmup`.
-
-    Reference: Liu, Lee and Shroff 2018, after Page 1954 and Hinkley 1971."""
-
-    drift: Annotated[float, within(">= 0")] = 0.05  # epsilon: smaller shifts of the mean are tolerated
-    threshold: Annotated[float, within("(0, inf]")] = 9.21  # h: summed evidence that rings; inf never rings
-    explore: Annotated[float, within("[0, 1]")] = 0.0303  # alpha: share of uniform rounds
-    xi: Annotated[float, within(">= 0")] = 0.5  # width of the confidence bound
-    warmup: bool = False  # play arms short of `samples` first
-    samples: Annotated[int, within(">= 0")] = 0  # length of the warm-up
-
-    def init(self, n_arms: int) -> AlarmState:
-        """Nothing known."""
-        return _nothing_known(n_arms, self.warmup and self.samples > 0)
-
-    def choose(self, state: AlarmState, t: int, rng: Any) -> int:
-        """An arm in warm-up, else with probability `explore` any arm, else the largest index."""
-        return int(choose_watched(self, state, rng))
-
-    def learn(self, state: AlarmState, t: int, arm: int, reward: float) -> None:
-        """Add the reward, then test the arm against its own running mean."""
-        state.counted[0] += 1.0
-        pulls = state.pulls[arm] + 1.0
-        state.pulls[arm] = pulls
-        state.total[arm] += reward
-        mean = state.total[arm] / pulls
-        state.mean[arm] = mean
-        if pulls == self.samples:
-            state.short[0] -= self.warmup
-        up = max(0.0, state.up[arm] + reward - mean - self.drift)
-        down = max(0.0, state.down[arm] + mean - reward - self.drift)
-        state.up[arm] = up
-        state.down[arm] = down
-        if max(up, down) >= self.threshold:
-            if self.samples > 0 and pulls >= self.samples:
-                state.short[0] += self.warmup
-            forget_arm(state, arm)
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
-        _known_fits(self, state)
-
-    def grow(self, state: AlarmState, after: AlarmState, t: int) -> AlarmState:
-        """One more arm is in warm-up."""
-        after.short[0] += self.warmup and self.samples > 0
-        return after
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "PHTUCB":
-        """The values of `CusumUCB.tuned`."""
-        count = changes(phases)
-        return cls(0.05, _threshold(horizon, count), _explore(horizon, count), 1.0, False, 0)
 
 
 def _threshold(horizon: int, count: int) -> float:

@@ -30,14 +30,12 @@ from driftbandit.policies.drift_belief import DriftBelief, Explanation, explaine
 from driftbandit.policies.drift_births import TIDE, give_birth
 from driftbandit.policies.drift_draw import HASTE, LEAST, SUMS, SURE, add_up, draw_hypothesis, take_its_word
 from driftbandit.policies.drift_valid import validate
-from driftbandit.primitives import argmax, lane_by_lane, where
+from driftbandit.primitives import argmax, where
 from driftbandit.state import to_lists
 
 
-@described(apart=True)
 class DriftTSKnown(NamedTuple):
-    """All hypotheses; `drift_bank` says what stands where. Learning goes through many numbers of one arm, so in
-    lockstep every lane has its own arrays and learns for itself, a vector of hypotheses at a time."""
+    """All hypotheses; `drift_bank` lists the fields of each array."""
 
     world: Any  # weights, changes seen, levels: what is not about an arm
     cumulative: Any  # sums of the weights up to each column
@@ -76,7 +74,6 @@ class DriftTSState(NamedTuple):
         \text{every 16 rounds a little weight flows to newborn runs, drifts and tides}
     """,
     reference="driftbandit",
-    lockstep=True,
 )
 @checked
 class DriftTS(NamedTuple):
@@ -127,7 +124,8 @@ class DriftTS(NamedTuple):
         """Draw a hypothesis by its weight, draw a value for every arm from what it knows, never below the mean, and
         play the largest."""
         a, b, draws, scores = state.a, state.b, state.draws, state.scores
-        lane_by_lane(self, state, t, rng)
+        drawn = draw_hypothesis(state.known.world, state.known.cumulative, rng.uniform(0))
+        take_its_word(state, t, rng, drawn, SURE, HASTE)
         for arm in range(len(a)):
             scores[arm] = LEAST * a[arm] / (a[arm] + b[arm])
         best = scores[0]
@@ -138,11 +136,6 @@ class DriftTS(NamedTuple):
         for arm in range(len(a)):
             scores[arm] = where((draws[arm] >= best) | (scores[arm] == best), draws[arm], -1.0)
         return argmax(scores)
-
-    def believe(self, state: DriftTSState, t: int, rng: Any) -> None:
-        """Draw a hypothesis, and write down its Beta parameters of every arm."""
-        drawn = draw_hypothesis(state.known.world, state.known.cumulative, rng.uniform(0))
-        take_its_word(state, t, rng, drawn, SURE, HASTE)
 
     def learn(self, state: DriftTSState, t: int, arm: Any, reward: Any) -> None:
         """Weigh all hypotheses by how well they predicted the reward, and let them learn from it."""

@@ -1,4 +1,4 @@
-"""LB-SDA and LB-SDA-LM: the arm played most defends its place in duels on equal numbers of rewards."""
+"""LB-SDA: the arm played most defends its place in duels on equal numbers of rewards."""
 
 import math
 from typing import Annotated, Any, NamedTuple
@@ -7,10 +7,7 @@ import numpy as np
 
 from driftbandit.parameters import checked, described, within
 from driftbandit.policies.blocks import (
-    add_reward,
     beats,
-    blocks_fit,
-    drop_oldest,
     elect,
     held_fits,
     moment,
@@ -20,13 +17,13 @@ from driftbandit.policies.blocks import (
     take_turn,
 )
 from driftbandit.primitives import compilable, shuffle
-from driftbandit.validity import ARM, ARM_OR_NONE, REALS, ROUNDS, fits, need, same
+from driftbandit.validity import ARM, ARM_OR_NONE, REALS, ROUNDS, fits, same
 
 _LONGEST_LOG = math.log(2.0**63)  # ln of more rounds than anybody will play
 
 
 class DuelState(NamedTuple):
-    """What LB-SDA and LB-SDA-LM know: all counts and sums, the rewards duels may look at, and the plays of the present
+    """What LB-SDA knows: all counts and sums, the rewards duels may look at, and the plays of the present
     round."""
 
     pulls: Any  # times each arm was played
@@ -39,7 +36,7 @@ class DuelState(NamedTuple):
     rounds: Any  # rounds begun
     forced: Any  # no more pulls than this are ever forced
     everybody: Any  # ones: all arms may lead
-    recent: Any  # LB-SDA: the arms of the plays held, as a ring
+    recent: Any  # the arms of the plays held, as a ring
     cursor: Any  # where in it the next one goes
 
 
@@ -192,71 +189,3 @@ class LBSDA(NamedTuple):
     def tuned(cls, horizon: int, phases: int = 1, n_arms: int = 0) -> "LBSDA":
         """Nothing to tune but the room for the past: all of the horizon."""
         return cls(capacity=horizon)
-
-
-@described(
-    short="lb-sda-lm",
-    family="never forgets",
-    forgets="all but the latest (ln r)**2 rewards of an arm, in duels; never in counting plays",
-    knows="nothing",
-    rewards="any",
-    cost="O(K), memory O(K ln^2 T)",
-    formula=r"""
-        m_r = \max\bigl(\mathtt{memory\_floor},\ (\ln r)^2\bigr) \text{ latest rewards are kept of each arm}
-        n_i = \text{those held}, \quad \bar x_{i:n} = \text{mean of an arm's last } n
-        f = (\ln r)^{\mathtt{forced\_power}}
-        C = \{i \ne L,\ k_i < k_L :\ k_i < f \ \text{ or }\ \bar x_{i:n_i} \ge \bar x_{L:n_i}\}
-        L = \operatorname{argmax}_i k_i
-        \text{round } r \text{ plays every arm in } C, \text{ or } L \text{ if } C = \emptyset
-    """,
-    reference="Baudry, Russac, Cappé 2021",
-)
-@checked
-class LBSDALM(NamedTuple):
-    """LB-SDA with limited memory: duels see at most m_r = max(memory_floor, (ln r)**2) rewards of each arm, r the
-    round.
-
-    Each arm keeps its latest rewards up to that number, so storage stays tiny (260 per arm after ten million rounds)
-    and a duel can be turned by m_r fresh rewards. Leadership still goes by all plays ever, so it is a policy for worlds
-    that do not change: the theory, asymptotically the same regret as LB-SDA whenever m_r / ln r grows beyond every
-    bound, is for those. (ln r)**2 with floor 10 is the authors' code's choice; their notebook uses (ln r)**2 + 50.
-
-    Rewards may be any real numbers, as in `LBSDA`.
-
-    Reference: Baudry, Russac and Cappé 2021, section 4."""
-
-    forced_power: Annotated[float, within("(0, 10]")] = 0.5  # an arm played less than (ln r)**forced_power is played
-    memory_floor: Annotated[float, within("[1, 1000000]")] = 10.0  # rewards an arm may keep however early it is
-
-    def init(self, n_arms: int) -> DuelState:
-        """Nothing played; the first round will play every arm once."""
-        longest = int(max(self.memory_floor, _LONGEST_LOG**2)) + 1
-        return _new_state(n_arms, new_blocks(n_arms, n_arms * longest, longest), 0, self.forced_power)
-
-    def choose(self, state: DuelState, t: int, rng: Any) -> Any:
-        """The next play of the round, planning a new round if this one is over."""
-        return next_play(state, self.forced_power, rng)
-
-    def learn(self, state: DuelState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        """Count the play, store the reward, and drop the arm's oldest beyond m_r."""
-        count_play(state, arm, reward, self.forced_power, rng)
-        add_reward(state.blocks, arm, reward)
-        held = state.blocks.count[arm]
-        if held > self.memory_floor and held > math.log(state.rounds[0]) ** 2:
-            drop_oldest(state.blocks, arm)
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
-        _duels_fit(state, like)
-        longest = int(max(self.memory_floor, _LONGEST_LOG**2)) + 1
-        need((state.blocks.count < longest + 1).all(), f"an arm holds at most {longest} rewards")
-        blocks_fit(state.blocks)
-
-    def room(self, n_arms: int) -> int:
-        """The numbers that the state holds."""
-        return 3 * n_arms * int(max(self.memory_floor, _LONGEST_LOG**2) + 300)
-
-    @classmethod
-    def tuned(cls, horizon: int = 0, phases: int = 1, n_arms: int = 0) -> "LBSDALM":
-        """Nothing to tune: the memory grows by itself."""
-        return cls()

@@ -11,7 +11,7 @@ from driftbandit.policies.kl import kl_ucb
 from driftbandit.policies.kl_ucb import C, log_budget
 from driftbandit.policies.window import WINDOW, changes, log_window, ring_fits, slide
 from driftbandit.primitives import argmax_fair, compilable
-from driftbandit.validity import ARM_OR_NONE, COUNTS, FLAG, ROUNDS, fits
+from driftbandit.validity import ARM_OR_NONE, FLAG, ROUNDS, fits
 
 
 @compilable
@@ -56,92 +56,6 @@ def leader_of(mean: Any, plays: Any, rng: Any) -> int:
     return argmax_fair(mean, rng)
 
 
-class OSUBState(NamedTuple):
-    """What OSUB knows of each arm."""
-
-    pulls: Any
-    sums: Any
-    mean: Any  # sums / pulls; +inf for an arm never played, which must be played before anything else
-    led: Any  # rounds in which the arm was the leader
-    scores: Any  # scratch: the indices of the last choice
-
-
-@described(
-    short="osub",
-    family="never forgets",
-    forgets="never",
-    knows="that means are unimodal along the arms' order; the range of rewards",
-    rewards="[0, 1]",
-    cost="O(K), three indices",
-    formula=r"""
-        L = \operatorname{argmax}_i \hat\mu_i, \quad \ell_L = \text{rounds led by } L
-        a = L \ \text{ if } (\ell_L - 1) \bmod 3 = 0, \text{ else}
-        a = \operatorname{argmax}_{i \in \{L-1,\, L,\, L+1\}} \max\{q : \mathrm{kl}(\hat\mu_i, q) \le d / N_i\}
-        d = \ln \ell_L + c \ln \ln \ell_L
-    """,
-    reference="Combes, Proutière 2014",
-)
-@checked
-class OSUB(NamedTuple):
-    """OSUB: find the peak of a line of arms by comparing the best-looking arm with its two neighbours.
-
-    The leader is the arm with the largest mean. Every third round it leads it is played itself, otherwise the largest
-    kl-UCB index among it and its neighbours, with the leader's own count of rounds in the logarithm. It never forgets.
-
-    It needs means that are unimodal along 0, 1, .., K-1 (prices, rates, doses), and rewards in [0, 1]. Where that holds
-    and nothing changes, the regret is of order log(T) with a constant that does not grow with K. The proof wants c = 3,
-    practice c = 0.
-
-    Reference: Combes and Proutière 2014. The details here are checked against a public implementation, not word by
-    word against the article."""
-
-    c: Annotated[float, C] = 0.0  # weight of ln ln
-
-    def init(self, n_arms: int) -> OSUBState:
-        """No arm played yet."""
-        return OSUBState(
-            np.zeros(n_arms),
-            np.zeros(n_arms),
-            np.full(n_arms, math.inf),
-            np.zeros(n_arms, np.int64),
-            np.zeros(n_arms),
-        )
-
-    def choose(self, state: OSUBState, t: int, rng: Any) -> Any:
-        """Arms never played in order of index; then the leader, or the best bound around it."""
-        scores, mean = state.scores, state.mean
-        for arm in range(len(mean)):
-            scores[arm] = mean[arm]
-        for arm in range(len(mean)):
-            if mean[arm] == math.inf:
-                return arm
-        leader = argmax_fair(mean, rng)
-        led = state.led[leader]
-        if led % (min(2, len(mean) - 1) + 1) == 0:
-            scores[leader] = math.inf
-            return leader
-        return compare(state, leader, log_budget(led + 1, self.c), rng)
-
-    def learn(self, state: OSUBState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        """Count the round for its leader, then the reward."""
-        leader = leader_of(state.mean, state.pulls, rng)
-        if leader >= 0:
-            state.led[leader] += 1
-        state.pulls[arm] += 1.0
-        state.sums[arm] += reward
-        state.mean[arm] = state.sums[arm] / state.pulls[arm]
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
-        fits(state, len(state.pulls), pulls=COUNTS, sums=COUNTS, led=ROUNDS)
-        fits(state, mean=within("[0, inf]"))
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "OSUB":
-        """There is nothing to tune."""
-        return cls()
-
-
 class SlidingOSUBState(NamedTuple):
     """What SW-OSUB knows of each arm, and the rounds it knows it from."""
 
@@ -176,7 +90,10 @@ class SlidingOSUBState(NamedTuple):
 )
 @checked
 class SlidingOSUB(NamedTuple):
-    """SW-OSUB: OSUB from the last `window` rounds only, to follow a peak that wanders along the line.
+    """SW-OSUB: find the peak of a line of arms from the last `window` rounds, and follow it when it moves.
+
+    The leader is the arm with the largest mean. Every third round it leads it is played itself, otherwise the largest
+    kl-UCB index among it and its neighbours, with the leader's own count of rounds in the logarithm.
 
     A neighbour of the leader that left the window is played as soon as the neighbourhood is compared; arms further away
     are not revisited, and need not be while means stay unimodal and move slowly. Suited to the smooth worlds of the
@@ -188,7 +105,8 @@ class SlidingOSUB(NamedTuple):
     where is settled as follows: every third round led since the start plays the leader, the logarithm counts rounds led
     within the window.
 
-    Reference: Combes and Proutière 2014, with the reservation made for `OSUB`."""
+    Reference: Combes and Proutière 2014. The details are checked against a public implementation, not word by word
+    against the article."""
 
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     c: Annotated[float, C] = 0.0  # weight of ln ln

@@ -177,13 +177,10 @@ def alarm_counter(state: Any) -> Any:
 
 
 def in_lanes(state: Any, lanes: int) -> Any:
-    """The state with every number repeated for every lane; where its class says so, each lane's array for itself."""
-    from driftbandit.lab.engine.apart import OwnArray
+    """The state with every number repeated for every lane."""
     from driftbandit.lab.engine.lane_arrays import LaneArray
 
     def repeated(field: Any) -> Any:
-        if getattr(type(state), "apart", False):
-            return OwnArray(np.repeat(np.asarray(field)[None, :], lanes, axis=0))
         return LaneArray(np.repeat(np.asarray(field)[:, None], lanes, axis=1))
 
     fields = [in_lanes(field, lanes) if isinstance(field, tuple) else repeated(field) for field in state]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numba
 
-from driftbandit.lab.engine import apart, columns, compiled_draws, loop, simd_choice  # noqa: F401  what compiled loops may call
+from driftbandit.lab.engine import columns, compiled_draws, loop, simd_choice  # noqa: F401  what compiled loops may call
 from driftbandit.lab.engine.kernel_files import KernelCache, cache_root
 from driftbandit.lab.engine.numba_methods import OPTIONS
 from driftbandit.lab.support.fingerprints import classes_in, kernel_digest

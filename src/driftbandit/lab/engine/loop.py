@@ -24,11 +24,6 @@ def existing(arm: Any, n_arms: int) -> Any:
     return arm
 
 
-def let_learn(policy: Any, state: Any, t: int, arm: Any, reward: Any, rng: Any) -> None:
-    """Let the policy learn; in lockstep one lane after the other if its state has arrays that lie apart."""
-    teach(policy, state, t, arm, reward, rng)
-
-
 def tally(counts: Any, arm: Any) -> None:
     """Count a pull, if counts were asked for."""
     if counts is not None:
@@ -75,7 +70,7 @@ def advance(
         rng = draws.at(t)
         arm = existing(policy.choose(state, t, rng), n_arms)
         reward = environment.pull(t, arm, reward_rng.at(t))
-        let_learn(policy, state, t, arm, reward, rng)
+        teach(policy, state, t, arm, reward, rng)
         regret = regret + (environment.best(t) - environment.mean(t, arm))
         tally(counts, arm)
         note(trace, t, arm, reward)

@@ -60,9 +60,9 @@ GRID: tuple[TriedSettings, ...] = (
 )
 COARSE = ("ds-ts", "sw-ts", "d-ucb", "sw-lb-sda")  # the families of the quick form
 # Yardsticks, and what is the same as another by law; they stand in no table.
-LEFT_OUT = ("delayed", "fixed", "oracle", "oracle-restart", "ds-ts-many")
-# In the tables, but never the best tuned: one plays at random, two know that arms lie on a line.
-NO_RIVALS = ("uniform", "osub", "sw-osub")
+LEFT_OUT = ("delayed", "fixed", "oracle")
+# In the tables, but never the best tuned: one plays at random, one knows that arms lie on a line.
+NO_RIVALS = ("uniform", "sw-osub")
 # Changes in many of these worlds are evenly spaced, so that a restart of the right period falls on them as if it had
 # been told: never the best tuned either, but what everybody's mean would be if it counted is told beside it.
 ON_TIME = ("periodic-restart",)

@@ -1,7 +1,8 @@
 """What was tuned, kept: one line per world and setting, so that a new policy is compared in minutes.
 
-The file beside this module is made by `driftbandit field --tune`; `driftbandit field` reads it. A line is the regret of
-one setting in one world over `runs` runs, seed 0, and that of the first half of the runs alone."""
+`benchmarks/field/kept.csv` is made by `driftbandit field --tune`; `driftbandit field` reads it. It is part of the
+repository, not of the package. A line is the regret of one setting in one world over `runs` runs, seed 0, and that of
+the first half of the runs alone."""
 
 import csv
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ import numpy as np
 
 from driftbandit.lab.support.files import replacing
 
-KEPT = Path(__file__).with_name("kept.csv")
+KEPT = Path(__file__).parents[4] / "benchmarks" / "field" / "kept.csv"
 RUNS, SEED = 32, 0  # of the file
 
 

@@ -40,9 +40,9 @@ RC = {
 # The paper's policies first, then those one meets most often. A policy that is not listed has a style by its name.
 _ORDER = (
     "ds-ts", "sw-ts", "ts", "d-ucb", "sw-lb-sda", "cusum-ucb", "m-ucb", "exp3s", "ds-ts-mu",
-    "sw-ucb", "ucb1", "glr-klucb", "lb-sda", "pht-ucb", "global-cts", "rexp3", "oracle", "dts", "kl-ucb", "d-klucb",
-    "lb-sda-lm", "uniform", "pa-cts", "eps-greedy", "adswitch", "dots", "g-ts", "d-gts", "sw-klucb", "meta",
-    "sw-osub", "periodic-restart", "ds-ts-many", "sw-gts", "osub", "gamma-swgts", "fixed", "oracle-restart",
+    "sw-ucb", "glr-klucb", "lb-sda", "global-cts", "rexp3", "oracle", "dts", "kl-ucb", "d-klucb",
+    "uniform", "pa-cts", "eps-greedy", "adswitch", "dots", "sw-klucb", "meta",
+    "sw-osub", "periodic-restart", "fixed",
 )  # fmt: skip
 # Our own policy is in no figure of the paper; where it is added it must be told from all of theirs.
 _OWN = {"drift-ts": {"color": "#882255", "linestyle": "-", "marker": "*"}}

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 from driftbandit.live.audit import audit
-from driftbandit.live.drill.load import bandit_for_drills, noted, work
-from driftbandit.live.drill.proxy import Proxy
-from driftbandit.live.drill.site import Finding, Site
-from driftbandit.live.drill.verify import losses
+from tests.drill.load import bandit_for_drills, noted, work
+from tests.drill.proxy import Proxy
+from tests.drill.site import Finding, Site
+from tests.drill.verify import losses
 
 
 def restarts(site: Site, times: int, seed: int = 1) -> list[Finding]:

@@ -5,10 +5,10 @@ import os
 from typing import Any
 
 from driftbandit.live.audit import audit
-from driftbandit.live.drill.kills import spawning
-from driftbandit.live.drill.load import bandit_for_drills, noted, work
-from driftbandit.live.drill.site import Finding, Site
-from driftbandit.live.drill.verify import losses
+from tests.drill.kills import spawning
+from tests.drill.load import bandit_for_drills, noted, work
+from tests.drill.site import Finding, Site
+from tests.drill.verify import losses
 
 
 def _member(target: str, prefix: str, notes: str, seconds: float, gate: Any, answers: Any) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from driftbandit.live import StoreError
 from driftbandit.live.audit import audit
-from driftbandit.live.drill.load import bandit_for_drills, reward_of
-from driftbandit.live.drill.site import Finding, Site
-from driftbandit.live.drill.verify import losses
+from tests.drill.load import bandit_for_drills, reward_of
+from tests.drill.site import Finding, Site
+from tests.drill.verify import losses
 
 
 @contextlib.contextmanager

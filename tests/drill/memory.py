@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from driftbandit.half_life import duration
 from driftbandit.live import Bandit
 from driftbandit.live.clock import system_time
-from driftbandit.live.drill.kills import spawning
-from driftbandit.live.drill.site import Finding, Site
 from driftbandit.policies.discounted_ts import DiscountedTS
+from tests.drill.kills import spawning
+from tests.drill.site import Finding, Site
 
 _STEP = 60_000_000  # microseconds from one call to the next: after 60 calls the first decisions have waited an hour
 _AT_ONCE = 200  # decisions in a call

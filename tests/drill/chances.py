@@ -4,11 +4,11 @@ import math
 import random
 
 from driftbandit.live import Bandit
-from driftbandit.live.drill.site import Finding, Site
 from driftbandit.live.export import log_rows
 from driftbandit.live.opening import reading
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
+from tests.drill.site import Finding, Site
 
 MEANS = {"a": 0.3, "b": 0.5, "c": 0.6}
 

@@ -7,16 +7,16 @@ import time
 from typing import Any
 
 from driftbandit.live.audit import audit
-from driftbandit.live.drill.load import bandit_for_drills, noted, work
-from driftbandit.live.drill.site import Finding, Site
-from driftbandit.live.drill.verify import Losses, losses
+from tests.drill.load import bandit_for_drills, noted, work
+from tests.drill.site import Finding, Site
+from tests.drill.verify import Losses, losses
 
 
 def spawning() -> Any:
     """Processes from a clean one in which everything is loaded: a child is at work within milliseconds."""
     context = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
     if hasattr(os, "fork"):
-        context.set_forkserver_preload(["driftbandit.live.drill.load", "driftbandit.live.sqlite"])
+        context.set_forkserver_preload(["tests.drill.load", "driftbandit.live.sqlite"])
     return context
 
 

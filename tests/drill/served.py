@@ -17,10 +17,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from driftbandit.live.audit import audit
-from driftbandit.live.drill.load import ARMS, reward_of
-from driftbandit.live.drill.site import Finding, Site
-from driftbandit.live.drill.verify import losses
 from driftbandit.live.errors import StoreError
+from tests.drill.load import ARMS, reward_of
+from tests.drill.site import Finding, Site
+from tests.drill.verify import losses
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("starlette", "uvicorn", "msgspec"))
 _CLIENTS = 8

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from driftbandit.live import Bandit, StoreError
 from driftbandit.live.audit import audit
-from driftbandit.live.drill.load import ARMS
-from driftbandit.live.drill.site import Finding, Site
 from driftbandit.live.records import DEFAULT
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
+from tests.drill.load import ARMS
+from tests.drill.site import Finding, Site
 
 _VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2**70, 0.0, 1.0, 0.5, -0.0, 1e308, -1e308, 1e-320, math.nan, math.inf, -math.inf, "",

@@ -7,11 +7,11 @@ import threading
 
 from driftbandit.live import Bandit, Unknown
 from driftbandit.live.audit import audit
-from driftbandit.live.drill.load import ARMS, reward_of
-from driftbandit.live.drill.site import Finding, Site
 from driftbandit.live.opening import reading
 from driftbandit.live.records import REWARD
 from driftbandit.policies.discounted_ts import DiscountedTS
+from tests.drill.load import ARMS, reward_of
+from tests.drill.site import Finding, Site
 
 _CLIENTS = 8
 

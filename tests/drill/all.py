@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from driftbandit.live.drill import chances, crowd, files, fuzz, kills, memory, outages, served, storm
-from driftbandit.live.drill.site import Finding, Site, site
+from tests.drill import chances, crowd, files, fuzz, kills, memory, outages, served, storm
+from tests.drill.site import Finding, Site, site
 
 
 class Sizes(NamedTuple):
