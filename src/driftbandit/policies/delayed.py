@@ -7,6 +7,7 @@ import numpy as np
 from driftbandit.parameters import checked, described, within
 from driftbandit.policies.restart import needs_policy
 from driftbandit.primitives import chance_of, compilable, index, teach, teach_late, weighs
+from driftbandit.state import room_of
 from driftbandit.validity import ARM, REALS, SHARE, check_state, fits
 
 _MODULUS = 1 << 31
@@ -63,6 +64,7 @@ def _lies_apart(state: Any) -> bool:
 @described(
     short="delayed",
     family="wrapper",
+    simulated_only=True,
     forgets_as_base=True,
     forgets="like the wrapped policy, which counts the rewards it has heard of",
     knows="what the wrapped policy needs",
@@ -151,8 +153,7 @@ class Delayed(NamedTuple):
 
     def room(self, n_arms: int) -> int:
         """What the wrapped policy needs, and the rewards under way."""
-        base = getattr(self.base, "room", None)
-        return (0 if base is None else int(base(n_arms))) + 3 * max(self._size(), 1)
+        return room_of(self.base, n_arms) + 3 * max(self._size(), 1)
 
     def grow(self, state: DelayedState, after: DelayedState, t: int) -> DelayedState:
         """As the wrapped policy grows."""
