@@ -12,6 +12,7 @@ from driftbandit import DiscountedTS
 from driftbandit.client import Bandit as Served
 from driftbandit.client.sending import Forbidden
 from driftbandit.live import Bandit, Conflict, StoreError, Unknown
+from driftbandit.policies import Delayed
 from driftbandit.service.keys import Keys
 
 
@@ -115,6 +116,25 @@ def test_keys_are_sent(serve, tmp_path, monkeypatch):
     monkeypatch.setenv("DRIFTBANDIT_KEY", boss)
     with Bandit.open(served.url, "b", DiscountedTS(), arms=2) as bandit:
         assert bandit.decide().arm in (0, 1)
+
+
+def test_a_key_that_may_decide_and_reward_is_enough_for_a_program_that_does(serve, tmp_path):
+    keys = Keys(tmp_path / "keys.json")
+    boss, shop = keys.add("boss", ["admin", "read"]), keys.add("shop", ["decide", "reward"])
+    served = serve("--db", tmp_path / "journal.db", "--keys", keys.path)
+    Served.open(served.url, "button", arms=["red", "green"], key=boss).close()
+    for arms in (None, ["red", "green"]):
+        with Served.open(served.url, "button", arms=arms, key=shop) as bandit:
+            decision = bandit.decide()
+            assert bandit.reward(decision.id, 1.0) == "learnt"
+            with pytest.raises(Forbidden, match="read"):
+                bandit.probabilities()
+    with Served.open(served.url, "nobody", key=shop) as bandit, pytest.raises(Unknown, match="no bandit"):
+        bandit.decide()
+    with pytest.raises(Forbidden, match="key"):
+        Served.open(served.url, "button", key="drb_00000000_wrong")
+    with pytest.raises(ValueError, match="only plays in simulations"):
+        Served.open(served.url, "late", Delayed(DiscountedTS()), arms=2, key=boss)
 
 
 def test_coroutines(small):

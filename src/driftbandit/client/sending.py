@@ -15,7 +15,11 @@ _AGAIN = (429, 502, 503, 504)
 
 
 class Forbidden(PermissionError):
-    """There is no key, or it does not allow this."""
+    """There is no valid key (status 401), or it does not allow this (status 403)."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 class Sender:
@@ -111,7 +115,7 @@ def error_for(status: int, text: str) -> Exception:
     if status == 404:
         return Unknown(text)
     if status in (401, 403):
-        return Forbidden(text)
+        return Forbidden(text, status)
     if status < 500:
         return ValueError(text)
     return StoreError(text)

@@ -21,6 +21,7 @@ from driftbandit.live.ticket import Ticket
 
 _SETTLED_AT_ONCE = 1000
 _WORTH_COMPILING = 1000  # events together
+_LOOK = 1.0  # seconds: a process that follows a journal looks several times in it
 _SWEEP = SECOND // 20  # least time between two looks for decisions that have waited too long
 
 
@@ -52,7 +53,8 @@ class Replica:
         self._stuck = ""  # why no further event can be folded
         self._heard: Any = None
         self._reading = threading.Lock()
-        self.lag = 0.0  # seconds from the call that made an event to its being folded here
+        self.delay = 0.0  # seconds from the call that made an event to its being folded here
+        self._whole = self.journal.now()  # when the fold last held everything that the journal had
         # the fold, how far it has read, and up to which decision all have an outcome
         self.fold, self._cursor, self._after = latest(self.journal, number, self._made)
         self.clock.at_least(max([self.fold.last_at, *(row.at for row in self.journal.recent(number, 1))]))
@@ -81,7 +83,7 @@ class Replica:
         with self._reading:  # decisions go on while the journal is read
             if self._stuck:
                 return 0
-            before = self.fold.n
+            before, looked = self.fold.n, self.journal.now()
             batch: list[Event] = []
             cursor = self._cursor
             for cursor, event in self.journal.events(self.number, self._cursor):
@@ -90,6 +92,8 @@ class Replica:
                     self._fold(batch, cursor)
                     batch = []
             self._fold(batch, cursor)
+            if not getattr(self.journal, "pending", False):
+                self._whole = looked
             return self.fold.n - before
 
     def _absorb(self, events: list[Event]) -> None:
@@ -115,7 +119,7 @@ class Replica:
             except Exception as error:
                 raise self._stop(error) from error
             self._cursor = cursor
-            self.lag = (self.journal.now() - events[0].at) / SECOND
+            self.delay = (self.journal.now() - events[0].at) / SECOND
             self.clock.at_least(self.fold.last_at)
             if self.fold.n % self.snapshot_every == 0 and not self._closed:
                 with contextlib.suppress(StoreError):  # a cache: the next one will do
@@ -138,6 +142,13 @@ class Replica:
         return Keep(self.number, self.fold.n, self.fold.last_at, json.dumps(body, sort_keys=True))
 
     # ---- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def lag(self) -> float:
+        """How many seconds the fold is behind the journal now: since it last held everything. 0 after a recent look,
+        and where the writer hands over what it has written."""
+        seconds = (self.journal.now() - self._whole) / SECOND if self.journal.live else 0.0
+        return seconds if seconds > _LOOK else 0.0
 
     def now(self) -> int:
         """The store's time, never going back."""

@@ -33,7 +33,7 @@ def checked_policy(policy: Any) -> Any:
         policy = DriftTS()
     if isinstance(policy, type) or not isinstance(policy, Policy):
         raise TypeError(f"A bandit needs a policy such as DriftTS(); got {policy!r:.60}.")
-    inner = policy
+    inner: Any = policy
     while inner is not None:
         if getattr(inner, "simulated_only", False):
             raise ValueError(
