@@ -131,9 +131,14 @@ def test_changes_are_records_in_the_journal(service):
     assert service.call("PATCH", service.at, {"half_life": None}).json()["half_life"] is None
     found = service.get(f"{service.at}/changes").json()["changes"]
     assert [row["what"] for row in found] == [
-        "create", "fix", "release", "add_arm", "retire_arm", "change half_life, floor, holdback, baseline",
-        "change half_life",
+        "create", "fix red", "release red", "add_arm gold", "retire_arm blue",
+        "half_life none -> 3 h, floor 0.01 -> 0.05, holdback 0 -> 0.1, baseline uniform -> red",
+        "half_life 3 h -> none",
     ]  # fmt: skip
+    info = service.post(f"{service.at}/arms", {"arm": "blue"}).json()
+    assert (info["arms"], info["retired"]) == (["red", "green", "gold", "blue"], [])
+    listed = [(row["arm"], row["retired"]) for row in service.get(f"{service.at}/arms").json()["arms"]]
+    assert listed == [("red", False), ("green", False), ("gold", False), ("blue", False)]
     assert found[1]["who"] == "local: ann"
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from driftbandit.agent.inputs import to_json_arm
 from driftbandit.half_life import spelt
-from driftbandit.live import settings
+from driftbandit.live import settings, words
 from driftbandit.service.call import Call, arm_in, arms_in
 from driftbandit.service.operations import operation
 from driftbandit.service.policytext import library_policy
@@ -21,7 +21,8 @@ def described(bandit: Any) -> BanditInfo:
     config = bandit.config
     names = [to_json_arm(name) for name in settings.names_of(config)]
     return BanditInfo(
-        bandit.name, config.policy, [names[slot] for slot in config.active], [names[slot] for slot in config.retired],
+        bandit.name, config.policy, [names[slot] for slot in config.active],
+        [to_json_arm(name) for name in words.retired_names(config)],
         None if config.half_life is None else spelt(config.half_life), config.floor, config.holdback,
         None if config.holdback == 0.0 else "uniform" if config.baseline is None else names[config.baseline],
         config.learn_holdback, None if config.wait is None else spelt(config.wait), config.default,
