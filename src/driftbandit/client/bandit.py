@@ -266,8 +266,9 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
             out[word] = spelt(duration(out[word], word))
     if "policy" in out and not isinstance(out["policy"], str):
         out["policy"] = repr(checked_policy(out["policy"]))
-    if out.get("baseline") is not None:
-        out["baseline"] = to_json_arm(out["baseline"])
+    for word in ("baseline", "add_arm", "retire_arm"):
+        if out.get(word) is not None:
+            out[word] = to_json_arm(out[word])
     return out
 
 

@@ -2,6 +2,7 @@
 same id, so nothing is done twice."""
 
 import asyncio
+import os
 import random
 import time
 from typing import Any
@@ -99,6 +100,15 @@ class _Waits:
                 "not known: send it again with the same id."
             )
         return pause
+
+
+def bandit_names(url: str, key: str | None = None) -> list[str]:
+    """The bandits of a service that the key may read."""
+    sender = Sender(url, key or os.environ.get("DRIFTBANDIT_KEY"), 10.0, 20.0)
+    try:
+        return list(sender.send("GET", "/v1/bandits")["bandits"])
+    finally:
+        sender.close()
 
 
 def answered(response: httpx.Response) -> Any:

@@ -57,7 +57,8 @@ def alarms_of(state: Any) -> int | None:
 
 def _observations(mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """How many rewards of 0 or 1, after a uniform prior, leave a Beta law of this mean and spread."""
-    return np.maximum(mean * (1.0 - mean) / spread**2 - 3.0, 0.0)  # a + b is m(1 - m)/s^2 - 1, of which the prior is 2
+    count: np.ndarray = mean * (1.0 - mean) / spread**2 - 3.0  # a + b is m(1 - m)/s^2 - 1, of which the prior is 2
+    return np.asarray(np.maximum(count, 0.0))
 
 
 def _weights(state: Any, n_arms: int) -> np.ndarray | None:
