@@ -86,7 +86,7 @@ def bandit_page(bandit: Any, arms: list[Any], admin: bool, held_back: bool) -> l
             element("p", {"id": "audit"}, "Not loaded yet."),
             element("button", {"type": "button", "id": "prove"}, "Prove every decision again"),
         ),
-        _admin(arms) if admin else None,
+        _admin(arms, hasattr(bandit.policy, "fade")) if admin else None,
         element(
             "dialog",
             {"id": "confirm", "aria-labelledby": "confirm-text"},
@@ -214,7 +214,7 @@ def _what_if(config: Any) -> Markup:
     )
 
 
-def _admin(arms: list[Any]) -> Markup:
+def _admin(arms: list[Any], fades: bool) -> Markup:
     def chooser(name: str) -> Markup:
         return element(
             "select",
@@ -253,5 +253,7 @@ def _admin(arms: list[Any]) -> Markup:
                     "required": True,
                 },
             ),
-        ),
+        )
+        if fades
+        else None,
     )
