@@ -146,8 +146,9 @@ class Replica:
     @property
     def lag(self) -> float:
         """How many seconds the fold is behind the journal now: since it last held everything. 0 after a recent look,
-        and where the writer hands over what it has written."""
-        seconds = (self.journal.now() - self._whole) / SECOND if self.journal.live else 0.0
+        where the writer hands over what it has written, and for a bandit that cannot go on, which each call reports."""
+        follows = self.journal.live and not self._stuck
+        seconds = (self.journal.now() - self._whole) / SECOND if follows else 0.0
         return seconds if seconds > _LOOK else 0.0
 
     def now(self) -> int:

@@ -75,6 +75,8 @@ def _attention(service: Any, bandit: Any, recent: list[Any], now: int, names: li
     starved = [str(names[slot]) for slot in config.active if slot not in played]
     if len(recent) >= 500 and starved and config.fixed is None:
         out.append(f"not played in the last {len(recent)} decisions: {', '.join(starved[:3])}")
+    if bandit._replica._stuck:
+        out.append("its journal cannot be folded any further, so it decides no more")
     lag = bandit._replica.lag
     if lag > service.max_lag:
         out.append(f"{lag:.1f} s behind the journal")
