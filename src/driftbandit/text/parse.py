@@ -74,7 +74,8 @@ def _parsed(text: str, reader: "_Reader") -> Any:
     place = next((match[2] for match in _PLACE.finditer(text) if match[2]), None)
     if place is not None:
         raise SpecError(
-            f"{place!r:.80} names code of somebody's own, which is not loaded from here; hand the class over by name."
+            f"{place!r:.80} names a file or module, which is not loaded from here; name one of the library's policies, "
+            "or in Python give the class itself."
         )
     plain = _WORDS.sub(lambda match: match[0] if match[1] else match[0].replace("-", _DASH), text.strip())
     try:
