@@ -26,11 +26,11 @@ def _append(url, kind, seconds, group, gate, answers, pace):
     if kind not in ("journal", "followed", "bare"):
         with Bandit.open(url, "b") as bandit:
             bandit.refresh()
-            bandit._replica.lag = 0.0
+            bandit._replica.delay = 0.0
 
             def cycle():
                 bandit.reward_many([(decision.id, 1.0) for decision in bandit.decide_many(group)])
-                lags.append(bandit._replica.lag * 1e3)
+                lags.append(bandit._replica.delay * 1e3)
 
             _until(seconds, gate, cycle, answers, group, lags := [], pace)
     elif kind != "bare":
@@ -92,12 +92,12 @@ def _watch(url, seconds, gate, answers):
         gate.wait()
         cpu = time.process_time()
         bandit.refresh()
-        bandit._replica.lag = 0.0
+        bandit._replica.delay = 0.0
         time.sleep(WARM_UP)
         lags, until = [], time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(0.005)
-            lags.append(bandit._replica.lag * 1e3)
+            lags.append(bandit._replica.delay * 1e3)
     answers.put((0.0, lags, 0, time.process_time() - cpu))
 
 

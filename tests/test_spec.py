@@ -196,7 +196,7 @@ def test_text_is_never_run(text):
 
 
 def test_a_world_is_no_policy_and_a_policy_no_world():
-    with pytest.raises(parse.SpecError, match="A policy is wanted"):
+    with pytest.raises(parse.SpecError, match="Expected a policy"):
         parse.parse_policy("smooth")
-    with pytest.raises(parse.SpecError, match="An environment is wanted"):
+    with pytest.raises(parse.SpecError, match="Expected an environment"):
         parse.parse_environment("ds-ts")

@@ -44,8 +44,9 @@ def described(**facts: Any) -> Callable[[type[T]], type[T]]:
     """Class decorator: what a table says of a policy or world (`short`, `family`, `forgets`, `knows`, `cost`,
     `reference`), its rule in mathematics (`formula`: LaTeX, one equation on each line, in which i is an arm, a the one
     played, x its reward and an arrow what learning does), which rewards it can bear or pays (`rewards`, `pays`:
-    `driftbandit.rewards`), and whether its methods also work on rows of lanes (`lockstep`). Facts about the class, not
-    parameters: a `NamedTuple` has no other place for them. `family` is one of FAMILIES."""
+    `driftbandit.rewards`), whether its methods also work on rows of lanes (`lockstep`), and whether it can only play in
+    simulations (`simulated_only`). Facts about the class, not parameters: a `NamedTuple` has no other place for them.
+    `family` is one of FAMILIES."""
 
     def attach(cls: type[T]) -> type[T]:
         for name, fact in facts.items():

@@ -59,18 +59,33 @@ def _number(item: Any, kind: str) -> Any:
     return float(item) if kind == "f" else item if kind == "b" else int(item)
 
 
-def started(policy: Any, n_arms: int) -> Any:
-    """The state before the first round, unless no memory holds it.
-
-    A policy whose state grows with a parameter says how many numbers it keeps by `room(n_arms)`: asked before anything
-    is allocated, since an operating system may promise memory that it does not have."""
-    room = getattr(policy, "room", None)
-    if room is not None:
-        fits_memory(room(n_arms), f"{policy!r:.80} with {n_arms} arms")
+def started(policy: Any, n_arms: int, most: int | None = None) -> Any:
+    """The state before the first round, unless it has more than `most` numbers or no memory holds it. The size is
+    computed before anything is allocated, since an operating system may promise memory that it does not have."""
+    size = room_of(policy, n_arms) if hasattr(policy, "room") else 0  # without it, a few numbers for each arm
+    if most is not None and size > most:
+        raise ValueError(f"{policy!r:.80} with {n_arms} arms keeps {size:,} numbers; the limit here is {most:,}.")
+    fits_memory(size, f"{policy!r:.80} with {n_arms} arms")
     try:
         return policy.init(n_arms)
     except MemoryError:
         raise ValueError(f"{policy!r:.80} with {n_arms} arms needs more memory than there is.") from None
+
+
+def room_of(policy: Any, n_arms: int) -> int:
+    """How many numbers the state has at most. A policy whose state grows with a parameter computes it in
+    `room(n_arms)`; of any other a state is made and counted."""
+    room = getattr(policy, "room", None)
+    return int(room(n_arms)) if room is not None else numbers_in(policy.init(n_arms))
+
+
+def numbers_in(state: Any) -> int:
+    """How many numbers a state holds, as arrays or as a snapshot has it."""
+    if isinstance(state, np.ndarray):
+        return int(state.size)
+    if isinstance(state, dict | tuple):
+        return sum(map(numbers_in, state.values() if isinstance(state, dict) else state))
+    return len(state) if isinstance(state, list) else 1
 
 
 def fits_memory(numbers: int, what: str, each: int = 40) -> None:

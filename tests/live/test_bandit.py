@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from driftbandit.live import Bandit, Conflict, Unknown
+from driftbandit.live import Bandit, Conflict, Unknown, words
 from driftbandit.policies import DiscountedBetaTS, SlidingTS
 from live.button import ARMS, HOUR, Clock, assert_proved, opened, play
 
@@ -176,8 +176,18 @@ def test_arms_come_and_go_and_can_be_fixed(store) -> None:
         bandit.add_arm("red")
         assert bandit.arms == ["green", "blue", "pink", "red"]
         assert [change["what"] for change in bandit.changes()] == [
-            "create", "add_arm", "fix", "release", "retire_arm", "add_arm",
+            "create", "add_arm pink", "fix pink", "release pink", "retire_arm red", "add_arm red",
         ]  # fmt: skip
+        assert "retired" not in str(words.sentences(bandit.config))  # the arm is back
+        bandit.change(holdback=0.1, baseline="green", floor=0.02)
+        bandit.change(holdback=0.2, half_life="3 h", from_now=True)
+        bandit.change(half_life=None, add_arm="grey", retire_arm="red")
+        assert [change["what"] for change in bandit.changes()][6:] == [
+            "floor 0.01 -> 0.02, holdback 0 -> 0.1, baseline uniform -> green",
+            "half_life none -> 3 h, holdback 0.1 -> 0.2 from now on",
+            "add_arm grey, retire_arm red, half_life 3 h -> none",
+        ]
+        assert words.sentences(bandit.config)[-1] == "retired: red"  # once, though it was retired twice
         assert bandit.changes()[1]["who"] == "ann"
         assert sum(map(sum, bandit.history(points=10).decisions)) == 216
     assert_proved(store)

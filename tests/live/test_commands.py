@@ -57,7 +57,7 @@ def test_a_bandit_is_made_asked_paid_shown_changed_audited_and_exported(shop, ca
     assert run(capsys, "live", "release", shop, "button", "--who", "Ada")[1] == "button is released\n"
     assert run(capsys, "live", "release", shop, "button")[1] == "button was not fixed; nothing was written\n"
     changes = json.loads(run(capsys, "live", "changes", shop, "button", "--json")[1])
-    assert [row["what"].split()[0] for row in changes] == ["create", "change", "change", "fix", "release"]
+    assert [row["what"].split()[0] for row in changes] == ["create", "half_life", "add_arm", "fix", "release"]
     assert [row["who"] for row in changes] == ["command line"] * 4 + ["Ada"]
     assert "Ada" in run(capsys, "live", "changes", shop, "button")[1]
     assert run(capsys, "live", "uplift", shop, "button")[0] == 0

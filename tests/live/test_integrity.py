@@ -15,11 +15,11 @@ import pytest
 from driftbandit import Bandit, DiscountedTS
 from driftbandit.live import StoreError
 from driftbandit.live.audit import audit
-from driftbandit.live.drill.files import small_disk
 from driftbandit.live.errors import Damaged, Locked
 from driftbandit.live.opening import is_url
 from driftbandit.live.view import View
 from live.button import HOUR, Clock, assert_proved, opened, play
+from tests.drill.files import small_disk
 
 
 def alter(store: str, sql: str) -> None:

@@ -12,8 +12,8 @@ from driftbandit.text.registry import policies
 
 WORLD = Abrupt(n_arms=4, horizon=120, phases=3, world="1")
 BASE = {"base": "DiscountedTS"}
-NEEDS_THE_WORLD = {name for name, cls in policies().items() if hasattr(cls, "with_world")}
-NAMES = sorted(set(policies()) - NEEDS_THE_WORLD)
+SIMULATED = {name for name, cls in policies().items() if getattr(cls, "simulated_only", False)}
+NAMES = sorted(set(policies()) - SIMULATED)
 
 
 def make(name: str):

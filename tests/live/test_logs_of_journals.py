@@ -65,7 +65,9 @@ def test_the_commands_read_a_journal(tmp_path, capsys) -> None:
     assert "shop.db: 497 events, 2 arms, 8.27 h" in out
     played(shop, 3, name="other")
     assert main(["drift", shop]) == 2
-    assert "Say which bandit: button, other" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "choose one with --bandit" in said
+    assert "button, other" in said
     assert main(["tune", shop, "--bandit", "button"]) == 0
     assert "arms=['a', 'b']" in capsys.readouterr().out
     with pytest.raises(Unknown, match="There is no bandit 'nobody'"):

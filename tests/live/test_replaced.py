@@ -12,11 +12,11 @@ import pytest
 
 from driftbandit.live import Bandit, StoreError
 from driftbandit.live.audit import audit
-from driftbandit.live.drill.proxy import Proxy
-from driftbandit.live.drill.site import Site
 from driftbandit.live.errors import Damaged
 from live.button import assert_proved, opened, play
 from live.conftest import new_database
+from tests.drill.proxy import Proxy
+from tests.drill.site import Site
 
 
 def refuses_everything(bandit, match: str) -> None:

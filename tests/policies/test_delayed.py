@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from driftbandit.policies.oracle import Oracle
 
 from driftbandit import Agent
 from driftbandit.draws import POLICY, REWARD, Stream, stream_key
@@ -19,7 +20,7 @@ from driftbandit.policies.drift_ts import DriftTS
 from driftbandit.policies.exp3 import EXP3S, REXP3
 from driftbandit.policies.kl_ucb import KLUCB
 from driftbandit.policies.meta import Meta
-from driftbandit.policies.restart import OracleRestart, PeriodicRestart
+from driftbandit.policies.restart import PeriodicRestart
 from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
 from driftbandit.primitives import chance_of, teach, teach_late
 from driftbandit.state import to_lists
@@ -265,7 +266,7 @@ def test_no_delay_is_the_policy_itself():
 
 
 def test_the_wrapped_policy_may_look_into_the_world():
-    base = OracleRestart(BetaTS())
+    base = Oracle()
     plain, late = (simulate(policy, WORLD, 2, 1, compiled=False).regret for policy in (base, Delayed(base, 0)))
     assert (plain == late).all()
 

@@ -1,6 +1,7 @@
 """The API over real HTTP, against SQLite and PostgreSQL."""
 
 import json
+import re
 import threading
 import time
 
@@ -131,9 +132,14 @@ def test_changes_are_records_in_the_journal(service):
     assert service.call("PATCH", service.at, {"half_life": None}).json()["half_life"] is None
     found = service.get(f"{service.at}/changes").json()["changes"]
     assert [row["what"] for row in found] == [
-        "create", "fix", "release", "add_arm", "retire_arm", "change half_life, floor, holdback, baseline",
-        "change half_life",
+        "create", "fix red", "release red", "add_arm gold", "retire_arm blue",
+        "half_life none -> 3 h, floor 0.01 -> 0.05, holdback 0 -> 0.1, baseline uniform -> red",
+        "half_life 3 h -> none",
     ]  # fmt: skip
+    info = service.post(f"{service.at}/arms", {"arm": "blue"}).json()
+    assert (info["arms"], info["retired"]) == (["red", "green", "gold", "blue"], [])
+    listed = [(row["arm"], row["retired"]) for row in service.get(f"{service.at}/arms").json()["arms"]]
+    assert listed == [("red", False), ("green", False), ("gold", False), ("blue", False)]
     assert found[1]["who"] == "local: ann"
 
 
@@ -167,11 +173,38 @@ def test_arms_history_and_charts_agree_with_what_was_sent(service):
     time.sleep(1.3)  # beliefs are sampled each second
     service.post(f"{service.at}/fix", {"arm": "red"})
     charts = service.get(f"{service.at}/charts?points=20").json()
-    assert [mark["text"] for mark in charts["marks"]] == ["fix by local"]
+    assert [mark["text"] for mark in charts["marks"]] == ["fix red by local"]
     assert sum(map(sum, charts["history"]["decisions"])) == len(made)
     assert charts["beliefs"]["mean"][-1][0] == pytest.approx(0.9)
     assert sum(charts["delays"]["counts"]) == len(made)
     assert len(charts["densities"]["density"]) == 3
+
+
+def test_the_default_policy_has_a_mean_a_spread_and_a_weight_for_every_arm(service):
+    new = {"name": f"{service.name}-default", "arms": ["red", "green", "blue"], "reward_range": [0, 10]}
+    at = f"/v1/bandits/{new['name']}"
+    assert service.post("/v1/bandits", new).status_code == 201
+    assert service.get(f"{at}/charts").json()["densities"] is None  # nothing is learned yet
+    for _ in range(3):
+        made = service.post(f"{at}/decisions/batch", {"count": 40}).json()["decisions"]
+        paid = [{"id": one["id"], "reward": 9 if one["arm"] == "red" else 3} for one in made]
+        service.post(f"{at}/rewards/batch", {"rewards": paid})
+    rows = service.get(f"{at}/arms").json()["arms"]
+    best = max(rows, key=lambda row: row["weight"])
+    assert best["arm"] == "red"
+    assert best["mean"] == pytest.approx(9.0, abs=1.0)
+    assert all(0 < row["spread"] < 3 and 0 < row["weight"] < 121 for row in rows)
+    found = service.get(f"{at}/charts?points=20").json()
+    for density in found["densities"]["density"]:
+        step = found["densities"]["at"][1] - found["densities"]["at"][0]
+        assert sum(density) * step == pytest.approx(1.0, abs=0.02)  # in units of the rewards
+    assert all(value is not None for row in found["beliefs"]["weight"][-1:] for value in row)
+
+
+def test_a_bandit_with_one_decision_has_one_per_minute(small):
+    small.post("/v1/bandits/button/decisions")
+    time.sleep(1.0)
+    assert re.findall(r'data-label="Decisions per minute">([^<]+)<', small.get("/").text) == ["1"]
 
 
 def test_why_computes_the_decision_again(service):

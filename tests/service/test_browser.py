@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from driftbandit.service.keys import Keys
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright drives the browser")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PICTURES = os.environ.get("DRIFTBANDIT_PICTURES")
@@ -161,16 +163,38 @@ def test_all_bandits_are_listed_with_their_leaders(visit):
     assert page.locator("table.overview tbody tr").count() == 8
 
 
-def test_every_chart_is_drawn_with_data(visit):
-    page = drawn(visit("/bandits/abrupt"))
+@pytest.mark.parametrize("name", ["abrupt", "abrupt-never-forgets", "day-night", "smooth"])
+def test_every_chart_of_every_bandit_of_the_demonstration_has_data(visit, demo, name):
+    page = drawn(visit(f"/bandits/{name}"))
     for chart in ("shares", "beliefs", "densities", "weights", "delays"):
         assert int(page.locator(f"#{chart}").get_attribute("data-points")) > 3, chart
         assert coloured(page, chart) > 100, chart
     assert page.locator("#recent tbody tr").count() == 15
-    assert page.locator("#arms tbody tr").count() == 4
+    arms = demo.get(f"/v1/bandits/{name}").json()["arms"]
+    assert page.locator("#arms tbody tr").count() == len(arms)
     assert "create" in page.locator("#marks tbody").inner_text()
     until(page, "document.getElementById('uplift').innerText.includes('held back')")
-    picture(page, "bandit", clip={"x": 0, "y": 0, "width": 1280, "height": 1330}, full_page=True)
+    if name == "abrupt":  # the default policy is the first that is seen
+        assert "DriftTS()" in page.locator("#about").inner_text()
+        until(page, "document.getElementById('explanation').innerText.includes('The world')")
+        picture(page, "bandit", clip={"x": 0, "y": 0, "width": 1280, "height": 1330}, full_page=True)
+
+
+def test_arms_have_counts_a_rate_and_a_share_and_one_that_is_back_is_listed_once(visit, demo):
+    demo.post("/v1/bandits", {"name": "counted", "arms": ["left", "right"], "seed": 3})
+    pay(demo, "counted", 200, lambda arm: 1.0 if arm == "left" else 0.25)
+    demo.post("/v1/bandits/counted/arms/retire", {"arm": "right"})
+    demo.post("/v1/bandits/counted/arms", {"arm": "right"})
+    pay(demo, "counted", 50, lambda arm: 1.0 if arm == "left" else 0.25)
+    page = drawn(visit("/bandits/counted"))
+    assert page.locator("#legend label").all_inner_texts() == ["left", "right"]
+    rows = [row.split("\t") for row in page.locator("#arms tbody tr").all_inner_texts()]
+    assert [row[0] for row in rows] == ["left", "right"]
+    shown = [int(row[1]) for row in rows]
+    assert sum(shown) == 250
+    assert [int(row[2]) for row in rows] == shown
+    assert [float(row[3]) for row in rows] == [1.0, 0.25]
+    assert [row[4] for row in rows] == [f"{count / 2.5:.1f}%" for count in shown]
 
 
 def test_alarms_and_changes_are_marks_on_the_time_axis(visit, demo):
@@ -288,16 +312,18 @@ def test_an_arm_is_fixed_after_a_confirmation_and_its_record_is_shown(visit, dem
     if PICTURES:
         picture(page, "confirm")
     page.get_by_role("button", name="Do it").click()
-    until(page, "document.getElementById('notice').innerText.includes('fix by local: page')")
+    until(page, "document.getElementById('notice').innerText.includes('fix place 2 by local: page')")
     assert demo.get("/v1/bandits/smooth").json()["fixed"] == "place 2"
     page.get_by_role("button", name="Let the policy choose again").click()
     page.get_by_role("button", name="Do it").click()
     until(page, "document.getElementById('notice').innerText.includes('release')")
+    assert page.get_by_role("button", name="Set the half-life").count() == 0  # DriftTS has none
+    page = drawn(visit("/bandits/day-night"))
     page.locator("form[data-action=half_life] input").fill("9 s")
     page.get_by_role("button", name="Set the half-life").click()
     page.get_by_role("button", name="Do it").click()
-    until(page, "document.getElementById('notice').innerText.includes('half_life')")
-    assert demo.get("/v1/bandits/smooth").json()["half_life"] == "9 s"
+    until(page, "document.getElementById('notice').innerText.includes('half_life 6 s -> 9 s')")
+    assert demo.get("/v1/bandits/day-night").json()["half_life"] == "9 s"
 
 
 def test_arms_are_added_and_retired(visit, demo):
@@ -348,7 +374,7 @@ def test_at_400_pixels_nothing_sticks_out(visit, path):
 
 
 def test_everything_can_be_reached_by_keyboard(visit):
-    page = drawn(visit("/bandits/abrupt"))
+    page = drawn(visit("/bandits/day-night"))
     page.get_by_role("button", name="Pause").click()
     wanted = {"5 min", "Why?", "Compare", "Prove every decision again", "Play this arm only", "Set the half-life"}
     page.locator("body").focus()
@@ -365,3 +391,52 @@ def test_the_api_page_shows_every_operation(visit):
     page.locator("summary").nth(1).click()
     assert page.locator("details.operation").count() >= 25
     picture(page, "api")
+
+
+def test_people_sign_in_change_a_bandit_and_sign_out_and_other_sites_cannot(browser, serve, tmp_path):
+    """In a browser, whose headers no test can make up: what it sends as Origin depends on our own headers."""
+    keys = Keys(tmp_path / "keys.json")
+    boss = keys.add("boss", ["admin", "read", "decide", "reward"])
+    served = serve("--db", tmp_path / "journal.db", "--keys", keys.path)
+    bearer = {"headers": {"authorization": f"Bearer {boss}"}}
+    served.post("/v1/bandits", {"name": "button", "arms": ["red", "green"]}, **bearer)
+    page = browser.new_context().new_page()
+    page.set_default_timeout(30_000)
+
+    def sign_in(key):
+        page.locator("input[name=key]").fill(key)
+        page.get_by_role("button", name="Open").click()
+
+    page.goto(served.url + "/bandits/button")
+    sign_in("drb_00000000_wrong")
+    page.get_by_text("not one of our keys").wait_for()
+    page.goto(served.url + "/bandits/button")
+    sign_in(boss)
+    page.get_by_role("heading", name="button").wait_for()  # and one is back where one wanted to go
+    drawn(page)
+    page.locator("form[data-action=fix] select").select_option(label="green")
+    page.get_by_role("button", name="Play this arm only").click()
+    page.get_by_role("button", name="Do it").click()
+    until(page, "document.getElementById('notice').innerText.includes('fix green by boss: page')")
+
+    def foreign(path):
+        """A page of another site that sends a form here at once."""
+        form = f'<form method=post action="{served.url}/{path}"><input name=key value="{boss}"></form>'
+        text = form + "<script>document.forms[0].submit()</script>"
+        return lambda route: route.fulfill(body=text, content_type="text/html")
+
+    for path in ("login", "logout", "v1/bandits/button/release"):
+        other = page.context.new_page()
+        other.route("http://evil.example/", foreign(path))
+        other.goto("http://evil.example/", wait_until="commit")
+        other.wait_for_url(f"{served.url}/{path}")
+        assert "another site" in other.locator("body").inner_text()
+        other.close()
+    assert served.get("/v1/bandits/button", **bearer).json()["fixed"] == "green"
+    page.goto(served.url + "/")
+    page.get_by_role("link", name="button").wait_for()  # still signed in
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_text("This service needs a key").wait_for()
+    page.goto(served.url + "/bandits/button")
+    page.get_by_text("This service needs a key").wait_for()
+    page.context.close()

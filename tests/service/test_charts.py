@@ -217,15 +217,15 @@ def test_cells_of_different_sizes_join():
 
 
 @pytest.mark.parametrize(
-    "name", sorted(name for name, cls in policies().items() if not hasattr(cls, "with_world"))
-)  # those with it play in simulations only
+    "name", sorted(name for name, cls in policies().items() if not getattr(cls, "simulated_only", False))
+)
 def test_every_policy_can_be_drawn(name, tmp_path):
     """Whatever a policy keeps, its beliefs are lists of numbers or None, and those that count know how often."""
     from driftbandit.text.parse import parse_policy
 
     cls = policies()[name]
     try:
-        given = ", ".join(["base=ds-ts"] * ("base" in cls._fields))
+        given = "base=ds-ts" if "base" in cls._fields else ""
         policy = parse_policy(f"{name}({given})" if given else name)
     except ValueError:
         policy = cls.tuned(10_000, 5, 4)

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import threading
 import time
 from datetime import timedelta
@@ -9,9 +10,11 @@ from datetime import timedelta
 import pytest
 
 from driftbandit import DiscountedTS
+from driftbandit.cli import main
 from driftbandit.client import Bandit as Served
 from driftbandit.client.sending import Forbidden
 from driftbandit.live import Bandit, Conflict, StoreError, Unknown
+from driftbandit.policies import Delayed
 from driftbandit.service.keys import Keys
 
 
@@ -117,6 +120,25 @@ def test_keys_are_sent(serve, tmp_path, monkeypatch):
         assert bandit.decide().arm in (0, 1)
 
 
+def test_a_key_that_may_decide_and_reward_is_enough_for_a_program_that_does(serve, tmp_path):
+    keys = Keys(tmp_path / "keys.json")
+    boss, shop = keys.add("boss", ["admin", "read"]), keys.add("shop", ["decide", "reward"])
+    served = serve("--db", tmp_path / "journal.db", "--keys", keys.path)
+    Served.open(served.url, "button", arms=["red", "green"], key=boss).close()
+    for arms in (None, ["red", "green"]):
+        with Served.open(served.url, "button", arms=arms, key=shop) as bandit:
+            decision = bandit.decide()
+            assert bandit.reward(decision.id, 1.0) == "learnt"
+            with pytest.raises(Forbidden, match="read"):
+                bandit.probabilities()
+    with Served.open(served.url, "nobody", key=shop) as bandit, pytest.raises(Unknown, match="no bandit"):
+        bandit.decide()
+    with pytest.raises(Forbidden, match="key"):
+        Served.open(served.url, "button", key="drb_00000000_wrong")
+    with pytest.raises(ValueError, match="only plays in simulations"):
+        Served.open(served.url, "late", Delayed(DiscountedTS()), arms=2, key=boss)
+
+
 def test_coroutines(small):
     async def main():
         bandit = Served.open(small.url, "button")
@@ -162,3 +184,51 @@ def test_a_service_that_restarts_is_waited_for_and_nothing_is_done_twice(serve, 
 def test_patience_ends_with_a_sentence():
     with pytest.raises(StoreError, match=r"did not answer within 0\.2 s"):
         Served.open("http://127.0.0.1:9", "button", patience=0.2)
+
+
+def test_the_commands_work_on_a_service_as_on_a_journal(serve, tmp_path, monkeypatch, capsys):
+    keys = Keys(tmp_path / "keys.json")
+    boss, shop = keys.add("boss", ["admin", "read", "decide", "reward"]), keys.add("shop", ["decide", "reward"])
+    url = serve("--db", tmp_path / "journal.db", "--keys", keys.path).url
+
+    def live(*words, code=0):
+        assert main(["live", *words]) == code
+        return capsys.readouterr()
+
+    assert "needs a key" in live("fix", url, "button", "red", code=2).err
+    monkeypatch.setenv("DRIFTBANDIT_KEY", boss)
+    made = live(
+        "create", url, "button", "--policy", "ds-ts", "--arms", "red", "green", "--wait", "1 h", "--half-life", "6 h"
+    ).out
+    assert "half-life 6 h" in made
+    assert "wait 1 h" in made
+    assert "already" in live("create", url, "button", "--arms", "red", "green", code=2).err
+    decision = live("decide", url, "button").out.split()[0]
+    live("reward", url, "button", decision, "1")
+    assert live("fix", url, "button", "red", "--who", "Ada").out == "button plays red until it is released\n"
+    assert "fixed: plays red" in live("show", url, "button").out
+    live("release", url, "button")
+    live(
+        "change",
+        url,
+        "button",
+        "--holdback",
+        "0.2",
+        "--baseline",
+        "uniform",
+        "--retire-arm",
+        "red",
+        "--add-arm",
+        "blue",
+    )
+    shown = json.loads(live("show", url, "button", "--json").out)
+    assert shown["config"]["holdback"] == 0.2
+    assert shown["health"]["decisions"] == 1
+    assert "button" in live("show", url).out
+    told = live("changes", url, "button").out
+    assert "fix red" in told
+    assert "boss: Ada" in told
+    assert "policy" in live("uplift", url, "button").out
+    assert "does not allow 'admin'" in live("fix", url, "button", "green", "--key", shop, code=2).err
+    assert "no bandit" in live("fix", url, "nobody", "green", code=2).err
+    assert "--key is for a service" in live("show", str(tmp_path / "journal.db"), "--key", boss, code=2).err

@@ -7,6 +7,9 @@ import time
 import httpx
 import pytest
 
+from driftbandit.half_life import SECOND
+from driftbandit.live import Bandit
+from driftbandit.live.opening import writing
 from driftbandit.service.app import build
 from driftbandit.service.bandits import Bandits
 from driftbandit.service.service import Service
@@ -63,3 +66,99 @@ def test_sqlites_own_limit_is_a_full_disk_too(tmp_path):
         assert bandits.journal.charts(0, 0, 0, 1 << 62) == []
     finally:
         bandits.close()
+
+
+def test_a_restart_with_nothing_wrong_is_ready(serve, store):
+    """However old the events are that are read at the start."""
+    with Bandit.open(
+        store, "button", arms=["red", "green"], clock=lambda: time.time_ns() // 1000 - 3600 * SECOND
+    ) as old:
+        for _ in range(20):
+            old.reward(old.decide(), 1.0)
+    served = serve("--db", store)
+    assert served.get("/readyz").status_code == 200
+    assert served.get("/v1/bandits/button").status_code == 200  # opens it
+    for _ in range(3):
+        assert served.get("/readyz").text == "ready\n"
+        assert served.get("/v1/bandits/button/health").json()["lag_ms"] == 0.0
+        time.sleep(0.4)
+    assert served.get("/").status_code == 200
+    assert "behind" not in served.get("/").text
+
+
+def test_a_process_that_does_not_see_what_others_write_is_not_ready(postgres):
+    """The thread that follows the journal is held up, as by a lock or a network that swallows packets."""
+    with Bandit.open(postgres, "button", arms=["red", "green"]) as bandit:
+        decision = bandit.decide()
+        assert bandit.health()["lag_ms"] == 0.0
+        with bandit._replica._reading:
+            bandit.reward(decision, 1.0)
+            time.sleep(1.5)
+            assert bandit.health()["lag_ms"] > 1000.0
+        until = time.monotonic() + 10
+        while bandit.health()["lag_ms"] > 0.0:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
+def test_a_damaged_journal_is_named_as_the_reason(tmp_path):
+    path = tmp_path / "journal.db"
+    Bandits(str(path)).close()  # all of it is in the file now
+    bandits = Bandits(str(path))
+    try:
+        with open(path, "r+b") as file:
+            file.seek(4096)
+            file.write(b"\xff" * (path.stat().st_size - 4096))
+
+        async def ask():
+            service = Service(bandits)
+            try:
+                transport = httpx.ASGITransport(app=build(service))
+                async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+                    return await client.get("/readyz")
+            finally:
+                service.jobs.close()
+
+        answer = asyncio.run(ask())
+        assert answer.status_code == 503
+        assert answer.json()["kind"] == "damaged"
+        assert "damaged" in answer.json()["error"]
+        assert str(tmp_path) not in answer.text
+    finally:
+        bandits.close()
+
+
+def many_bandits(path, count, used):
+    """A journal with this many names, of which some have a bandit that decides."""
+    opened = writing(path)
+    try:
+        for number in range(count):
+            if number in used:
+                with Bandit.open(path, f"bandit-{number}", arms=["red", "green"]) as bandit:
+                    bandit.reward(bandit.decide(), 1.0)
+            else:
+                opened.journal.create(f"bandit-{number}", 0)
+    finally:
+        opened.release()
+
+
+def test_a_service_with_many_bandits_opens_those_that_are_used(tmp_path):
+    many_bandits(tmp_path / "journal.db", 500, {*range(10), 417, *range(490, 500)})
+    bandits = Bandits(str(tmp_path / "journal.db"))
+    service = Service(bandits)
+    try:
+        asyncio.run(service.start())
+        time.sleep(1.2)  # the recorder has looked
+        assert bandits.held == {}
+        assert len(bandits.names()) == 500
+        assert bandits.get("bandit-417").decide().arm in ("red", "green")
+        assert list(bandits.held) == ["bandit-417"]
+        took = []
+        for names in (range(10), range(490, 500)):  # opening takes as long however many are open or listed
+            began = time.perf_counter()
+            for number in names:
+                bandits.get(f"bandit-{number}")
+            took.append(time.perf_counter() - began)
+        assert took[1] < 5 * took[0] + 0.5
+    finally:
+        asyncio.run(service.close())

@@ -83,7 +83,7 @@ def test_a_key_that_asks_too_often_is_told_so():
     refused = 0
     for _ in range(20):
         try:
-            access._spend(key)
+            access.spend(key)
         except HttpProblem as error:
             refused += error.status == 429
     assert refused in (14, 15)
@@ -175,14 +175,68 @@ def test_a_policys_text_loads_nothing(small, tmp_path, text):
     assert small.get(f"{AT}/whatif", params={"policy": text}).status_code == 422
 
 
-@pytest.mark.parametrize("text", ["sw-ts(window=1000000000000)", "sw-ts(window=900000)"])
-def test_a_policy_that_would_fill_the_memory_is_refused(text):
-    if "900000" in text:
-        with pytest.raises(ValueError, match="keeps"):
-            library_policy(text.replace("sw-ts", "sw-ts"), 1_000_000)
-    else:
-        with pytest.raises(ValueError, match="at most"):
-            library_policy(text, 3)
+@pytest.mark.parametrize(("text", "arms"), [("sw-ts(window=1000000000000)", 3), ("sw-ts(window=900000)", 1_000_000)])
+def test_a_policy_that_would_fill_the_memory_is_refused(text, arms):
+    with pytest.raises(ValueError, match=r"keeps .* numbers; the limit"):
+        library_policy(text, arms)
+
+
+@pytest.mark.parametrize(
+    "text", ['table("/etc/shadow")', "table(stretch=2e7)", "delayed(base=ts, rounds=1000)", "oracle"]
+)
+def test_environments_and_policies_of_the_simulator_are_refused_over_http(small, text):
+    began = time.monotonic()
+    answers = [
+        small.get(f"{AT}/whatif", params={"policy": text}),
+        small.call("PATCH", AT, {"policy": text}),
+        small.post("/v1/bandits", {**NEW, "name": "other", "policy": text}),
+    ]
+    assert [answer.status_code for answer in answers] == [422] * 3
+    assert len({answer.json()["error"] for answer in answers}) == 1
+    assert time.monotonic() - began < 5
+    assert small.get("/v1/bandits").json() == {"bandits": ["button"]}
+
+
+def test_metrics_show_the_bandits_that_the_key_may_read(guarded):
+    key = guarded.whole
+    guarded.post("/v1/bandits", {**NEW, "name": "another"}, **bearer(key["boss"]))
+    for name in ("button", "another"):
+        made = guarded.post(f"/v1/bandits/{name}/decisions", **bearer(key["boss"])).json()
+        guarded.post(f"/v1/bandits/{name}/rewards", {"id": made["id"], "reward": 1}, **bearer(key["boss"]))
+    assert 'bandit="button"' in guarded.get("/metrics", **bearer(key["boss"])).text
+    shown = guarded.get("/metrics", **bearer(key["other"])).text
+    assert 'bandit="another"' in shown
+    assert "button" not in shown
+
+
+def test_the_rate_of_a_key_covers_pages(guarded):
+    slow = guarded.keys.add("slow", ["read"], rate=2)
+    codes = [guarded.get(path, **bearer(slow)).status_code for path in ("/", "/bandits/button", "/api", "/", "/")]
+    assert codes[0] == 200
+    assert 429 in codes
+
+
+def test_no_address_redirects_to_the_host_that_a_request_names(small):
+    for path in ("/v1/bandits/button/", "/api/", "/bandits/button/", "/metrics/", "//evil.example/.."):
+        answer = small.get(path, headers={"host": "evil.example"}, follow_redirects=False)
+        assert answer.status_code in (403, 404)
+        assert "location" not in answer.headers
+
+
+def test_a_field_or_a_parameter_given_twice_is_refused(small):
+    with httpx.Client(base_url=small.url) as client:
+        made = client.post(f"{AT}/decisions").json()["id"]
+        for body in (
+            f'{{"id": "{made}", "reward": 0, "reward": 1}}',
+            f'{{"reward": 1, "id": "{made}", "\u0072eward": 0}}',
+        ):
+            answer = client.post(f"{AT}/rewards", content=body)
+            assert answer.status_code == 422
+            assert "twice" in answer.json()["error"]
+        batch = f'{{"rewards": [{{"id": "{made}", "reward": 0, "reward": 1}}]}}'
+        assert client.post(f"{AT}/rewards/batch", content=batch).status_code == 422
+        assert client.get(f"{AT}/history?points=3&points=4").status_code == 422
+        assert client.get(f"{AT}/decisions/{made}").json()["outcome"] is None
 
 
 def test_a_session_of_the_page_is_not_the_key_and_dies_with_it(guarded):
@@ -207,6 +261,27 @@ def test_a_session_of_the_page_is_not_the_key_and_dies_with_it(guarded):
         assert httpx.get(guarded.url + AT, headers=forged).status_code == 401
         guarded.keys.revoke(prefix)
         assert client.get(AT).status_code == 401
+
+
+def test_a_session_is_known_to_other_processes_and_after_a_restart(serve, store, tmp_path):
+    keys = Keys(tmp_path / "keys.json")
+    boss = keys.add("boss", ["admin", "read"])
+    words = ("--db", store, "--keys", keys.path)
+    first = serve(*words)
+    cookie = httpx.post(first.url + "/login", data={"key": boss}).headers["set-cookie"].split(";")[0]
+    if not str(store).startswith("postgresql"):
+        first.stop()  # a file has one writing process
+    second = serve(*words)
+    assert second.get("/", headers={"cookie": cookie}).status_code == 200
+    assert second.get("/", headers={"cookie": cookie[:-1] + "x"}).status_code == 401
+    other = Keys(tmp_path / "other.json")  # the journal alone is not enough to forge one
+    other.add("boss", ["admin", "read"])
+    data = other.path.read_text().replace(other.all()[0].prefix, keys.all()[0].prefix)
+    other.path.write_text(data)
+    second.stop()
+    first.stop()
+    third = serve("--db", store, "--keys", other.path)
+    assert third.get("/", headers={"cookie": cookie}).status_code == 401
 
 
 def test_the_log_never_holds_a_key(guarded):

@@ -14,7 +14,7 @@ from driftbandit.agent import clocked
 from driftbandit.agent.choice import FAR
 from driftbandit.agent.inputs import arm_name, checked_choice, checked_count, from_json_arm, shown, to_json_arm
 from driftbandit.draws import Stream
-from driftbandit.state import from_plain, started, to_arrays, to_lists, to_plain
+from driftbandit.state import from_plain, numbers_in, room_of, started, to_arrays, to_lists, to_plain
 from driftbandit.validity import check_state
 
 T = TypeVar("T")
@@ -68,6 +68,11 @@ def revived(cls: type[T], policy: Any, data: dict[str, Any], compiled: bool, fre
         n_arms = len(names)
         removed = {checked_count(slot, n_arms) for slot in data["removed"]}
         live = [slot for slot in range(n_arms) if slot not in removed]
+        held = numbers_in(data["state"])
+        if (
+            room_of(policy, n_arms) > 4 * held + 100
+        ):  # before a state is made: what `room` says is at most twice as much
+            raise ValueError(f"{policy!r:.80} keeps more than the {held} numbers of the state.")
         agent: Any = cls(  # type: ignore[call-arg]
             policy,
             [names[slot] for slot in live],

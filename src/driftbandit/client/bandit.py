@@ -8,13 +8,14 @@ from typing import Any
 
 from driftbandit.agent import Chances
 from driftbandit.agent.inputs import arm_names, as_float, from_json_arm, to_json_arm
-from driftbandit.client.sending import Sender, address, error_for
+from driftbandit.client.sending import Forbidden, Sender, address, error_for
 from driftbandit.half_life import duration, moment, spelt
 from driftbandit.live.clock import system_time
 from driftbandit.live.errors import Unknown
 from driftbandit.live.ids import checked_id, checked_name, made_ids
 from driftbandit.live.records import Decision
 from driftbandit.live.reports import History, Outcome
+from driftbandit.live.settings import checked_policy
 from driftbandit.live.uplift import Uplift
 from driftbandit.policies.drift_belief import Expected, Explanation
 from driftbandit.text.parse import parse_snapshot
@@ -45,21 +46,25 @@ class Bandit:
         **options: Any,
     ) -> "Bandit":
         """The bandit of this name in the service at `target`, made if there is none and arms are given; it plays
-        DriftTS unless a policy is named. One that exists is taken as it is: its journal stands, and `change` changes
-        it."""
+        DriftTS unless a policy is named. One that exists is used as it is, and `change` changes it. A key with the
+        scopes decide and reward is enough for `decide` and `reward`; the other methods need read or admin."""
         if not isinstance(target, str) or not target.startswith(("http://", "https://")):
             raise ValueError(f"A service is an address such as http://127.0.0.1:8000; got {target!r:.60}.")
         sender = Sender(target, key or os.environ.get("DRIFTBANDIT_KEY"), timeout, patience)
         bandit = cls(sender, checked_name(name), who)
         try:
             sender.send("GET", address(name))
+        except Forbidden as error:
+            if error.status != 403:
+                raise
+            return bandit  # the key may allow decisions and rewards and not reading: then those are what it is for
         except Unknown:
             if arms is None:
                 raise
             given = {word: value for word, value in options.items() if value is not None}
             body = {"name": name, "arms": [to_json_arm(arm) for arm in arm_names(arms)], **_options(given)}
             if policy is not None:
-                body["policy"] = policy if isinstance(policy, str) else repr(policy)
+                body["policy"] = policy if isinstance(policy, str) else repr(checked_policy(policy))
             sender.send("POST", "/v1/bandits", body)
         return bandit
 
@@ -260,9 +265,10 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
         if out.get(word) is not None:
             out[word] = spelt(duration(out[word], word))
     if "policy" in out and not isinstance(out["policy"], str):
-        out["policy"] = repr(out["policy"])
-    if out.get("baseline") is not None:
-        out["baseline"] = to_json_arm(out["baseline"])
+        out["policy"] = repr(checked_policy(out["policy"]))
+    for word in ("baseline", "add_arm", "retire_arm"):
+        if out.get(word) is not None:
+            out[word] = to_json_arm(out[word])
     return out
 
 

@@ -2,6 +2,7 @@
 same id, so nothing is done twice."""
 
 import asyncio
+import os
 import random
 import time
 from typing import Any
@@ -15,7 +16,11 @@ _AGAIN = (429, 502, 503, 504)
 
 
 class Forbidden(PermissionError):
-    """There is no key, or it does not allow this."""
+    """There is no valid key (status 401), or it does not allow this (status 403)."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 class Sender:
@@ -97,6 +102,15 @@ class _Waits:
         return pause
 
 
+def bandit_names(url: str, key: str | None = None) -> list[str]:
+    """The bandits of a service that the key may read."""
+    sender = Sender(url, key or os.environ.get("DRIFTBANDIT_KEY"), 10.0, 20.0)
+    try:
+        return list(sender.send("GET", "/v1/bandits")["bandits"])
+    finally:
+        sender.close()
+
+
 def answered(response: httpx.Response) -> Any:
     """What the service says, or the error it stands for."""
     if response.is_success:
@@ -111,7 +125,7 @@ def error_for(status: int, text: str) -> Exception:
     if status == 404:
         return Unknown(text)
     if status in (401, 403):
-        return Forbidden(text)
+        return Forbidden(text, status)
     if status < 500:
         return ValueError(text)
     return StoreError(text)

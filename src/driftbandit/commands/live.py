@@ -7,7 +7,7 @@ from typing import Any
 
 from driftbandit.checks import counted
 from driftbandit.commands._output import print_json, print_table
-from driftbandit.commands._shared import add_example, whole
+from driftbandit.commands._shared import add_example, need_extra, whole
 from driftbandit.half_life import policy_told
 
 _EXAMPLES = """\
@@ -27,7 +27,11 @@ _EXAMPLES = """\
       after a clock that was far ahead: time goes on from the latest one in the journal
   driftbandit live uplift shop.db button --since "7 days"
 
-A SQLite journal has one writing process: while a service holds it, only show, changes and uplift work beside it.
+  driftbandit live fix http://127.0.0.1:8000 button red --key drb_...
+      the same of a service, by a key that allows it; DRIFTBANDIT_KEY in the environment keeps it out of the history
+
+A SQLite journal has one writing process: while a service holds it, give the service's address; only show, changes and
+uplift work on the file as well.
 """
 
 
@@ -38,8 +42,9 @@ def add_parser(subparsers: Any) -> None:
 
     def verb(name: str, text: str, bandit: bool = True) -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        made.add_argument("journal", metavar="FILE_OR_URL", help="a SQLite journal, or postgresql://...")
+        made.add_argument("journal", metavar="FILE_OR_URL", help="a SQLite journal, postgresql://..., or http://...")
         made.add_argument("bandit", metavar="NAME", nargs=None if bandit else "?", help="the bandit's name")
+        made.add_argument("--key", metavar="KEY", help="of a service at http://... (default: $DRIFTBANDIT_KEY)")
         made.add_argument("--json", action="store_true", help="print JSON")
         return made
 
@@ -90,29 +95,42 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _create(args: argparse.Namespace) -> None:
-    from driftbandit.live import Bandit
     from driftbandit.text.parse import parse_policy
 
     policy = None if args.policy is None else parse_policy(args.policy)
-    if args.bandit in _names(args.journal):
+    if args.bandit in _names(args):
         raise ValueError(f"There is a bandit {args.bandit!r} in this journal already; `live change` changes it.")
     options = {**_options(args), "reward_range": args.reward_range and tuple(args.reward_range)}
-    options |= {"outside": args.outside, "seed": args.seed, "who": args.who}
-    with Bandit.open(args.journal, args.bandit, policy, args.arms, **options) as bandit:
-        config, policy = bandit.config, bandit.policy
+    options |= {"outside": args.outside, "seed": args.seed}
+    with _opened(args, policy, args.arms, **options) as bandit:
+        config, policy = _config(bandit), bandit.policy
     if args.json:
         print_json({"bandit": args.bandit, "journal": args.journal})
     else:
         _print_config(f"made {args.bandit}", config, policy)
 
 
-def _names(journal: str) -> list[str]:
-    """The bandits in a journal; none where there is no journal yet."""
+def _is_service(args: argparse.Namespace) -> bool:
+    """Whether an address was given; then the client must be there."""
+    if not args.journal.startswith(("http://", "https://")):
+        if args.key is not None:
+            raise ValueError("--key is for a service at http://...; a journal needs none.")
+        return False
+    need_extra("client", "httpx")
+    return True
+
+
+def _names(args: argparse.Namespace) -> list[str]:
+    """The bandits in a journal or a service; none where there is no journal yet."""
     from driftbandit.live.errors import Unknown
     from driftbandit.live.opening import reading
 
+    if _is_service(args):
+        from driftbandit.client.sending import bandit_names
+
+        return bandit_names(args.journal, args.key)
     try:
-        found = reading(journal)
+        found = reading(args.journal)
     except Unknown:
         return []
     try:
@@ -121,10 +139,41 @@ def _names(journal: str) -> list[str]:
         found.close()
 
 
-def _opened(args: argparse.Namespace) -> Any:
+def _opened(args: argparse.Namespace, *made: Any, **options: Any) -> Any:
+    """The bandit, to be used."""
+    who = getattr(args, "who", "")
+    if _is_service(args):
+        from driftbandit.client import Bandit as Served
+
+        return Served.open(args.journal, args.bandit, *made, key=args.key, who=who, **options)
     from driftbandit.live import Bandit
 
-    return Bandit.open(args.journal, args.bandit, who=getattr(args, "who", ""))
+    return Bandit.open(args.journal, args.bandit, *made, who=who, **options)
+
+
+def _viewed(args: argparse.Namespace, name: str) -> Any:
+    """The bandit, to be looked at."""
+    from driftbandit.live.view import View
+
+    return (
+        _opened(argparse.Namespace(**{**vars(args), "bandit": name})) if _is_service(args) else View(args.journal, name)
+    )
+
+
+def _config(bandit: Any) -> Any:
+    """The configuration, from a service too, which sends names and texts for slots and times."""
+    from driftbandit.half_life import duration
+    from driftbandit.live.records import Config
+
+    found = bandit.config
+    if isinstance(found, Config):
+        return found
+    arms = [*found["arms"], *found["retired"]]
+    slots = {name: arms.index(found[name]) if found[name] in arms else None for name in ("baseline", "fixed")}
+    times = {name: found[name] and duration(found[name], name) for name in ("half_life", "wait")}
+    retired = list(range(len(found["arms"]), len(arms)))
+    return Config(**{**{name: found.get(name) for name in Config._fields}, **slots, **times, "arms": arms,
+                     "retired": retired, "reward_range": tuple(found["reward_range"])})  # fmt: skip
 
 
 def _decide(args: argparse.Namespace) -> None:
@@ -148,8 +197,8 @@ def _fix(args: argparse.Namespace) -> None:
 def _release(args: argparse.Namespace) -> None:
     with _opened(args) as bandit:
         released = bandit.release()
-    text = f"{args.bandit} is released" if released else f"{args.bandit} was not fixed; nothing was written"
-    print(json.dumps({"fixed": None, "released": released}) if args.json else text)
+    text = f"{args.bandit} was not fixed; nothing was written" if released is False else f"{args.bandit} is released"
+    print(json.dumps({"fixed": None, "released": released is not False}) if args.json else text)
 
 
 def _clock(args: argparse.Namespace) -> None:
@@ -174,7 +223,7 @@ def _change(args: argparse.Namespace) -> None:
         raise ValueError("Say what to change: --policy, --half-life, --floor, --holdback, --add-arm, ...")
     with _opened(args) as bandit:
         bandit.change(from_now=args.from_now, **options)
-        config, policy = bandit.config, bandit.policy
+        config, policy = _config(bandit), bandit.policy
     if args.json:
         print_json({"bandit": args.bandit, "changed": True})
     else:
@@ -182,9 +231,7 @@ def _change(args: argparse.Namespace) -> None:
 
 
 def _uplift(args: argparse.Namespace) -> None:
-    from driftbandit.live.view import View
-
-    with View(args.journal, args.bandit) as view:
+    with _viewed(args, args.bandit) as view:
         uplift = view.uplift(args.since)
     print_json(uplift) if args.json else print(uplift)
 
@@ -193,19 +240,17 @@ def _show(args: argparse.Namespace) -> None:
     from driftbandit.agent.explaining import can_explain
     from driftbandit.agent.inputs import to_json_arm
     from driftbandit.live.opening import reading
-    from driftbandit.live.view import View
     from driftbandit.live.words import options_told
 
     if args.bandit is None:
-        journal = reading(args.journal)
-        names = list(journal.bandits())
-        journal.close()
+        if not _is_service(args):
+            reading(args.journal).close()  # to show the bandits of a journal there must be one
         found: list[dict[str, Any]] = []
-        for name in names:
-            with View(args.journal, name) as view:
-                health, chances = view.health(), view.probabilities()
+        for name in _names(args):
+            with _viewed(args, name) as view:
+                health, chances, policy, config = view.health(), view.probabilities(), view.policy, _config(view)
             leader = max(chances, key=lambda arm: chances[arm])
-            found.append({"bandit": name, "policy": policy_told(view.policy, view.config.half_life),
+            found.append({"bandit": name, "policy": policy_told(policy, config.half_life),
                          "decisions": health["decisions"], "rewards": health["rewards"],
                          "leader": to_json_arm(leader), "chance": chances[leader]})  # fmt: skip
         if args.json:
@@ -214,16 +259,17 @@ def _show(args: argparse.Namespace) -> None:
             head = ["bandit", "policy", "decisions", "rewards", "leader", "chance"]
             print_table(head, [[f"{x:.3f}" if isinstance(x, float) else str(x) for x in row.values()] for row in found])
         return
-    with View(args.journal, args.bandit) as view:
-        health, chances, recent, config = view.health(), view.probabilities(), view.recent(10), view.config
-        believed = view.explain() if can_explain(view.policy) else None
+    with _viewed(args, args.bandit) as view:
+        health, chances, recent, config = view.health(), view.probabilities(), view.recent(10), _config(view)
+        policy = view.policy
+        believed = view.explain() if can_explain(policy) else None
     if args.json:
         arms = [{"arm": to_json_arm(arm), "chance": chance} for arm, chance in chances.items()]
         told = None if believed is None else _explained(believed)
         print_json({"config": config, "options": options_told(config), "health": health, "chances": arms,
                     "explanation": told, "recent": recent})  # fmt: skip
         return
-    _print_config(args.bandit, config, view.policy)
+    _print_config(args.bandit, config, policy)
     count = health["decisions"]
     print(f"{counted(count, 'decision')}, {counted(health['rewards'], 'reward')}, "
           f"{counted(health['defaults'], 'default')}, {counted(health['late'], 'late reward')}, "
@@ -259,9 +305,7 @@ def _print_config(title: str, config: Any, policy: Any) -> None:
 
 
 def _changes(args: argparse.Namespace) -> None:
-    from driftbandit.live.view import View
-
-    with View(args.journal, args.bandit) as view:
+    with _viewed(args, args.bandit) as view:
         found = view.changes()
     if args.json:
         print_json(found)

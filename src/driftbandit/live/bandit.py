@@ -112,7 +112,7 @@ class Bandit(Changing):
             )
         opened = writing(target)
         try:
-            number = opened.journal.bandits().get(name)
+            number = opened.journal.number(name)
             if number is None:
                 if config is None:
                     have = ", ".join(list(opened.journal.bandits())[:8]) or "none yet"

@@ -67,7 +67,12 @@ def rows_of(
         found = journal.bandits()
         if name is None:
             if len(found) != 1:
-                raise Unknown(f"Say which bandit: {', '.join(list(found)[:20]) or 'there is none'}.")
+                if not found:
+                    raise Unknown("There is no bandit in this journal.")
+                raise Unknown(
+                    f"This journal has {len(found)} bandits; choose one with --bandit (in Python, by its name): "
+                    f"{', '.join(list(found)[:20])}."
+                )
             name = next(iter(found))
         if name not in found:
             raise Unknown(f"There is no bandit {name!r:.60} in this journal.")

@@ -14,6 +14,7 @@ from driftbandit.draws import Stream
 from driftbandit.half_life import half_to_the, learn_by_time
 from driftbandit.live.errors import Damaged, damage_told
 from driftbandit.live.records import CHANGE, HOLDBACK, LATE, Change, Config, Event
+from driftbandit.live.settings import MOST_NUMBERS
 from driftbandit.primitives import teach_late, weighs
 from driftbandit.state import from_plain, grown, started, to_arrays, to_lists, to_plain
 from driftbandit.validity import check_state
@@ -165,7 +166,7 @@ class Fold:
     def _begin(self, config: Config, at: int) -> None:
         policy = self._make(config.policy)
         self._use(config, policy)
-        self.state = to_lists(started(policy, len(config.arms)))
+        self.state = to_lists(started(policy, len(config.arms), MOST_NUMBERS))
         self.learnt, self.time = 0, at
 
     def _grow(self, config: Config) -> None:
@@ -231,7 +232,7 @@ class Fold:
             low, high = data["config"]["reward_range"]
             config = Config(**{**data["config"], "reward_range": (float(low), float(high))})
             fold._use(config, make(config.policy))
-            like = fold.policy.init(len(config.arms))
+            like = started(fold.policy, len(config.arms), MOST_NUMBERS)
             fold.state = from_plain(data["state"], like)
             check_state(fold.policy, to_arrays(fold.state, like), int(data["learnt"]), like)
             for name in ("n", "learnt", "clipped", "time", "last_at", "changes"):

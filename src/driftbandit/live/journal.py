@@ -116,6 +116,14 @@ class Journal(Protocol):
         """The bandits in this journal, and their numbers."""
         ...
 
+    def number(self, name: str) -> int | None:
+        """The number of the bandit with this name, or None."""
+        ...
+
+    def bandit_count(self) -> int:
+        """How many bandits there are."""
+        ...
+
     def create(self, name: str, at: int) -> int:
         """The number of the bandit with this name, which is made if there is none."""
         ...

@@ -13,6 +13,7 @@ from driftbandit.live.errors import Damaged, StoreError
 from driftbandit.live.fold import Maker, Reread
 from driftbandit.live.journal import Journal
 from driftbandit.live.records import Event
+from driftbandit.live.settings import checked_policy
 from driftbandit.live.writer import Writer
 
 _opened: dict[str, "Opened"] = {}
@@ -120,7 +121,7 @@ def policy_maker(policies: dict[str, Any] | None = None) -> Maker:
         from driftbandit.text.parse import parse_snapshot
 
         try:
-            return parse_snapshot(text, extra=extra)
+            return checked_policy(parse_snapshot(text, extra=extra))
         except ValueError as error:
             raise Damaged(
                 f"The policy {text!r:.60} of this journal cannot be made ({str(error).rstrip('.')}); classes of your "

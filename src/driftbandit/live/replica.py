@@ -22,6 +22,7 @@ from driftbandit.live.ticket import Ticket
 _SETTLED_AT_ONCE = 1000
 _WORTH_COMPILING = 1000  # events together
 _SNAPSHOT_AGE = 3600 * SECOND  # between two snapshots at most, while events come in: a small bandit has few of them
+_LOOK = 1.0  # seconds: a process that follows a journal looks several times in it
 _SWEEP = SECOND // 20  # least time between two looks for decisions that have waited too long
 
 
@@ -55,7 +56,8 @@ class Replica:
         self._reading = threading.Lock()
         self.settled = False  # whether the journal is known to have the arithmetic of this process
         self.note = ""  # what was noticed on opening, for `health`
-        self.lag = 0.0  # seconds from the call that made an event to its being folded here
+        self.delay = 0.0  # seconds from the call that made an event to its being folded here
+        self._whole = self.journal.now()  # when the fold last held everything that the journal had
         # the fold, how far it has read, and up to which decision all have an outcome
         self.fold, self._cursor, self._after = latest(self.journal, number, self._made)
         self._snapshot_at = self.fold.last_at
@@ -93,7 +95,7 @@ class Replica:
         with self._reading:  # decisions go on while the journal is read
             if self._stuck:
                 return 0
-            before = self.fold.n
+            before, looked = self.fold.n, self.journal.now()
             batch: list[Event] = []
             cursor = self._cursor
             try:
@@ -105,6 +107,8 @@ class Replica:
             except Damaged as error:
                 raise self._stop(error) from error
             self._fold(batch, cursor)
+            if not getattr(self.journal, "pending", False):
+                self._whole = looked
             return self.fold.n - before
 
     def _absorb(self, events: list[Event]) -> None:
@@ -140,7 +144,7 @@ class Replica:
                             f"has {self.arithmetic()}"
                         )
                     )
-            self.lag = (self.journal.now() + self.clock.ahead - events[0].at) / SECOND
+            self.delay = (self.journal.now() + self.clock.ahead - events[0].at) / SECOND
             self.clock.at_least(self.fold.last_at)
             self._snapshot_at = self._snapshot_at or events[0].at
             due = self.fold.n % self.snapshot_every == 0 or self.fold.last_at - self._snapshot_at >= _SNAPSHOT_AGE
@@ -166,6 +170,14 @@ class Replica:
         return Keep(self.number, self.fold.n, self.fold.last_at, json.dumps(body, sort_keys=True), self._cursor)
 
     # ---- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def lag(self) -> float:
+        """How many seconds the fold is behind the journal now: since it last held everything. 0 after a recent look,
+        where the writer hands over what it has written, and for a bandit that cannot go on, which each call reports."""
+        follows = self.journal.live and not self._stuck
+        seconds = (self.journal.now() - self._whole) / SECOND if follows else 0.0
+        return seconds if seconds > _LOOK else 0.0
 
     def now(self) -> int:
         """The store's time, never going back."""

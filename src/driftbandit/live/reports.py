@@ -124,11 +124,14 @@ class Reports:
             return Outcome(made, KINDS.get(found.kind or 0), found.value, found.late)
 
     def changes(self) -> list[dict[str, Any]]:
-        """Every change of configuration: when, what, who."""
-        out = []
+        """Every change of configuration: when, what (with arms and values), who."""
+        out: list[dict[str, Any]] = []
+        before = None
         for _, event in self._journal.changes(self._number):
             change = Change.read(event.body)
-            out.append({"at": event.at, "what": change.what, "who": change.who, "config": change.config._asdict()})
+            what = words.describe_change(change, before)
+            out.append({"at": event.at, "what": what, "who": change.who, "config": change.config._asdict()})
+            before = change.config
         return out
 
     def history(self, since: Any = None, until: Any = None, points: int = 200) -> History:

@@ -14,6 +14,7 @@ from driftbandit.rewards import bears, refused_rewards
 from driftbandit.state import started
 
 MOST_ARMS = 1000
+MOST_NUMBERS = 4_000_000  # in the state of a policy
 FLOOR = 0.01  # of even play, where nothing else is said
 
 
@@ -26,11 +27,20 @@ def share(value: Any, name: str) -> float:
 
 
 def checked_policy(policy: Any) -> Any:
-    """A policy that can be written down and made again; without one, that which has nothing to tune."""
+    """A policy that can decide live, be written down and made again; DriftTS if None is given. Every policy of a live
+    bandit passes through here, whether it comes from a program, over HTTP or from a journal."""
     if policy is None:
         policy = DriftTS()
     if isinstance(policy, type) or not isinstance(policy, Policy):
         raise TypeError(f"A bandit needs a policy such as DriftTS(); got {policy!r:.60}.")
+    inner: Any = policy
+    while inner is not None:
+        if getattr(inner, "simulated_only", False):
+            raise ValueError(
+                f"{type(inner).__name__} only plays in simulations; a live bandit needs another policy, such as "
+                "DriftTS()."
+            )
+        inner = getattr(inner, "base", None)
     return policy
 
 
@@ -102,7 +112,7 @@ def first_config(policy: Any, arms: int | Iterable[Hashable], key: int, rounds: 
     if options.get("default") is None and low <= 0.0 <= high:
         config = config._replace(default=0.0)
     check_own(policy, len(config.arms))
-    started(policy, len(config.arms))
+    started(policy, len(config.arms), MOST_NUMBERS)
     return changed(config, policy, {name: value for name, value in options.items() if value is not None})
 
 
@@ -114,7 +124,7 @@ def changed(config: Config, policy: Any, options: dict[str, Any]) -> Config:
         policy = checked_policy(options["policy"])
         out = out._replace(policy=repr(policy))
         check_own(policy, len(config.arms))
-        started(policy, len(config.arms))
+        started(policy, len(config.arms), MOST_NUMBERS)
         if config.outside == "allow" and bears(policy) == "[0, 1]":
             raise ValueError(refused_rewards(policy, 'outside="allow"', "this bandit was made so"))
         if out.half_life is not None and options.get("half_life", 0) is not None:

@@ -163,6 +163,15 @@ class Tables:
         """The bandits in this journal, and their numbers."""
         return dict(self._find("SELECT name, number FROM @bandit ORDER BY name"))
 
+    def number(self, name: str) -> int | None:
+        """The number of the bandit with this name, or None."""
+        rows = self._find("SELECT number FROM @bandit WHERE name = ?", name)
+        return int(rows[0][0]) if rows else None
+
+    def bandit_count(self) -> int:
+        """How many bandits there are."""
+        return int(self._find("SELECT count(*) FROM @bandit")[0][0])
+
     def snapshots(self, bandit: int) -> list[tuple[int, str]]:
         """The snapshots kept, newest first. One that was altered is left out: older ones lead to the same state."""
         out = []

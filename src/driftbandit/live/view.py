@@ -19,10 +19,11 @@ class View(Reports):
         self.name = name
         self._journal = reading(target)
         try:
-            found = self._journal.bandits()
-            if name not in found:
-                raise Unknown(f"There is no bandit {name!r:.60} in this journal; it has: {', '.join(found) or 'none'}.")
-            self._number = found[name]
+            number = self._journal.number(name)
+            if number is None:
+                have = ", ".join(list(self._journal.bandits())[:8]) or "none"
+                raise Unknown(f"There is no bandit {name!r:.60} in this journal; it has: {have}.")
+            self._number = number
             self._lock = threading.RLock()
             self._replica = _Reading(self._journal, self._number, policy_maker(dict(policies or {})))
             self._fold = self._replica.fold

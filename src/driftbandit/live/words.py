@@ -3,7 +3,7 @@
 from typing import Any
 
 from driftbandit.half_life import spelt
-from driftbandit.live.records import Config
+from driftbandit.live.records import Change, Config
 from driftbandit.live.settings import names_of
 
 
@@ -50,6 +50,41 @@ def sentences(config: Config) -> list[str]:
     low, high = config.reward_range
     outside = {"refuse": "refused", "clip": "clipped", "allow": "taken as they are"}[config.outside]
     told.append(f"rewards {low:g} to {high:g}: others are {outside}")
-    if config.retired:
-        told.append(f"retired: {', '.join(str(names[slot]) for slot in config.retired)}")
+    gone = retired_names(config)
+    if gone:
+        told.append(f"retired: {', '.join(map(str, gone))}")
     return told
+
+
+def retired_names(config: Config) -> list[Any]:
+    """The names of arms that were retired and not added again, each once."""
+    names = names_of(config)
+    active = [names[slot] for slot in config.active]
+    return list(dict.fromkeys(names[slot] for slot in config.retired if names[slot] not in active))
+
+
+def describe_change(change: Change, before: Config | None) -> str:
+    """What a change did, with arms and values: "fix red", "holdback 0.1 -> 0.2"."""
+    after = change.config
+    if before is None:
+        return change.what
+    names = names_of(after)
+    told = [f"add_arm {names[slot]}" for slot in range(len(before.arms), len(after.arms))]
+    told += [f"retire_arm {names[slot]}" for slot in after.retired if slot not in before.retired]
+    if after.fixed is not None and (after.fixed != before.fixed or change.what == "fix"):
+        told.append(f"fix {names[after.fixed]}")
+    elif before.fixed is not None and after.fixed is None:
+        told.append(f"release {names[before.fixed]}")
+    for field in Config._fields:
+        was, now = getattr(before, field), getattr(after, field)
+        if was != now and field not in ("arms", "retired", "fixed"):
+            told.append(f"{field} {_value(before, field, was)} -> {_value(after, field, now)}")
+    return (", ".join(told) or f"{change.what} (no difference)") + (" from now on" if change.from_now else "")
+
+
+def _value(config: Config, field: str, value: Any) -> str:
+    if field in ("half_life", "wait"):
+        return "none" if value is None else spelt(value)
+    if field == "baseline":
+        return "uniform" if value is None else str(names_of(config)[value])
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -114,6 +114,7 @@ class FixedArm(NamedTuple):
 @described(
     short="oracle",
     family="baseline",
+    simulated_only=True,
     forgets="needs no memory",
     knows="the mean of every arm in every round",
     rewards="any",

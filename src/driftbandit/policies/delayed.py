@@ -47,6 +47,7 @@ def shuffle_batch(items: Any, count: int, rng: Any) -> None:
 @described(
     short="delayed",
     family="wrapper",
+    simulated_only=True,
     forgets_as_base=True,
     forgets="like the wrapped policy, which counts the outcomes it has learned",
     knows="what the wrapped policy needs",

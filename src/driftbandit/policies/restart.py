@@ -7,6 +7,7 @@ import numpy as np
 
 from driftbandit.parameters import checked, described, within
 from driftbandit.primitives import chance_of, copy_state, teach, teach_late
+from driftbandit.state import room_of
 from driftbandit.validity import check_state, need
 
 
@@ -107,8 +108,7 @@ class PeriodicRestart(NamedTuple):
 
     def room(self, n_arms: int) -> int:
         """Twice what the wrapped policy needs."""
-        base = getattr(self.base, "room", None)
-        return 0 if base is None else 2 * int(base(n_arms))
+        return 2 * room_of(self.base, n_arms) + 1
 
     def grow(self, state: RestartState, after: RestartState, t: int) -> RestartState:
         """As the wrapped policy grows."""

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import ipaddress
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -69,7 +69,7 @@ class Access:
         if not key.may(scope, bandit):
             where = f" for bandit {bandit}" if bandit and scope in key.scopes else ""
             raise HttpProblem(403, "scope", f"This key does not allow {scope!r}{where}.")
-        self._spend(key)
+        self.spend(key)
         return key
 
     def check_origin(self, request: Request) -> None:
@@ -86,7 +86,7 @@ class Access:
         if foreign or (origin is not None and urlsplit(origin).netloc != host):
             raise HttpProblem(403, "origin", "A page of another site may not use this service.")
 
-    def _spend(self, key: StoredKey) -> None:
+    def spend(self, key: StoredKey) -> None:
         """Refuse a key that asks more often than it may: a bucket of one second's requests, filled steadily."""
         if key.rate is None:
             return
@@ -108,16 +108,19 @@ class Access:
         if key is None:
             return None
         until = str(int(time.time()) + SESSION)
-        return f"{key.prefix}.{until}.{self._seal(key.prefix, until)}"
+        return f"{key.prefix}.{until}.{self._seal(key, until)}"
 
     def _session(self, cookie: str) -> StoredKey | None:
         parts = cookie.split(".")
         if len(parts) != 3 or self.keys is None:
             return None
         prefix, until, seal = parts
-        if not hmac.compare_digest(seal.encode(), self._seal(prefix, until).encode()):
+        key = self.keys.by_prefix(prefix)
+        if key is None or not hmac.compare_digest(seal.encode(), self._seal(key, until).encode()):
             return None
-        return self.keys.by_prefix(prefix) if until.isdigit() and int(until) > time.time() else None
+        return key if until.isdigit() and int(until) > time.time() else None
 
-    def _seal(self, *parts: Any) -> str:
-        return hmac.new(self._secret, ".".join(parts).encode(), hashlib.sha256).hexdigest()
+    def _seal(self, key: StoredKey, until: str) -> str:
+        """Made with the journal's secret and with the key's hash: neither a copy of the journal nor the file of keys is
+        enough to make one."""
+        return hmac.new(self._secret + key.hash.encode(), f"{key.prefix}.{until}".encode(), hashlib.sha256).hexdigest()

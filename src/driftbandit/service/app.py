@@ -22,7 +22,7 @@ HEADERS = {
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # not "no-referrer": with it browsers send our own forms with "Origin: null"
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
@@ -61,6 +61,7 @@ def build(service: Service, start: Callable[[Service], Awaitable[Any]] | None = 
         lifespan=lifespan,
         exception_handlers={404: _missing, 405: _method, Exception: _fault},
     )
+    app.router.redirect_slashes = False  # such a redirect names the host that the request named
     app.state.service = service
     return _with_headers(app)
 

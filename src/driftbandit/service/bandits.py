@@ -1,19 +1,18 @@
 """The bandits of one journal, as a service holds them: opened when somebody first asks for one, closed at the end."""
 
 import asyncio
+import secrets
 import time
 from typing import Any
 
-from driftbandit.half_life import SECOND
 from driftbandit.live import Bandit
 from driftbandit.live.errors import Conflict
 from driftbandit.live.journal import Draw, Thin
 from driftbandit.live.opening import writing
-from driftbandit.service.held import Held
+from driftbandit.service.held import SECRET, Held
 from driftbandit.service.policytext import library_policy
 
 MOST = 10_000  # bandits in one journal
-_RECENT = 10 * SECOND
 _ROOM = "x" * 16_384  # what a store that is ready has room for
 
 
@@ -37,14 +36,11 @@ class Bandits(Held):
         """The bandit of this name, and whether it was made now. One that differs from what is asked is a conflict."""
         made = library_policy(policy, len(arms))
         with self._lock:
-            known = self._opened.journal.bandits()
-            if name in known:
-                fresh = False
-            else:
-                if len(known) >= MOST:
+            fresh = self._reader.number(name) is None
+            if fresh:
+                if self._reader.bandit_count() >= MOST:
                     raise ValueError(f"This journal has {MOST} bandits already, which is the limit.")
                 self._held[name] = Bandit.open(self.target, name, made, arms, who=who, **options)
-                fresh = True
         bandit = self.get(name)
         if not fresh:
             from driftbandit.live.settings import differences
@@ -56,6 +52,11 @@ class Bandits(Held):
                     f"Bandit {name} exists and has {'; '.join(differ)}; PATCH /v1/bandits/{name} changes it."
                 )
         return bandit, fresh
+
+    def secret(self) -> bytes:
+        """What seals sessions of the page. The first process makes it, and the journal keeps it for all others."""
+        self._opened.writer.submit([Draw(*SECRET, secrets.token_hex(32))]).wait()
+        return super().secret()
 
     async def writable(self, seconds: float) -> None:
         """Write a chart's cell of no bandit and drop it again, in one commit, and wait for it: raises when the store
@@ -77,16 +78,10 @@ class Bandits(Held):
 
     @property
     def lag(self) -> float:
-        """The largest delay, in seconds, between an event of the last moments and its being folded here."""
-        lags = (bandit._replica.lag for bandit in self.held.values() if _fresh(bandit))
-        return max(lags, default=0.0)
+        """How many seconds the open bandit that is most behind is behind the journal now."""
+        return max((bandit._replica.lag for bandit in self.held.values()), default=0.0)
 
     def close(self) -> None:
         """Write what was asked, and let go of the journal."""
         super().close()
         self._opened.release()
-
-
-def _fresh(bandit: Any) -> bool:
-    """Whether its last event says something about now."""
-    return bool(bandit._fold.last_at > bandit._replica.now() - _RECENT - bandit._replica.lag * SECOND)

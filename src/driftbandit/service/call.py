@@ -1,5 +1,6 @@
 """One request, checked: who asks, for which bandit, with which message; and the answer as bytes."""
 
+import json
 import math
 import time
 from typing import Any
@@ -57,12 +58,30 @@ async def read_body(request: Request, limit: int) -> bytes:
     return b"".join(parts)
 
 
+def _once_each(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise ValueError(f"The body has the field {twice!r:.60} twice; give each field once.")
+
+
+_named = json.JSONDecoder(object_pairs_hook=_once_each).decode
+
+
+def check_names(text: bytes) -> None:
+    """Refuse valid JSON that names a field twice: programs differ in which of the two counts."""
+    _named(text.decode())
+
+
 def read_query(wanted: tuple[Query, ...], given: Any) -> dict[str, Any]:
     """The parameters behind the question mark, each of its kind and within its bounds."""
     known = [query.name for query in wanted]
     wrong = [name for name in given if name not in known]
     if wrong:
         raise ValueError(f"There is no parameter {wrong[0]!r:.60} here; there are: {', '.join(known) or 'none'}.")
+    twice = [name for name in known if len(given.getlist(name)) > 1]
+    if twice:
+        raise ValueError(f"The parameter {twice[0]!r} is given twice; give it once.")
     return {query.name: _parameter(query, given.get(query.name)) for query in wanted}
 
 
@@ -101,7 +120,11 @@ def endpoint(operation: Operation, service: Any) -> Any:
                 query = (
                     read_query(operation.query, request.query_params) if operation.query or request.url.query else {}
                 )
-                body = decode(await read_body(request, limit) or b"{}") if decode is not None else None
+                body = None
+                if decode is not None:
+                    text = await read_body(request, limit) or b"{}"
+                    body = decode(text)
+                    check_names(text)
                 out = await handler(Call(request, service, key, body, query))
             response = out if isinstance(out, Response) else Response(encode(out), status, media_type=_JSON)
         except Exception as error:

@@ -53,7 +53,7 @@ def _checked(name: str, table: Any) -> dict[str, Any]:
 
 def _brought(bandits: Any, name: str, table: dict[str, Any]) -> list[str]:
     given = {word: table[word] for word in _OPTIONS if word in table}
-    if name not in bandits.names():
+    if bandits.journal.number(name) is None:
         bandits.create(name, table["policy"], table["arms"], WHO, **given)
         return [f"made {name}"]
     bandit = bandits.get(name)

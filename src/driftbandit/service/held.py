@@ -1,11 +1,14 @@
 """The bandits of one journal that a process holds open, each opened when somebody first asks for it."""
 
 import asyncio
+import secrets
 import threading
 from typing import Any
 
 from driftbandit.live.errors import Unknown
 from driftbandit.live.opening import reading
+
+SECRET = 0, 1, 0  # bandit, width and start: among the cells of charts, of which the first that is written stays
 
 
 class Held:
@@ -32,6 +35,12 @@ class Held:
         """Those that are open, by name."""
         return dict(self._held)
 
+    def secret(self) -> bytes:
+        """What seals sessions of the page; one for this process if the journal has none."""
+        bandit, width, start = SECRET
+        found = self._reader.charts(bandit, width, start, start + 1)
+        return bytes.fromhex(found[0][1]) if found else secrets.token_bytes(32)
+
     def names(self) -> list[str]:
         """All that the journal has."""
         return sorted(self._reader.bandits())
@@ -47,7 +56,7 @@ class Held:
             return found
         with self._lock:
             if name not in self._held:
-                if name not in self._reader.bandits():
+                if self._reader.number(name) is None:
                     raise Unknown(f"There is no bandit {name!r:.60} here; POST /v1/bandits makes one.")
                 self._held[name] = self._open(name)
             return self._held[name]
@@ -55,11 +64,6 @@ class Held:
     async def find(self, name: str) -> Any:
         """`get` for asyncio."""
         return self._held.get(name) or await asyncio.to_thread(self.get, name)
-
-    def open_all(self) -> None:
-        """Open every bandit: what has waited too long is settled, and charts go on, before anybody asks."""
-        for name in self.names():
-            self.get(name)
 
     def close(self) -> None:
         """Let go of the bandits and the journal."""

@@ -41,7 +41,7 @@ class Metrics:
         self._seconds[operation] += seconds  # type: ignore[assignment]
 
     async def text(self, service: Any, key: Any) -> str:
-        """Everything, as Prometheus reads it."""
+        """Everything, as Prometheus reads it: of bandits only those that the key may read."""
         lines = _Lines()
         lines.family("driftbandit_requests_total", "counter", "requests answered")
         for (name, status), count in sorted(self.requests.items()):
@@ -49,10 +49,12 @@ class Metrics:
         self._histogram(lines)
         lines.family("driftbandit_decisions_total", "counter", "decisions made by this process")
         for name, count in sorted(self.decisions.items()):
-            lines.add("driftbandit_decisions_total", count, bandit=name)
+            if key.may("read", name):
+                lines.add("driftbandit_decisions_total", count, bandit=name)
         lines.family("driftbandit_rewards_total", "counter", "rewards taken by this process, by verdict")
         for (name, verdict), count in sorted(self.rewards.items()):
-            lines.add("driftbandit_rewards_total", count, bandit=name, verdict=verdict)
+            if key.may("read", name):
+                lines.add("driftbandit_rewards_total", count, bandit=name, verdict=verdict)
         lines.family("driftbandit_queue_length", "gauge", "calls that wait for the store")
         lines.add("driftbandit_queue_length", service.bandits.waiting)
         lines.family("driftbandit_requests_in_flight", "gauge", "requests being answered")
@@ -77,7 +79,7 @@ class Metrics:
 
 def _bandits(lines: "_Lines", held: list[tuple[str, Any]], service: Any) -> None:
     families = {
-        "driftbandit_lag_seconds": "delay between an event and its being folded here",
+        "driftbandit_lag_seconds": "how far this process is behind the journal now",
         "driftbandit_events": "events folded",
         "driftbandit_arm_share": "share of an arm in the decisions of the last minutes",
         "driftbandit_arm_probability": "chance of an arm being chosen now",

@@ -5,7 +5,6 @@ import contextlib
 import gc
 import multiprocessing
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -15,7 +14,6 @@ from typing import Any, NamedTuple
 from driftbandit.live.opening import is_url
 from driftbandit.service.access import is_local
 from driftbandit.service.doors import KEPT, Doors
-from driftbandit.service.service import SECRET
 
 _GRACE = 20  # seconds for requests that were taken
 _MOST = 4096  # connections; above it idle ones are closed early
@@ -149,7 +147,6 @@ def _room() -> int:
 def serve(options: ServerOptions) -> int:
     """Until SIGTERM or Ctrl-C."""
     check(options)
-    os.environ.setdefault(SECRET, secrets.token_hex(32))
     if options.config is not None:
         _configure(options)
     if options.workers > 1:

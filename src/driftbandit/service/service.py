@@ -1,8 +1,6 @@
 """One running service: its bandits, its keys, its numbers and its charts, begun and ended together."""
 
 import asyncio
-import os
-import secrets
 import time
 from collections import Counter
 from typing import Any
@@ -14,8 +12,6 @@ from driftbandit.service.charts.series import Charts
 from driftbandit.service.keys import Keys
 from driftbandit.service.metrics import Metrics
 from driftbandit.service.problems import HttpProblem
-
-SECRET = "DRIFTBANDIT_SESSION_SECRET"  # set by `serve` for its workers: all of them know each other's sessions
 
 _WRITABLE = 1.5  # seconds for the store to answer
 _AGAIN = 1.0  # seconds for which that answer stands
@@ -52,8 +48,7 @@ class Service:
     ) -> None:
         self.bandits = bandits
         self.read_only = bandits.read_only
-        secret = os.environ.get(SECRET)
-        self.access = Access(keys, bytes.fromhex(secret) if secret else secrets.token_bytes(32), self.read_only)
+        self.access = Access(keys, b"" if keys is None else bandits.secret(), self.read_only)
         self.metrics = Metrics()
         self.admission = Admission(most)
         self.charts = Charts(bandits, truth)
@@ -64,8 +59,7 @@ class Service:
         self._tried: tuple[float, asyncio.Task[None]] | None = None
 
     async def start(self) -> None:
-        """Open every bandit, and begin to record."""
-        await asyncio.to_thread(self.bandits.open_all)
+        """Begin to record. Bandits are opened when they are first used."""
         self.charts.recorder.start()
 
     async def writable(self) -> None:

@@ -58,6 +58,8 @@ class Changes(Strict):
     learn_holdback: bool | UnsetType = UNSET
     wait: Time | UnsetType | None = UNSET
     default: float | UnsetType = UNSET
+    add_arm: Arm | UnsetType = UNSET
+    retire_arm: Arm | UnsetType = UNSET
     from_now: bool = False
     who: Who = ""
 

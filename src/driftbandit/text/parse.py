@@ -59,8 +59,9 @@ def parse(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) 
 
 
 def parse_snapshot(text: str, extra: Mapping[str, Any] | None = None) -> Any:
-    """The policy of a snapshot, which may come from anybody: a class of `driftbandit.policies` or of `extra` with
-    parameters, and nothing else. Named constructors, worlds and laws stand in no snapshot, so they are refused."""
+    """The policy of a snapshot or a journal, which may come from anybody, as `repr` wrote it: a class of
+    `driftbandit.policies` or of `extra` with parameters, and nothing else. Short names and named constructors, which
+    `repr` does not write, are refused as well."""
     made = _parsed(text, _SnapshotReader(text, extra, None))
     if isinstance(made, type) or not isinstance(made, Policy):
         raise SpecError(f"{text!r:.60} is not a policy.")
@@ -73,7 +74,8 @@ def _parsed(text: str, reader: "_Reader") -> Any:
     place = next((match[2] for match in _PLACE.finditer(text) if match[2]), None)
     if place is not None:
         raise SpecError(
-            f"{place!r:.80} names code of somebody's own, which is not loaded from here; hand the class over by name."
+            f"{place!r:.80} names a file or module, which is not loaded from here; name one of the library's policies, "
+            "or in Python give the class itself."
         )
     plain = _WORDS.sub(lambda match: match[0] if match[1] else match[0].replace("-", _DASH), text.strip())
     try:
@@ -90,10 +92,11 @@ def _parsed(text: str, reader: "_Reader") -> Any:
 
 
 def parse_policy(text: str, extra: Mapping[str, Any] | None = None, world: Any = None) -> Any:
-    """Like `parse`, and it must be a policy."""
-    made = parse(text, extra, world)
-    if not isinstance(made, Policy):
-        raise SpecError(f"A policy is wanted here, and {text!r:.60} is none; `driftbandit list policies` shows them.")
+    """Like `parse`, for a policy: no environment and no reward law is made on the way, which could read a file or fill
+    the memory."""
+    made = _parsed(text, _PolicyReader(text, extra, world))
+    if isinstance(made, type) or not isinstance(made, Policy):
+        raise SpecError(f"Expected a policy, got {text!r:.60}; `driftbandit list policies` shows them.")
     return made
 
 
@@ -101,9 +104,7 @@ def parse_environment(text: str, extra: Mapping[str, Any] | None = None) -> Any:
     """Like `parse`, and it must be an environment."""
     made = parse(text, extra)
     if not isinstance(made, Environment):
-        raise SpecError(
-            f"An environment is wanted here, and {text!r:.60} is none; `driftbandit list environments` shows them."
-        )
+        raise SpecError(f"Expected an environment, got {text!r:.60}; `driftbandit list environments` shows them.")
     return made
 
 
@@ -113,6 +114,8 @@ def _unreadable(text: str, why: str) -> str:
 
 class _Reader:
     """Turns the syntax tree of a text into the object it describes."""
+
+    only_policies = False
 
     def __init__(self, text: str, extra: Mapping[str, Any] | None, world: Any) -> None:
         self.text, self.extra, self.world = text, extra, world
@@ -153,7 +156,7 @@ class _Reader:
 
     def _target(self, name: str) -> tuple[Any, dict[str, Any]]:
         """What a name stands for, with the parameters that an alias fixes."""
-        found = find(name.replace(_DASH, "-"), self.extra)
+        found = find(name.replace(_DASH, "-"), self.extra, self.only_policies)
         if isinstance(found, tuple) and not hasattr(found, "_fields"):
             return found[0], dict(found[1])
         return found, {}
@@ -190,7 +193,13 @@ class _Reader:
         return constructors(cls)
 
 
-class _SnapshotReader(_Reader):
+class _PolicyReader(_Reader):
+    """Makes policies, and policies within policies."""
+
+    only_policies = True
+
+
+class _SnapshotReader(_PolicyReader):
     """Reads what `repr` writes of a policy, and no more."""
 
     def _target(self, name: str) -> tuple[Any, dict[str, Any]]:

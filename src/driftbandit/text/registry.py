@@ -70,29 +70,31 @@ def _classes(package: str, verb: str) -> dict[str, type]:
     return found
 
 
-def find(name: str, extra: Mapping[str, Any] | None = None) -> Any:
+def find(name: str, extra: Mapping[str, Any] | None = None, only_policies: bool = False) -> Any:
     """The class behind a name: its own name in any case, its short name, or one of its `aliases`; `extra` holds the
-    user's own."""
+    user's own. With `only_policies` no other class of the library is found."""
     if extra and name in extra:
         return extra[name]
-    names = _names()
+    names = _names(only_policies)
     folded = name.casefold()
     if folded in names:
         return names[folded]
+    if only_policies and folded in _names(False):
+        raise SpecError(f"Expected a policy, got {name!r:.60}; `driftbandit list policies` shows them.")
     known = [getattr(cls, "short", cls.__name__) for cls in names.values() if isinstance(cls, type)]
     full = [cls.__name__ for cls in names.values() if isinstance(cls, type)]
     hint = nearest(name, [*known, *full, *(extra or ())])
-    raise SpecError(
-        f"There is no policy, environment or reward law named {name!r:.60}{hint or '.'} `driftbandit list` shows all."
-    )
+    kind = "policy" if only_policies else "policy, environment or reward law"
+    raise SpecError(f"There is no {kind} named {name!r:.60}{hint or '.'} `driftbandit list` shows all.")
 
 
 @cache
-def _names() -> dict[str, Any]:
+def _names(only_policies: bool) -> dict[str, Any]:
     """All names in lower case. An alias maps to (class, parameters): `aliases = {"dots": {"optimistic": True}}` in the
     class."""
     names: dict[str, Any] = {}
-    for cls in [*policies().values(), *environments().values(), *laws().values()]:
+    others = [] if only_policies else [*environments().values(), *laws().values()]
+    for cls in [*policies().values(), *others]:
         names[cls.__name__.casefold()] = cls
         if hasattr(cls, "short"):
             names[cls.short.casefold()] = cls

@@ -28,8 +28,10 @@ def believed(policy: Any, state: Any, config: Any) -> Believed:
     low, high = config.reward_range
     weight = _weights(state, n_arms)
     mean, spread = _moments(policy, state, weight, n_arms)
+    if weight is None and mean is not None and spread is not None and can_explain(policy):
+        weight = _observations(mean, spread)
     if weight is not None and mean is not None:  # before the first reward there is nothing to believe
-        mean = np.where(weight > 0.0, mean, np.nan)
+        mean = np.where(weight > 1e-9, mean, np.nan)
     return Believed(
         _plain(None if mean is None else low + (high - low) * mean, n_arms),
         _plain(None if spread is None else (high - low) * spread, n_arms),
@@ -51,6 +53,12 @@ def alarms_of(state: Any) -> int | None:
         return alarms_of(state.base)
     found = getattr(state, "alarms", None)
     return None if found is None else int(np.asarray(found)[0])
+
+
+def _observations(mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """How many rewards of 0 or 1, after a uniform prior, leave a Beta law of this mean and spread."""
+    count: np.ndarray = mean * (1.0 - mean) / spread**2 - 3.0  # a + b is m(1 - m)/s^2 - 1, of which the prior is 2
+    return np.asarray(np.maximum(count, 0.0))
 
 
 def _weights(state: Any, n_arms: int) -> np.ndarray | None:
@@ -98,9 +106,17 @@ def _plain(values: Any, n_arms: int) -> Numbers:
 
 def densities(policy: Any, state: Any, config: Any, points: int = 240) -> tuple[list[float], list[list[float]]] | None:
     """Places on the axis of rewards, and each arm's density there."""
-    belief = belief_of(policy, state)
+    if hasattr(policy, "base") and hasattr(state, "base"):
+        return densities(policy.base, state.base, config, points)
     low, high = config.reward_range
     width = high - low
+    belief = belief_of(policy, state)
+    if can_explain(policy):  # a mixture of many laws: drawn as the Beta law of its mean and spread
+        mean, sd = _moments(policy, state, None, len(config.arms))
+        if mean is None:
+            return None
+        count = _observations(mean, sd) + 2.0
+        belief = BetaBelief(mean * count, (1.0 - mean) * count)
     if isinstance(belief, NormalBelief):
         mean, sd = np.asarray(belief.mean), np.maximum(np.asarray(belief.sd), 1e-6)
         keep = np.isfinite(mean) & np.isfinite(sd)

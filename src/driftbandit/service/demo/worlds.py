@@ -33,20 +33,17 @@ class ShownBandit(NamedTuple):
 
 
 def shown(hours: float = 2.0) -> list[ShownBandit]:
-    """What is shown: the three worlds, and beside the abrupt one a policy that never forgets."""
+    """What is shown: the default policy first, next to one that never forgets, and two other worlds."""
     horizon = int(hours * 3600 * RATE)
     abrupt = Abrupt(n_arms=4, horizon=horizon, phases=horizon // (_PHASE * RATE), world="11").realise(0)
     smooth = Smooth(n_arms=5, horizon=horizon, sigma=2.0 * math.pi / (120 * RATE))
     colours = ["red", "green", "blue", "gold"]
-    rules: dict[str, Any] = {"wait": "4 s", "default": 0.0, "floor": 0.05}
-    forgets = "ds-ts"
+    rules: dict[str, Any] = {"wait": "4 s", "default": 0.0, "floor": 0.05, "holdback": 0.1, "baseline": "uniform"}
+    places = [f"place {n}" for n in range(1, 6)]
+    times = ["morning", "noon", "evening", "night"]
     return [
-        ShownBandit(
-            "abrupt", abrupt, colours, forgets, {**rules, "half_life": "5 s", "holdback": 0.1, "baseline": "uniform"}
-        ),
+        ShownBandit("abrupt", abrupt, colours, "drift-ts", rules),
         ShownBandit("abrupt-never-forgets", abrupt, colours, "ts", rules),
-        ShownBandit(
-            "day-night", DayNight(), ["morning", "noon", "evening", "night"], forgets, {**rules, "half_life": "6 s"}
-        ),
-        ShownBandit("smooth", smooth, [f"place {n}" for n in range(1, 6)], forgets, {**rules, "half_life": "8 s"}),
+        ShownBandit("day-night", DayNight(), times, "ds-ts", {**rules, "half_life": "6 s"}),
+        ShownBandit("smooth", smooth, places, "drift-ts", rules),
     ]

@@ -51,11 +51,12 @@ def _arms(bandit: Any, available: list[Any] | None, draws: int) -> ArmsInfo:
     chances = bandit.probabilities(available=available, draws=draws)
     config = bandit.config
     belief = believed(bandit.policy, bandit.state, config)
-    retired = set(config.retired)
+    retired, names = set(config.retired), settings.names_of(config)
+    last = {name: slot for slot, name in enumerate(names)}  # an arm that was retired and added again is listed once
     out = [
         ArmInfo(to_json_arm(name), slot in retired, 0.0 if slot in retired else chances.get(name, 0.0),
                 belief.mean[slot], belief.spread[slot], belief.weight[slot])
-        for slot, name in enumerate(settings.names_of(config))
+        for slot, name in enumerate(names) if slot == last[name]
     ]  # fmt: skip
     return ArmsInfo(out, chances.error)
 

@@ -8,12 +8,13 @@ from starlette.responses import Response
 
 from driftbandit.agent.inputs import to_json_arm
 from driftbandit.half_life import spelt
-from driftbandit.live import settings
+from driftbandit.live import settings, words
 from driftbandit.service.call import Call, arm_in, arms_in
 from driftbandit.service.operations import operation
 from driftbandit.service.policytext import library_policy
 from driftbandit.service.problems import HttpProblem
 from driftbandit.service.types import MOST_ARMS, BanditInfo, Changes, Names, NewBandit, Nothing, OneArm, encode
+from driftbandit.state import started
 
 
 def described(bandit: Any) -> BanditInfo:
@@ -21,7 +22,8 @@ def described(bandit: Any) -> BanditInfo:
     config = bandit.config
     names = [to_json_arm(name) for name in settings.names_of(config)]
     return BanditInfo(
-        bandit.name, config.policy, [names[slot] for slot in config.active], [names[slot] for slot in config.retired],
+        bandit.name, config.policy, [names[slot] for slot in config.active],
+        [to_json_arm(name) for name in words.retired_names(config)],
         None if config.half_life is None else spelt(config.half_life), config.floor, config.holdback,
         None if config.holdback == 0.0 else "uniform" if config.baseline is None else names[config.baseline],
         config.learn_holdback, None if config.wait is None else spelt(config.wait), config.default,
@@ -60,26 +62,35 @@ async def bandit(call: Call) -> BanditInfo:
 
 @operation("PATCH", "/v1/bandits/{bandit}", "admin", BanditInfo, Changes)
 async def change(call: Call) -> BanditInfo:
-    """Change a bandit while it runs: policy, half_life, floor, holdback, baseline, learn_holdback, wait, default."""
+    """Change a bandit while it runs: policy, half_life, floor, holdback, baseline, learn_holdback, wait, default; with
+    add_arm and retire_arm, all of it is one change."""
     bandit, body = await call.bandit(), call.body
     given = {name: getattr(body, name) for name in body.__struct_fields__ if name not in ("from_now", "who")}
     options = {name: value for name, value in given.items() if value is not msgspec.UNSET}
     if "policy" in options:
         options["policy"] = library_policy(options["policy"], len(bandit.config.arms))
-    if "baseline" in options:
-        options["baseline"] = arm_in(options["baseline"])
+    for name in ("baseline", "add_arm", "retire_arm"):
+        if name in options:
+            options[name] = arm_in(options[name])
+    if "add_arm" in options:
+        _check_room(bandit)
     await asyncio.to_thread(bandit.change, from_now=body.from_now, who=call.who, **options)
     return described(bandit)
+
+
+def _check_room(bandit: Any) -> None:
+    """Refuse one more arm where there is no room for it."""
+    count = len(bandit.config.arms)
+    if count >= MOST_ARMS:
+        raise ValueError(f"A bandit has at most {MOST_ARMS} arms, retired ones included.")
+    started(bandit.policy, count + 1, settings.MOST_NUMBERS)
 
 
 @operation("POST", "/v1/bandits/{bandit}/arms", "admin", BanditInfo, OneArm)
 async def add_arm(call: Call) -> BanditInfo:
     """Add an arm, about which nothing is known yet."""
     bandit = await call.bandit()
-    config = bandit.config
-    if len(config.arms) >= MOST_ARMS:
-        raise ValueError(f"A bandit has at most {MOST_ARMS} arms, retired ones included.")
-    library_policy(config.policy, len(config.arms) + 1)  # what it keeps must still fit
+    _check_room(bandit)
     await asyncio.to_thread(bandit.add_arm, arm_in(call.body.arm), who=call.who)
     return described(bandit)
 

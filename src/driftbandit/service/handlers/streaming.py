@@ -75,13 +75,16 @@ async def _events(call: Call, bandit: Any, last: Any) -> AsyncIterator[bytes]:
     journal, number = call.service.bandits.journal, bandit._number
     if last is None:
         last = await asyncio.to_thread(_newest, bandit)
-    seen, beat = -1, time.monotonic()
+    seen, beat, whats = -1, time.monotonic(), dict[int, str]()
     while not call.service.ending.is_set():
         if bandit._fold.n != seen:
             seen = bandit._fold.n
             while found := await asyncio.to_thread(_next, journal, number, last):
                 names = settings.names_of(bandit.config)
-                yield b"".join(_message(cursor, event, names) for cursor, event in found)
+                if any(event.kind == CHANGE for _, event in found):
+                    rows = await asyncio.to_thread(call.service.charts.changes, bandit)
+                    whats = {row["at"]: row["what"] for row in rows}
+                yield b"".join(_message(cursor, event, names, whats) for cursor, event in found)
                 last, beat = found[-1][0], time.monotonic()
         elif time.monotonic() - beat > _BEAT:
             beat = time.monotonic()
@@ -108,11 +111,12 @@ def _cursor(text: str | None) -> Any:
     return int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
 
 
-def _message(cursor: Any, event: Any, names: list[Any]) -> bytes:
+def _message(cursor: Any, event: Any, names: list[Any], whats: dict[int, str]) -> bytes:
     place = ".".join(map(str, cursor)) if isinstance(cursor, tuple) else str(cursor)
     if event.kind == CHANGE:
         change = Change.read(event.body)
-        data: dict[str, Any] = {"at": event.at, "what": change.what, "who": change.who}
+        what = whats.get(event.at, change.what)
+        data: dict[str, Any] = {"at": event.at, "what": what, "who": change.who}
     else:
         arm = to_json_arm(names[event.slot]) if event.slot < len(names) else None
         data = {"at": event.at, "decision": event.decision, "arm": arm, "reward": event.value, "decided": event.decided}

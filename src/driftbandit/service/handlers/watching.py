@@ -2,6 +2,7 @@
 
 from starlette.responses import Response
 
+from driftbandit.live.errors import Damaged
 from driftbandit.service.call import Call
 from driftbandit.service.operations import operation, text
 from driftbandit.service.problems import HttpProblem, log
@@ -19,12 +20,16 @@ async def readyz(call: Call) -> Response:
     service = call.service
     try:
         await service.writable()
+    except Damaged as error:
+        log.error("not ready: %s", error)  # anyone may ask, so the answer names no path
+        raise HttpProblem(503, "damaged", "The journal is damaged; the log says where.") from None
     except (OSError, TimeoutError) as error:
-        log.warning("not ready: %s", error or "the store does not answer")  # anyone may ask, so no path is named
+        log.warning("not ready: %s", error or "the store does not answer")
         raise HttpProblem(503, "store", "The store cannot be written; the log says why.") from None
-    if service.bandits.lag > service.max_lag:
+    lag = service.bandits.lag
+    if lag > service.max_lag:
         raise HttpProblem(
-            503, "lag", f"Events arrive {service.bandits.lag:.1f} s late; the limit is {service.max_lag:g} s."
+            503, "lag", f"This process is {lag:.1f} s behind the journal; the limit is {service.max_lag:g} s."
         )
     return text("ready\n")
 

@@ -8,7 +8,7 @@ from driftbandit.service.page.html import Markup, element
 
 _RANGES = (("5 min", 300), ("15 min", 900), ("1 h", 3600), ("6 h", 21600), ("24 h", 86400), ("7 d", 604800), ("All", 0))
 
-_NUMBERS = ("Chance", "Believed mean", "± sd", "Reward")  # columns that are set flush right
+_NUMBERS = ("Shown", "Rewarded", "Rate", "Share", "Chance", "Believed mean", "± sd", "Reward")  # set flush right
 
 
 def bandit_page(bandit: Any, arms: list[Any], admin: bool, held_back: bool) -> list[Markup | None]:
@@ -86,7 +86,7 @@ def bandit_page(bandit: Any, arms: list[Any], admin: bool, held_back: bool) -> l
             element("p", {"id": "audit"}, "Not loaded yet."),
             element("button", {"type": "button", "id": "prove"}, "Prove every decision again"),
         ),
-        _admin(arms) if admin else None,
+        _admin(arms, hasattr(bandit.policy, "fade")) if admin else None,
         element(
             "dialog",
             {"id": "confirm", "aria-labelledby": "confirm-text"},
@@ -126,7 +126,7 @@ def _chart(name: str, title: str, note: str) -> Markup:
     )
 
 
-def _table(name: str, title: str, head: list[str]) -> Markup:
+def _table(name: str, title: str, head: list[str], note: str = "") -> Markup:
     return element(
         "section",
         None,
@@ -152,6 +152,7 @@ def _table(name: str, title: str, head: list[str]) -> Markup:
                 element("tbody"),
             ),
         ),
+        element("p", {"class": "note"}, note) if note else None,
     )
 
 
@@ -165,7 +166,12 @@ def _believes() -> Markup:
 
 
 def _arms() -> Markup:
-    return _table("arms", "Arms now", ["Arm", "Chance", "Believed mean", "± sd", "Effective observations"])
+    head = ["Arm", "Shown", "Rewarded", "Rate", "Share", "Chance", "Believed mean", "± sd", "Effective observations"]
+    note = (
+        "Shown, rewarded, rate and share count the time range above: decisions, outcomes (defaults included), their "
+        "mean reward, and the arm's part of all decisions. Chance and beliefs are those of this moment."
+    )
+    return _table("arms", "Arms now", head, note)
 
 
 def _what_if(config: Any) -> Markup:
@@ -208,7 +214,7 @@ def _what_if(config: Any) -> Markup:
     )
 
 
-def _admin(arms: list[Any]) -> Markup:
+def _admin(arms: list[Any], fades: bool) -> Markup:
     def chooser(name: str) -> Markup:
         return element(
             "select",
@@ -247,5 +253,7 @@ def _admin(arms: list[Any]) -> Markup:
                     "required": True,
                 },
             ),
-        ),
+        )
+        if fades
+        else None,
     )

@@ -45,6 +45,7 @@ def routes(service: Any) -> list[Route]:
                 key = service.access.who(request)
                 if key is None:
                     return _login(request)
+                service.access.spend(key)
                 return await handler(request, key)
             except Unknown as error:
                 return page("Not found", element("h1", None, "Not found"), element("p", None, str(error)), status=404)

@@ -42,7 +42,7 @@ def _summary(service: Any, bandit: Any) -> BanditSummary:
     counts = [sum(column) for column in zip(*lately, strict=True)]
     total = sum(counts)
     leader = max(range(len(names)), key=lambda slot: counts[slot]) if total else None
-    covered = min(len(lately) * history.width, max(SECOND, now - first))
+    covered = min(len(lately) * history.width, max(MINUTE, now - first))
     recent = charts.recent(bandit)
     wait = config.wait or 0
     old = [s for s in recent if s.row.at < now - max(_JOINED_AFTER, wait)] or recent
@@ -75,8 +75,11 @@ def _attention(service: Any, bandit: Any, recent: list[Any], now: int, names: li
     starved = [str(names[slot]) for slot in config.active if slot not in played]
     if len(recent) >= 500 and starved and config.fixed is None:
         out.append(f"not played in the last {len(recent)} decisions: {', '.join(starved[:3])}")
-    if bandit._replica.lag > service.max_lag and bandit._fold.last_at > now - MINUTE:
-        out.append(f"events arrive {bandit._replica.lag:.1f} s late")
+    if bandit._replica._stuck:
+        out.append("its journal cannot be folded any further, so it decides no more")
+    lag = bandit._replica.lag
+    if lag > service.max_lag:
+        out.append(f"{lag:.1f} s behind the journal")
     if bandit._fold.clipped:
         out.append(f"{bandit._fold.clipped} rewards outside the range were clipped")
     if bandit._replica.clock.set_back:

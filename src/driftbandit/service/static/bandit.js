@@ -71,7 +71,7 @@
   // ---- drawing ----------------------------------------------------------------------------------------------------
 
   function legend() {
-    const now = JSON.stringify([view.names, view.data.retired]);
+    const now = JSON.stringify([view.data.arms, view.data.retired]);
     if (now === known) return;
     const first = known === "";
     known = now;
@@ -80,6 +80,7 @@
     const busiest = new Set(busiestArms());
     box.querySelectorAll("label").forEach((label) => label.remove());
     view.names.forEach((name, slot) => {
+      if (view.last[slot] !== slot) return; // retired and added again: one entry for both
       const label = document.createElement("label"), input = document.createElement("input");
       input.type = "checkbox";
       input.value = String(slot);
@@ -102,14 +103,15 @@
 
   // Of many arms those that are played most, at first.
   function busiestArms() {
-    const all = view.names.map((_, slot) => slot);
+    const all = view.names.map((_, slot) => slot).filter((slot) => view.last[slot] === slot);
     if (all.length <= 12) return all;
     const total = all.map((slot) => view.data.history.decisions.reduce((sum, row) => sum + row[slot], 0));
     return all.sort((a, b) => total[b] - total[a]).slice(0, 8);
   }
 
   function choose() {
-    view.shown = [...document.querySelectorAll("#legend input:checked")].map((input) => Number(input.value));
+    const chosen = new Set([...document.querySelectorAll("#legend input:checked")].map((input) => Number(input.value)));
+    view.shown = view.last.map((last, slot) => slot).filter((slot) => chosen.has(view.last[slot]));
   }
 
   function draw() {
@@ -136,16 +138,18 @@
           view.data = await get(`/charts?points=${wide}`);
         }
       }
+      const arms = view.data.arms.map((arm) => JSON.stringify(arm));
       view.names = view.data.arms.map(text);
+      view.last = drift.owners(arms.map((arm) => arms.lastIndexOf(arm))); // by slot: the newest of the same name
       view.since = view.data.since;
       view.until = view.data.until;
       view.marks = view.data.marks;
       legend();
       pressed();
       draw();
-      if (view.data.filling != null) say(`Reading an older journal for its charts: ${Math.round(100 * view.data.filling)} %.`);
-      const [arms, recent, changes] = await Promise.all([get("/arms"), get("/decisions?limit=15"), get("/changes")]);
-      tables(arms, recent, changes);
+      if (view.data.filling != null) say(`Reading an older journal for its charts: ${Math.round(100 * view.data.filling)}%.`);
+      const [now, recent, changes] = await Promise.all([get("/arms"), get("/decisions?limit=15"), get("/changes")]);
+      tables(now, recent, changes);
       document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
     } catch (error) {
       say(error.message, true);
@@ -159,18 +163,38 @@
     const most = Math.max(1e-9, ...arms.arms.map((row) => row.weight || 0));
     const active = arms.arms.filter((row) => !row.retired);
     if (active.length > 12) active.sort((a, b) => b.probability - a.probability);
+    const counts = counted(), total = Math.max(1, [...counts.values()].reduce((sum, one) => sum + one.shown, 0));
     fill("arms", active.slice(0, 50).map((row) => {
       const meter = document.createElement("meter");
       meter.max = most;
       meter.value = row.weight || 0;
       const weight = document.createElement("span");
       weight.append(meter, ` ${drift.short(row.weight)}`);
-      return [cell(text(row.arm)), cell(`${(100 * row.probability).toFixed(1)} %`, true), cell(drift.short(row.mean), true), cell(drift.short(row.spread), true), cell(weight)];
+      const { shown, rewarded, sum } = counts.get(JSON.stringify(row.arm)) || { shown: 0, rewarded: 0, sum: 0 };
+      return [cell(text(row.arm)), cell(shown.toLocaleString(), true), cell(rewarded.toLocaleString(), true), cell(rewarded && !tooYoung() ? drift.short(sum / rewarded) : "–", true),
+        cell(`${(100 * shown / total).toFixed(1)}%`, true), cell(`${(100 * row.probability).toFixed(1)}%`, true), cell(drift.short(row.mean), true), cell(drift.short(row.spread), true), cell(weight)];
     }), active.length > 50 ? `The 50 most likely of ${active.length} arms.` : "");
     const open = new Set([...document.querySelectorAll("#recent .why")].map((place) => place.dataset.id));
     if (!open.size) fill("recent", recent.decisions.map(decided), recent.decisions.length ? "" : "No decisions yet.");
     const alarms = view.marks.filter((mark) => mark.kind === "alarm").map((mark) => ({ at: mark.at, what: `alarm: ${mark.text}`, who: "" }));
     fill("marks", [...changes.changes, ...alarms].sort((a, b) => a.at - b.at).slice(-20).reverse().map((row) => [cell(new Date(row.at / 1e3).toLocaleString()), cell(row.what), cell(row.who)]));
+  }
+
+  // By arm, of the time shown: decisions, outcomes and the sum of their rewards.
+  function counted() {
+    const { decisions, outcomes, rewards } = view.data.history, found = new Map();
+    view.data.arms.forEach((arm, slot) => {
+      const one = found.get(JSON.stringify(arm)) || { shown: 0, rewarded: 0, sum: 0 };
+      const add = (rows) => rows.reduce((sum, row) => sum + row[slot], 0);
+      found.set(JSON.stringify(arm), { shown: one.shown + add(decisions), rewarded: one.rewarded + add(outcomes), sum: one.sum + add(rewards) });
+    });
+    return found;
+  }
+
+  // Before the first decision has waited long enough, the rewards that have come say nothing about those that will not.
+  function tooYoung() {
+    const { first, until, delays } = view.data;
+    return delays.wait != null && (first == null || until - first < delays.wait * 1e6);
   }
 
   function decided(row) {
@@ -191,7 +215,7 @@
     button.replaceWith(place);
     try {
       const why = await get(`/decisions/${encodeURIComponent(id)}/why`);
-      const scores = why.scores.slice(0, 12).map((s) => `${text(s.arm)}: ${s.score == null ? "" : `sampled ${drift.short(s.score)}, `}chance ${(100 * s.probability).toFixed(1)} %`);
+      const scores = why.scores.slice(0, 12).map((s) => `${text(s.arm)}: ${s.score == null ? "" : `sampled ${drift.short(s.score)}, `}chance ${(100 * s.probability).toFixed(1)}%`);
       place.textContent = `${id}: ${why.text} ${why.proved ? "Proved again." : "It does not come out again!"} ${scores.join("; ")}.`;
     } catch (error) {
       place.textContent = error.message;
@@ -283,7 +307,7 @@
           document.getElementById("whatif-charts").hidden = false;
           return compare();
         }
-        state.textContent = `Folding the journal: ${Math.round(100 * found.progress)} % …`;
+        state.textContent = `Folding the journal: ${Math.round(100 * found.progress)}% …`;
         await new Promise((done) => setTimeout(done, 300));
       }
     } catch (error) {

@@ -2,7 +2,9 @@
 // The drawings of a bandit's page. Each is one function from data to a uPlot; texts go in as text, never as HTML.
 const drift = (() => {
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const colour = (slot) => css(`--arm${slot % 8}`);
+  let owner = []; // by slot: the slot whose colour it has, where an arm was retired and added again
+  const owners = (slots) => (owner = slots);
+  const colour = (slot) => css(`--arm${(owner[slot] ?? slot) % 8}`);
   const dash = (slot) => (slot < 8 ? [] : slot < 16 ? [6, 3] : [2, 3]);
   const faint = (text, part) => text + Math.round(255 * part).toString(16).padStart(2, "0");
   const made = new Map(); // id of the place: its uPlot
@@ -133,12 +135,12 @@ const drift = (() => {
     return place("shares", {
       ...timed(view, { y: { range: [0, 1] } }), series: [{}, ...(hidden ? [layer(css("--line"))] : []), ...series],
       note: hidden ? `Grey: ${hidden} other arms.` : "",
-      axes: [times(), axis({ values: (_, ticks) => ticks.map((v) => `${Math.round(100 * v)} %`), size: 56 })],
+      axes: [times(), axis({ values: (_, ticks) => ticks.map((v) => `${Math.round(100 * v)}%`), size: 56 })],
     }, [x, ...(hidden ? [whole] : []), ...order.map((i) => tops[i])], (u, i) => {
       const row = parts[Math.min(i, parts.length - 1)];
       if (!row) return `${clock(x[i])}: no decisions`;
-      return `${clock(x[i])}: ` + [...slots.map((slot) => `${view.names[slot]} ${(100 * row[slot]).toFixed(0)} %`),
-        ...(hidden ? [`other arms ${(100 * rest(row)).toFixed(0)} %`] : [])].join(", ");
+      return `${clock(x[i])}: ` + [...slots.map((slot) => `${view.names[slot]} ${(100 * row[slot]).toFixed(0)}%`),
+        ...(hidden ? [`other arms ${(100 * rest(row)).toFixed(0)}%`] : [])].join(", ");
     });
   }
 
@@ -213,5 +215,5 @@ const drift = (() => {
     (u, i) => (i < counts.length ? `${span(edges[i])} to ${span(edges[i + 1])}: ${counts[i]} rewards` : "") + `; ${none} decisions without a reward`);
   }
 
-  return { shares, beliefs, weights, densities, delays, colour, short, span, css };
+  return { shares, beliefs, weights, densities, delays, colour, owners, short, span, css };
 })();
