@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from driftbandit.lab.experiments.comparison import compare
+from driftbandit.lab.investigations.price import price_of_forgetting
 
 from driftbandit.environments import Abrupt, PhaseTable, Smooth
 from driftbandit.environments.frozen import Still
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.experiments import sweep
-from driftbandit.lab.experiments.comparison import compare
 from driftbandit.lab.experiments.study import Study, Variants
-from driftbandit.lab.investigations.price import price_of_forgetting
 from driftbandit.lab.jobs import phases
 from driftbandit.lab.jobs.batch import compute
 from driftbandit.lab.jobs.work import Cell, Chunk

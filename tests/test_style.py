@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
+from driftbandit.lab.investigations.bound_and_regret import HorizonPoint
 from matplotlib.figure import Figure
 
 from driftbandit.environments import Abrupt
 from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.field import ratio_plot
-from driftbandit.lab.investigations.bound_and_regret import HorizonPoint
 from driftbandit.lab.paper import picture
 from driftbandit.lab.plots import bound_plot, rates_plot, regret, style, sweep_plot
 from driftbandit.policies.beta_ts import DiscountedBetaTS

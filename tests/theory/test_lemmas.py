@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftbandit.lab.theory import lemmas, pseudo_stationary
-from driftbandit.lab.theory import paper_functions as f
+from driftbandit.lab.paper.theory import paper_functions as f
+from driftbandit.lab.paper.theory import pseudo_stationary
+from theory import lemmas
 
 EPS = st.floats(0.02, 0.36)
 HORIZON = st.integers(1, 250)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.lab.theory import (
+from driftbandit.lab.paper.theory import (
     beta_interval,
     corollary1,
     corollary2,
@@ -13,7 +13,7 @@ from driftbandit.lab.theory import (
     smallest_tau_max,
     tau_max_condition,
 )
-from driftbandit.lab.theory import paper_functions as f
+from driftbandit.lab.paper.theory import paper_functions as f
 from theory.worlds import shows
 
 

@@ -42,4 +42,3 @@ ITEMS = (
         for arms in _ARMS
     ),
 )
-STUDIES = tuple(item.study() for item in ITEMS)

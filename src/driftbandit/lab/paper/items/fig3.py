@@ -15,4 +15,3 @@ ITEMS = tuple(
     )
     for letter, arms in zip("abcd", (5, 10, 20, 30), strict=True)
 )
-STUDIES = tuple(item.study() for item in ITEMS)

@@ -18,4 +18,3 @@ ITEMS = tuple(
     )
     for letter, (arms, horizon, sigma) in _SETTINGS.items()
 )
-STUDIES = tuple(item.study() for item in ITEMS)

@@ -24,4 +24,3 @@ ITEMS = (
         mu_max=0.5,
     ),
 )
-STUDIES = tuple(item.study() for item in ITEMS)

@@ -20,10 +20,12 @@ import numpy as np
 
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.paper.theory.peers import table1
+from driftbandit.lab.plots.chart import save_chart
+from driftbandit.lab.plots.style import looks, narrow
 from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.lab.support.progress import Progress
 from driftbandit.lab.support.tables import save_rows
-from driftbandit.lab.theory import table1
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.cusum_ucb import CusumUCB
 from driftbandit.policies.discounted_ts import DiscountedTS
@@ -132,35 +134,27 @@ def sweeps(scale: float = 1.0) -> list[Sweep]:
     ]
 
 
-class Rates(NamedTuple):
-    """Every sweep as it was played, and the power law through each."""
+class Growth(NamedTuple):
+    """Every sweep as it was played, and the power law fitted to each."""
 
     measured: tuple[MeasuredSweep, ...]
     fits: tuple[PowerLaw, ...]
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Head and rows as text."""
-        return table(self.fits)
 
-    def save(self, folder: str | Path) -> list[Path]:
-        """Write rates.svg, rates.png, rates.md and rates.csv into a folder."""
-        return save(self.measured, self.fits, folder)
-
-
-def rates(
+def growth(
     runs: int = 40,
     seed: int = 0,
     scale: float = 1.0,
     workers: int | None = None,
     progress: bool | Callable[[float], None] = True,
-) -> Rates:
-    """How regret grows with the horizon, the phases, the gap and the arms, beside what each policy's theory says.
+) -> Growth:
+    """How regret grows with the horizon, the phases, the gap and the arms, compared with each policy's order.
 
-    `scale` shrinks or stretches all horizons."""
+    `scale` multiplies all horizons."""
     if not 0.0 < scale <= 100.0:
         raise ValueError(f"scale needs a number in (0, 100]; got {scale:g}.")
     measured = measure(sweeps(scale), runs=runs, seed=seed, workers=workers, progress=progress)
-    return Rates(tuple(measured), tuple(fit(line) for line in measured))
+    return Growth(tuple(measured), tuple(fit(line) for line in measured))
 
 
 def measure(
@@ -174,7 +168,7 @@ def measure(
     """Play every policy, tuned by its theory, at every value of every sweep."""
     out = []
     total = sum(len(sweep.values) for sweep in chosen) * len(policies)
-    with Progress(total, progress, label="rates") as bar:
+    with Progress(total, progress, label="growth") as bar:
         for sweep in chosen:
             for name, make in policies.items():
                 rows, started = [], time.perf_counter()
@@ -259,10 +253,7 @@ def table(fits: Sequence[PowerLaw]) -> tuple[list[str], list[list[str]]]:
 
 
 def save(measured: Sequence[MeasuredSweep], fits: Sequence[PowerLaw], folder: str | Path) -> list[Path]:
-    """Write rates.svg, rates.png, rates.md (exponents) and rates.csv (every mean with its interval) into a folder."""
-    from driftbandit.lab.plots import rates_plot
-    from driftbandit.lab.plots.chart import save_chart
-
+    """Write growth.svg, .png, .md (exponents) and .csv (every mean with its interval) into a folder."""
     folder = Path(folder)
     points = []
     for line in measured:
@@ -272,8 +263,60 @@ def save(measured: Sequence[MeasuredSweep], fits: Sequence[PowerLaw], folder: st
             points.append([line.sweep.name, line.policy, f"{value:g}", *(f"{number:.6g}" for number in numbers)])
     head = ["regret against", "policy", "value", "regret", "low", "high"]
     return [
-        save_chart(lambda figure: rates_plot.draw(figure, measured, fits), folder / "rates.svg", (11.0, 6.4)),
-        save_chart(lambda figure: rates_plot.draw(figure, measured, fits), folder / "rates.png", (11.0, 6.4)),
-        save_rows(*table(fits), folder / "rates.md"),
-        save_rows(head, points, folder / "rates.csv"),
+        save_chart(lambda figure: draw(figure, measured, fits), folder / "growth.svg", (11.0, 6.4)),
+        save_chart(lambda figure: draw(figure, measured, fits), folder / "growth.png", (11.0, 6.4)),
+        save_rows(*table(fits), folder / "growth.md"),
+        save_rows(head, points, folder / "growth.csv"),
     ]
+
+
+def draw(figure: Any, measured: Sequence[Any], fits: Sequence[Any]) -> None:
+    """A panel per sweep on doubly logarithmic axes, each policy with its exponent in the legend."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    names = list(dict.fromkeys(line.sweep.name for line in measured))
+    policies = list(dict.fromkeys(line.policy for line in measured))
+    styles = dict(zip(policies, looks(policies), strict=True))
+    columns = 1 if narrow(figure) else (len(names) + 1) // 2
+    panels = figure.subplots(-(-len(names) // columns), columns, squeeze=False).ravel()
+    for axes, name in zip(panels, names, strict=False):
+        lines = [line for line in measured if line.sweep.name == name]
+        for line in lines:
+            exponent = next(f.exponent for f in fits if (f.policy, f.sweep) == (line.policy, name))
+            low, high = t_interval(line.regret.T)
+            mean = line.regret.mean(axis=1)
+            style = styles[line.policy]
+            axes.errorbar(
+                line.sweep.x(), mean, [mean - low, high - mean], **style, markerfacecolor="white", markersize=5,
+                label=f"{line.policy}: {'saturated' if math.isnan(exponent) else f'{exponent:.2f}'}",
+            )  # fmt: skip
+        _guide(axes, lines)
+        axes.set(xscale="log", yscale="log", xlabel=name, ylabel="final regret")
+        axes.tick_params(axis="x", labelsize=8)
+        axes.set_xticks(lines[0].sweep.x())
+        axes.xaxis.set_major_formatter(
+            FuncFormatter(lambda value, place=0: f"{value:.2g}" if value < 1000 else f"{value / 1000:g}k")
+        )
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.minorticks_off()
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, place=0: f"{value:g}"))
+        axes.legend(
+            title="policy: exponent",
+            loc="upper left" if narrow(figure) else "center left",
+            bbox_to_anchor=(0.0, -0.2) if narrow(figure) else (1.0, 0.5),
+            ncols=2 if narrow(figure) else 1,
+            fontsize=8,
+            title_fontsize=8,
+            handlelength=3.6,
+        )
+    for axes in panels[len(names) :]:
+        axes.set_visible(False)
+
+
+def _guide(axes: Any, lines: Sequence[Any]) -> None:
+    """A thin grey line with the slope of DS-TS's order (1 for arms: the sum over arms), below the curves."""
+    sweep = lines[0].sweep
+    slope = sweep.guide
+    x = sweep.x()
+    start = 0.8 * min(float(line.regret[0].mean()) for line in lines)
+    axes.plot(x, start * (x / x[0]) ** slope, color="#888888", linewidth=0.9, linestyle="-", label=f"slope {slope:g}")

@@ -1,28 +1,93 @@
-"""Bound against measured regret on a logarithmic axis, up to the horizon where the bound begins to speak."""
+"""The theorem's bound against measured regret, from short horizons to those at which the bound is below T."""
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.draws import WORLD, stream_key
+from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.paper.theory.diagnosis import diagnose
+from driftbandit.lab.paper.theory.peers import lower_bound
+from driftbandit.lab.paper.theory.promise import Promise, bounds_for
+from driftbandit.lab.paper.theory.theorem import first_useful_horizon, theorem1
 from driftbandit.lab.plots.chart import save_chart
 from driftbandit.lab.plots.style import look_of, narrow
+from driftbandit.lab.stats.intervals import Interval, interval
 from driftbandit.lab.support.tables import save_rows
 
+FACTORS = (0.01, 10**-1.5, 0.1, 10**-0.5, 1.0, 10**0.5, 10.0)  # horizons measured, as multiples of the one given
 # What is not a policy has colours that no policy drawn beside it has.
 _PROVED, _PRINTED, _FLOOR, _TRIVIAL = "#0072b2", "#d55e00", "#009e73", "#777777"
 _UNIFORM = look_of("uniform")["color"]
 
 
-def save_bounds(
-    points: Sequence[Any], beyond: list[tuple[int, float]], useful: float | None, path: str | Path, title: str
-) -> list[Path]:
-    """Draw both panels to `path` and, beside it, to a PNG, and write the numbers as CSV.
+class HorizonPoint(NamedTuple):
+    """One horizon: decimal logarithms of the bounds summed over arms, and the regret."""
 
-    `useful` is log10 of the first horizon at which the bound is below T."""
+    horizon: int
+    proved: float | None
+    printed: float | None
+    floor: float | None
+    uniform: float
+    regret: Interval
+
+
+def measure(environment: Any, policy_for: Callable[[Any], Any], runs: int, seed: int = 0) -> list[HorizonPoint]:
+    """Play DS-TS in the same kind of world at several horizons; `policy_for(world)` tunes it for each."""
+    points = []
+    for factor in FACTORS:
+        horizon = max(1, round(environment.horizon * factor))
+        try:
+            world = type(environment)(**{**environment._asdict(), "horizon": horizon})
+        except (TypeError, ValueError):
+            continue  # too short for the number of phases
+        policy = policy_for(world)
+        if getattr(policy, "short", "") != "ds-ts":
+            raise ValueError(f"The figure shows the theorems of DS-TS; got {policy!r:.60}.")
+        one = world.realise(stream_key(seed, 0, WORLD))
+        found = diagnose(one)
+        named = {(b.name, b.scope): b.log10 for b in bounds_for(one, 1.0 - policy.gamma, policy.tau_max, found)}
+        regret = simulate(policy, world, runs, seed, checkpoints=1).regret[:, -1]
+        points.append(
+            HorizonPoint(
+                horizon,
+                named["Theorem 1 as proved", "all arms"],
+                named["Theorem 1 as printed", "all arms"],
+                lower_bound(horizon).log10,
+                found.uniform_regret,
+                interval(regret),
+            )
+        )
+    return points
+
+
+def far(phases: int, gap: float, mu_max: float, tau_max: float, arms: int, last: int = 46) -> list[tuple[int, float]]:
+    """(k, log10 of Theorem 1 as proved at T = 10^k) with Corollary 1's gamma, over all arms."""
+    out = []
+    for power in range(2, last + 1):
+        eps = math.sqrt(phases) * 10.0 ** (-power / 2)
+        bound = theorem1(
+            horizon=10**power, phases=phases, gap=gap, eps=eps, mu_max=mu_max, tau_max=tau_max, sum_over=arms
+        )
+        if bound.log10 is not None and bound.holds:
+            out.append((power, bound.log10))
+    return out
+
+
+def save_bounds(found: Promise, policy_for: Callable[[Any], Any], path: str | Path) -> list[Path]:
+    """Measure, draw the panels to `path` and to a PNG next to it, and write the numbers as CSV."""
+    points = measure(found.environment, policy_for, found.runs, found.seed)
+    facts, tau_max = found.found, found.policy.tau_max
+    arms = facts.suboptimal_arms
+    beyond = far(facts.phases, facts.gap, facts.mu_max, tau_max, arms)
+    useful = first_useful_horizon(
+        phases=facts.phases, gap=facts.gap, mu_max=facts.mu_max, tau_max=tau_max, sum_over=arms
+    )
+    title = f"DS-TS, {facts.n_arms} arms, {facts.phases} phases, smallest gap {facts.gap:.3g}, {found.runs} runs"
     shape = dict.fromkeys([Path(path), Path(path).with_suffix(".png")])
     drawn = [
         save_chart(lambda figure: draw(figure, points, beyond, useful, title), name, (11.0, 4.2)) for name in shape

@@ -6,8 +6,8 @@ the authors' own code takes a gamma ten times further from 1 than Corollary 1's,
 import math
 from typing import NamedTuple
 
-from driftbandit.lab.theory import paper_functions as f
-from driftbandit.lab.theory.bound import Condition, gamma_condition, horizon_condition, safe_log, show
+from driftbandit.lab.paper.theory import paper_functions as f
+from driftbandit.lab.paper.theory.bound import Condition, gamma_condition, horizon_condition, safe_log, show
 
 
 class Tuning(NamedTuple):
