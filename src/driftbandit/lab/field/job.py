@@ -74,6 +74,7 @@ def field(
     out: str | Path = "build/field",
     runs: int | None = None,
     seed: int = 0,
+    executor: Any = None,
     workers: int | None = None,
     quick: bool = False,
     tune: bool = False,
@@ -89,7 +90,7 @@ def field(
     chosen = suite.chosen(worlds, suite.quick() if quick else suite.SUITE)
     folder = Path(out)
     asked = Field(
-        chosen, tuple(dict.fromkeys(policies)), folder, folder / "store", runs, seed, workers, quick, tune,
+        chosen, tuple(dict.fromkeys(policies)), folder, folder / "store", runs, seed, executor, workers, quick, tune,
         Path(kept) if kept else None,
     )  # fmt: skip
     return asked.play(progress, say)
@@ -104,6 +105,7 @@ class Field(NamedTuple):
     store: Path
     runs: int | None = None
     seed: int = 0
+    executor: Any = None
     workers: int | None = None
     quick: bool = False
     tune: bool = False
@@ -113,7 +115,7 @@ class Field(NamedTuple):
         """Tune or read, play, compare."""
         runs = self.runs or (QUICK_RUNS if self.quick else tuned.RUNS)
         texts = self.texts or tuple(short for short in UNTUNED if short in registered()) or ("ts",)
-        contest = Contest(texts, runs, self.seed, self.store, self.workers)
+        contest = Contest(texts, runs, self.seed, self.store, self.executor, self.workers)
         contest.cells(self.worlds)  # a text that cannot be read is refused before any work
         lines = self._lines(progress, say)
         best = best_tuned(self.worlds, lines)
@@ -141,7 +143,7 @@ class Field(NamedTuple):
         if not self.quick and not self.tune:
             return tuned.read(self.kept or tuned.KEPT)
         runs = QUICK_RUNS if self.quick else tuned.RUNS
-        plan = tuning.TuningPlan(self.store, runs, tuned.SEED, coarse=self.quick, workers=self.workers)
+        plan = tuning.TuningPlan(self.store, runs, tuned.SEED, self.quick, self.executor, self.workers)
         path = self.out / "kept.csv"
         seconds = tuning.estimate(self.worlds, plan)
         say(f"tuning in {len(self.worlds)} worlds: about {_duration(seconds)} of one quiet core, beside compiling")

@@ -9,7 +9,7 @@ means as independent, which overstates them where both policies met the same wor
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from driftbandit.lab.field.grids import GRID, NO_RIVALS, ON_TIME, made, short_of, shown
 from driftbandit.lab.field.kept import KeptLine, line
@@ -116,6 +116,7 @@ class Contest(NamedTuple):
     runs: int
     seed: int
     folder: Path
+    executor: Any = None
     workers: int | None = None
 
     def cells(self, worlds: Sequence[SuiteWorld]) -> dict[tuple[str, str], Cell]:
@@ -138,7 +139,7 @@ class Contest(NamedTuple):
         batch = Batch(cells.values(), self.folder)
         if say is not None:
             say(_seconds(batch))
-        batch.run(workers=self.workers, progress=progress, label="contestants")
+        batch.run(self.executor, self.workers, progress, "contestants")
         out: dict[str, Results] = {}
         for (text, world), cell in cells.items():
             out.setdefault(text, {})[world] = line(world, text, batch.result(cell).regret[:, -1])

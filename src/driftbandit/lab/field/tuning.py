@@ -5,7 +5,6 @@ promising before the others, the rest, as long as they come near the best so far
 luck, so a few runs tell who is out. In the worlds of the frontier every policy plays all runs."""
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +32,7 @@ class TuningPlan(NamedTuple):
     runs: int = kept.RUNS
     seed: int = kept.SEED
     coarse: bool = False
+    executor: Any = None
     workers: int | None = None
 
     def first_runs(self, world: SuiteWorld, label: str) -> int:
@@ -110,5 +110,5 @@ def _played(
         for label, (policy, runs) in wanted.items()
     }
     batch = Batch(cells.values(), plan.folder)
-    batch.run(workers=plan.workers or os.cpu_count(), progress=progress, label=world.name)
+    batch.run(plan.executor, plan.workers, progress, world.name)
     return {label: batch.result(cell).regret[:, -1] for label, cell in cells.items()}

@@ -110,7 +110,7 @@ class PaperRun:
         part = Batch(cells, self.batch.store.folder)
         part.store = self.batch.store
         try:
-            part.run(workers=self.options.workers, progress=share(part))
+            part.run(self.options.executor, self.options.workers, share(part))
         except OSError:
             raise  # the disk: the next item would fail as well
         except Exception as error:
