@@ -80,9 +80,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if "--traceback" in words:
             raise
         if isinstance(error, ImportError):
-            if (error.name or "").split(".")[0] not in LAB:
+            if (error.name or "").split(".")[0] in LAB:
+                error = MissingLab(str(error.name))
+            elif not str(error).startswith("This needs "):  # a package of an extra, such as Dask, is named so
                 raise
-            error = MissingLab(str(error.name))
         memory = "There is not enough memory for this: " if isinstance(error, MemoryError) else ""
         say(f"driftbandit: {memory}{error}")
         return 2
@@ -146,7 +147,7 @@ def _run(words: list[str]) -> int:
                 f"The commands are: {', '.join(known)}."
             )
     try:
-        args = _parse(parser, words)
+        args = parse_arguments(parser, words)
     except SystemExit as done:  # --help and --version have printed their text
         return int(done.code or 0)
     if "run" not in args:
@@ -164,7 +165,7 @@ def _verbs(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser
     return {}
 
 
-def _parse(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
+def parse_arguments(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
     """The arguments of a command and its verbs, positional arguments and options in any order."""
     args = argparse.Namespace()
     while words and words[0] in _verbs(parser):

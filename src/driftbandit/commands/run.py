@@ -27,9 +27,11 @@ _EXAMPLES = """\
   driftbandit run my_policy.py:MyPolicy ts --label "My policy" --label TS --drift --out results
       a policy of your own, named in tables and figures, with drift metrics; tables, curves and figures in a folder
 
-  driftbandit run --init study.toml; driftbandit run study.toml
-      a study in a file, with lists of values to sweep; finished work is kept in study-results, so the same command
-      continues after a stop
+  driftbandit run --init study.toml
+      writes a commented study: policies, environments, lists of values to sweep
+
+  driftbandit run study.toml
+      plays it; finished work is kept in study-results, so the same command continues after a stop
 
   driftbandit run study.toml --executor dask:tcp://10.0.0.5:8786
       on a Dask cluster; the numbers are the same on every kind of worker
@@ -219,10 +221,9 @@ def _print_plan(plan: Any, runs: int, args: argparse.Namespace) -> None:
         print_json({**plan._asdict(), "runs": runs, "workers": workers})
         return
     print(f"{plan.cells} cells of {runs} runs in {plan.chunks} chunks, {plan.ready} of them ready")
-    seconds = plan.seconds or 0.0
     print(
-        f"{plan.rounds:.3g} rounds to play: about {_duration(seconds)} with one worker, "
-        f"{_duration(seconds / workers)} with {workers}, not counting compilation"
+        f"{plan.rounds:.3g} rounds to play: about {_duration(plan.seconds)} with one worker, "
+        f"{_duration(plan.seconds / workers)} with {workers}, not counting compilation"
     )
 
 

@@ -12,12 +12,13 @@ from driftbandit.environments.frozen import Still
 from driftbandit.lab.experiments.result import Part, Result
 from driftbandit.lab.experiments.study import Study, Variants
 from driftbandit.lab.jobs.batch import Batch
+from driftbandit.lab.jobs.estimate import seconds_a_weight
 from driftbandit.lab.jobs.sizes import refuse_impossible
 from driftbandit.lab.jobs.store import fingerprint, prune
 from driftbandit.lab.jobs.work import Cell, weight
 from driftbandit.lab.stats import drift_metrics
 from driftbandit.lab.stats.intervals import Interval, difference, interval
-from driftbandit.lab.support.fingerprints import package_digest
+from driftbandit.lab.support.fingerprints import number_digest
 from driftbandit.lab.support.machine import versions
 from driftbandit.policies.beta_ts import BetaTS
 
@@ -78,10 +79,10 @@ def run(
             played.append(done.drift or {})
     numbers = np.arange(study.first_run, study.first_run + study.runs)
     drift = _drift(cells, batch, played) if study.drift else []
-    return Result(parts, numbers, provenance(study), drift, _phases(cells, played) if study.drift else {}, tally)
+    return Result(parts, numbers, provenance(study, cells), drift, _phases(cells, played) if study.drift else {}, tally)
 
 
-def provenance(study: Study) -> dict[str, Any]:
+def provenance(study: Study, cells: list[Cell]) -> dict[str, Any]:
     """What is needed to play a study again beyond its policies and environments: plain JSON."""
     return {
         "id": study.id,
@@ -92,7 +93,7 @@ def provenance(study: Study) -> dict[str, Any]:
         "runs": study.runs,
         "checkpoints": study.checkpoints,
         "versions": versions(),
-        "source": package_digest(),
+        "source": number_digest(*((cell.policy, cell.environment) for cell in cells)),
     }
 
 
@@ -154,33 +155,49 @@ def _phases(cells: list[Cell], played: list[dict[str, Any]]) -> dict[str, Any]:
     return columns | {name: np.concatenate([part[name] for part in played]) for name in played[0]}
 
 
-class StudyPlan(NamedTuple):
-    """How much work a study is."""
+def play(
+    cells: Sequence[Cell],
+    store: str | Path,
+    executor: Executor | str | int | None = None,
+    workers: int | None = None,
+    progress: bool | Callable[[float], None] = False,
+    label: str = "",
+) -> list[Part]:
+    """The results of any cells, in their order; finished chunks are kept in the folder `store`."""
+    batch = Batch(cells, store)
+    batch.run(executor, workers, progress, label)
+    played = [(cell, batch.result(cell)) for cell in cells]
+    return [Part(cell, done.rounds, done.regret, done.seconds) for cell, done in played]
+
+
+class WorkPlan(NamedTuple):
+    """How much work some cells are."""
 
     cells: int
     chunks: int
     ready: int
     rounds: int  # still to be played
-    seconds: float | None  # about how long it takes one worker; None if not measured
+    seconds: float  # about how long it takes one worker
 
 
-def plan(study: Study, folder: str | Path | None = None, measure: bool = True) -> StudyPlan:
-    """How much `run` would have to do; nothing is written. The time is measured on a fraction of a second of each kind
-    of policy and environment."""
-    from driftbandit.lab.jobs.estimate import seconds_a_weight
+def plan(study: Study, folder: str | Path | None = None) -> WorkPlan:
+    """How much `run` would have to do; nothing is written."""
+    cells = _cells(study)
+    return plan_cells(list(_work(study, cells)), _kept_in(folder, look=True))._replace(cells=len(cells))
 
-    cells, kept = _cells(study), _kept_in(folder, look=True)
-    chunks = {fingerprint(chunk): chunk for cell in _work(study, cells) for chunk in cell.chunks()}
-    ready = {path.stem for path in kept.glob("*/*.chunk")}
+
+def plan_cells(cells: Sequence[Cell], store: str | Path) -> WorkPlan:
+    """How much `play` would have to do. The time is measured on a fraction of a second of each kind of policy and
+    environment."""
+    chunks = {fingerprint(chunk): chunk for cell in cells for chunk in cell.chunks()}
+    ready = {path.stem for path in Path(store).glob("*/*.chunk")}
     todo = [chunk for name, chunk in chunks.items() if name not in ready]
+    speeds: dict[Any, float] = {}
+    seconds = 0.0
+    for chunk in todo:
+        kind = (type(chunk.policy), type(chunk.environment), chunk.environment.n_arms, chunk.drift)
+        if kind not in speeds:
+            speeds[kind] = seconds_a_weight(chunk) if len(speeds) < 40 else next(iter(speeds.values()))
+        seconds += weight(chunk) * speeds[kind]
     rounds = sum(chunk.runs * chunk.environment.horizon for chunk in todo)
-    seconds = None
-    if measure:
-        speeds: dict[Any, float] = {}
-        seconds = 0.0
-        for chunk in todo:
-            kind = (type(chunk.policy), type(chunk.environment), chunk.environment.n_arms, chunk.drift)
-            if kind not in speeds:
-                speeds[kind] = seconds_a_weight(chunk) if len(speeds) < 40 else next(iter(speeds.values()))
-            seconds += weight(chunk) * speeds[kind]
-    return StudyPlan(len(cells), len(chunks), len(chunks) - len(todo), rounds, seconds)
+    return WorkPlan(len(cells), len(chunks), len(chunks) - len(todo), rounds, seconds)

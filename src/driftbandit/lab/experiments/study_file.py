@@ -44,7 +44,7 @@ def loads(text: str, name: str = "study.toml", folder: str | Path = ".") -> Stud
     try:
         data = tomllib.loads(text)
     except RecursionError:
-        raise StudyError(f"{name}: this is nested too deeply to be a study.") from None
+        raise StudyError(f"{name}: its tables or lists are nested too deeply.") from None
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", message)

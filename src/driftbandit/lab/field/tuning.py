@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.lab.experiments.run import play
 from driftbandit.lab.field import kept
 from driftbandit.lab.field.grids import DEAR, NO_RIVALS, ON_TIME, labels, made, nanoseconds, short_of
 from driftbandit.lab.field.kept import KeptLine
 from driftbandit.lab.field.suite import DESIGN, SuiteWorld, told
-from driftbandit.lab.jobs.batch import Batch
 from driftbandit.lab.jobs.work import Cell
 
 FRONTIER = ("stat-K5", "trap-K5")
@@ -105,10 +105,9 @@ def _played(
     world: SuiteWorld, plan: TuningPlan, wanted: dict[str, tuple[Any, int]], progress: bool | Callable[[float], None]
 ) -> dict[str, np.ndarray]:
     """Final regret of every run."""
-    cells = {
-        label: Cell(policy, world.environment, runs, plan.seed, checkpoints=1)
+    cells = [
+        Cell(policy, world.environment, runs, plan.seed, checkpoints=1, policy_name=label)
         for label, (policy, runs) in wanted.items()
-    }
-    batch = Batch(cells.values(), plan.folder)
-    batch.run(plan.executor, plan.workers, progress, world.name)
-    return {label: batch.result(cell).regret[:, -1] for label, cell in cells.items()}
+    ]
+    parts = play(cells, plan.folder, plan.executor, plan.workers, progress, world.name)
+    return {part.policy: part.final for part in parts}

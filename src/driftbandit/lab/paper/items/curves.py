@@ -136,8 +136,8 @@ class RegretCurves(Item):
         )
         wanted = [(label, parameters) for parameters in options.parameters for label in self.labels]
         wanted += [(label, options.parameters[0]) for label in options.additions]
-        parts = []
-        for cell, (label, parameters) in zip(study.cells(), wanted, strict=True):
+        cells, parts = study.cells(), []
+        for cell, (label, parameters) in zip(cells, wanted, strict=True):
             outcome = run.outcome(self.id, label, parameters)
             parts.append(Part(cell, outcome.rounds, outcome.regret, outcome.seconds))
-        Result(parts, np.arange(options.runs), {**provenance(study), **note}).save(path)
+        Result(parts, np.arange(options.runs), {**provenance(study, cells), **note}).save(path)

@@ -12,7 +12,8 @@ from typing import Any
 
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper import choose
-from driftbandit.lab.paper.claims.claim import ClaimVerdict, claim_cells, unsettled, verdicts
+from driftbandit.lab.paper.claims import claim_cells, unsettled, verdicts
+from driftbandit.lab.paper.claims.claim import ClaimVerdict
 from driftbandit.lab.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from driftbandit.lab.paper.disagreements import effect_cells, measured
 from driftbandit.lab.paper.picture import PANELS
@@ -79,7 +80,9 @@ def _page(run: Any, decided: list[ClaimVerdict], out: Path) -> str:
         disagreements=[effect for effect in measured(run) if effect.rows or not part],
         unsettled=unsettled(),
         absent=[name for name in choose(()) if name not in run.items],
-        without_runs=[] if part else sorted({v.claim.id for v in decided for d in v.decisions.values() if d.verdict == NOT_RUN}),
+        without_runs=[]
+        if part
+        else sorted({v.claim.id for v in decided for d in v.decisions.values() if d.verdict == NOT_RUN}),
         citation=citation,
         version=versions()["driftbandit"],
     )
