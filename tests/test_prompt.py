@@ -63,11 +63,6 @@ def test_a_full_disk_behind_the_output_is_one_sentence_and_the_result_is_saved(t
     [
         ([*PLAY, "--out", "x.parquet", "--plot", "x.svg"], "x.svg"),
         (["run", "ts", "--env", SMALL, "--runs", "2", "--out", "r"], "r/summary.csv"),
-        (["theory", "--growth", "--runs", "2", "--scale", "0.002", "--out", "r"], "r/growth.csv"),
-        (
-            ["theory", "--env", "AbruptGap(n_arms=2, horizon=400, phases=2, gap=0.2)", "ds-ts.tuned", "--runs", "4",
-             "--plot", "x.svg"], "x.csv",
-        ),
         (["reproduce", "fig1", "--out", "r"], "r/index.html"),
         (["run", "--init", "s.toml"], "s.toml"),
     ],

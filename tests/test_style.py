@@ -9,8 +9,6 @@ from matplotlib.figure import Figure
 from driftbandit.environments import Abrupt
 from driftbandit.lab.field import ratio_plot
 from driftbandit.lab.paper import picture
-from driftbandit.lab.paper.theory import bound_figure, growth
-from driftbandit.lab.paper.theory.bound_figure import HorizonPoint
 from driftbandit.lab.plots import regret, style, sweep_plot
 from driftbandit.policies.beta_ts import DiscountedBetaTS
 from driftbandit.policies.ucb import DiscountedUCB
@@ -73,14 +71,6 @@ def test_d_ucb_looks_alike_in_every_figure():
         {"ts": "BetaTS()", "ds-ts": "DiscountedTS()", "mine": "DiscountedUCB(gamma=0.9)"},
     ):
         assert shape(drawn(regret.draw(result(policies)), list(policies)[-1])) == own
-    # growth
-    sweep = growth.Sweep("horizon T", "horizon", (100.0, 200.0, 400.0), growth.sweeps()[0].base)
-    lines = [growth.MeasuredSweep(name, sweep, np.ones((3, 4)), 0.0) for name in ("sw-ts", "d-ucb")]
-    figure = Figure()
-    growth.draw(figure, lines, [growth.fit(line) for line in lines])
-    assert {c.lines[0].get_color() for c in figure.axes[0].containers if str(c.get_label()).startswith("d-ucb")} == {
-        GREEN
-    }
     # the paper
     assert (picture.style_of("d-ucb")["color"], picture.style_of("d-ucb")["marker"]) == own
 
@@ -103,7 +93,6 @@ def test_d_ucb_looks_the_same_in_a_sweep_and_in_the_field(tmp_path, monkeypatch)
     assert drawn(figures[-1], "d-ucb").get_color() == GREEN
     (dot,) = ratio_plot.dots(["d-ucb.tuned"], 1)
     assert (dot["color"], dot["marker"]) == (GREEN, "D")
-    assert style.look_of("uniform")["color"] == bound_figure._UNIFORM
 
 
 def test_the_users_own_policy_has_a_strong_colour_that_no_other_has():
@@ -156,24 +145,3 @@ def test_a_narrow_figure_has_its_legend_below_the_axes_and_nothing_cut_off(width
 def test_a_width_no_page_has_is_refused():
     with pytest.raises(ValueError, match="between 2 and 40 inches"):
         regret.draw(result({"ts": "BetaTS()"}), width=0.1)
-
-
-def test_the_bound_figure_hides_no_line_under_another():
-    from driftbandit.lab.stats.intervals import Interval
-
-    points = [
-        HorizonPoint(t, 20.0 + k, 20.3 + k, 0.4 * k, 0.08 * t, Interval(0.07 * t, 0.069 * t, 0.071 * t))
-        for k, t in ((3, 1000), (4, 10_000), (5, 100_000))
-    ]
-    for size in ((11, 4), (4.4, 10)):
-        figure = Figure(figsize=size, layout="constrained")
-        bound_figure.draw(figure, points, [(2, 20.0), (30, 35.0)], 41.5, "a title")
-        first, close, _ = figure.axes
-        widths = {line.get_label(): line.get_linewidth() for line in first.lines}
-        assert widths["uniform play"] > 2.5 * widths["DS-TS, measured"]
-        assert widths["Theorem 1, printed"] > 2.5 * widths["Theorem 1, proved"]
-        low, high = close.get_ylim()
-        level = close.lines[0].get_ydata()[0]
-        assert (level - 0.07) / (high - low) > 0.05  # told apart on the plain axis
-        figure.draw_without_rendering()
-        assert figure.legends[0].get_window_extent().y1 <= first.get_tightbbox().y0 or size[0] < 5

@@ -71,12 +71,11 @@ def test_bad_input_is_answered_with_the_condition_that_fails(capsys, words, part
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["theory", "--plot", "x.svg"], "add --runs"),
         (["theory", "ds-tss"], "did you mean"),
         (["theory", "--runs", "1"], "from 2 to"),
         (["theory", "--growth", "--scale", "0"], "scale needs a number in (0, 100]"),
-        (["theory", "ds-ts", "--growth"], "POLICY does not go with --growth"),
-        (["theory", "--out", "x"], "--out needs --growth"),
+        (["theory", "ds-ts", "--growth"], "leave POLICY and --env out"),
+        (["theory", "--scale", "2"], "add --growth"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(capsys, words, part):
@@ -91,30 +90,11 @@ def test_growth_prints_every_policy_and_sweep(capsys, monkeypatch):
 
     few = [sweep._replace(values=sweep.values[:3]) for sweep in growth.sweeps(0.01)]
     monkeypatch.setattr(growth, "sweeps", lambda scale: few)
-    defaults = growth.measure.__defaults__
-    monkeypatch.setattr(growth.measure, "__defaults__", ({"ds-ts": DiscountedTS.tuned}, *defaults[1:]))
+    monkeypatch.setitem(growth.growth.__kwdefaults__, "policies", {"ds-ts": DiscountedTS.tuned})
     code, out, _ = told(capsys, "theory", "--growth", "--scale", "0.01", "--runs", "4")
     assert code == 0
     for name in ("horizon T ds-ts", "phases B_T ds-ts", "1 / gap ds-ts", "arms K ds-ts"):
         assert name in out
-
-
-def test_the_figure_comes_with_a_png_and_its_numbers(capsys, tmp_path):
-    words = [
-        "theory",
-        "--env",
-        ABRUPT,
-        "ds-ts.tuned",
-        "--runs",
-        "4",
-        "--plot",
-        str(tmp_path / "b.svg"),
-    ]
-    assert told(capsys, *words)[0] == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv", "b.png", "b.svg"]
-    rows = (tmp_path / "b.csv").read_text().splitlines()
-    assert rows[0].startswith("horizon,regret,low,high")
-    assert [int(row.split(",")[0]) for row in rows[1:]] == [30, 95, 300, 949, 3000, 9487, 30000]
 
 
 def test_only_ds_ts_has_bounds():

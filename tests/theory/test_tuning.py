@@ -9,11 +9,10 @@ from driftbandit.lab.paper.theory import (
     corollary1,
     corollary2,
     first_useful_horizon,
-    longest_horizon,
-    smallest_tau_max,
     tau_max_condition,
 )
-from driftbandit.lab.paper.theory import paper_functions as f
+from theory import letters as f
+from theory.letters import longest_horizon, smallest_tau_max
 from theory.worlds import shows
 
 

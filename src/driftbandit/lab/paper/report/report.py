@@ -58,7 +58,7 @@ def _page(run: Any, decided: list[ClaimVerdict], out: Path) -> str:
     """What the templates are given; what they make of it stands in them."""
     sets = run.options.parameters
     part = len(run.items) < len(choose(()))  # some items only: figures first, and no claim about the others
-    decided = [verdict for verdict in decided if not part or _was_run(verdict)]
+    decided = [verdict for verdict in decided if not part or _kinds(verdict) != {NOT_RUN}]
     return render(
         "report.html.j2",
         title=f"{citation.TITLE}, reproduced",
@@ -80,16 +80,14 @@ def _page(run: Any, decided: list[ClaimVerdict], out: Path) -> str:
         disagreements=[effect for effect in measured(run) if effect.rows or not part],
         unsettled=unsettled(),
         absent=[name for name in choose(()) if name not in run.items],
-        without_runs=[]
-        if part
-        else sorted({v.claim.id for v in decided for d in v.decisions.values() if d.verdict == NOT_RUN}),
+        without_runs=[] if part else sorted(v.claim.id for v in decided if NOT_RUN in _kinds(v)),
         citation=citation,
         version=versions()["driftbandit"],
     )
 
 
-def _was_run(verdict: ClaimVerdict) -> bool:
-    return any(decision.verdict != NOT_RUN for decision in verdict.decisions.values())
+def _kinds(verdict: ClaimVerdict) -> set[str]:
+    return {decision.verdict for decision in verdict.decisions.values()}
 
 
 def verdict_rows(decided: list[ClaimVerdict], parameters: tuple[str, ...]) -> list[dict[str, str]]:

@@ -22,8 +22,6 @@ from driftbandit.lab.paper.theory.tuning import (
     beta_interval,
     corollary1,
     corollary2,
-    longest_horizon,
-    smallest_tau_max,
 )
 
 __all__ = [
@@ -43,12 +41,10 @@ __all__ = [
     "diagnose",
     "first_useful_horizon",
     "in_words",
-    "longest_horizon",
     "lower_bound",
     "pseudo_stationary",
     "separations",
     "smallest_constant",
-    "smallest_tau_max",
     "table1",
     "tau_max_condition",
     "theorem1",

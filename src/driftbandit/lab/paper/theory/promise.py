@@ -20,7 +20,7 @@ from driftbandit.lab.paper.theory.diagnosis import (
     smallest_constant,
 )
 from driftbandit.lab.paper.theory.peers import Order, lower_bound, table1
-from driftbandit.lab.paper.theory.theorem import FORMS, theorem1, theorem2
+from driftbandit.lab.paper.theory.theorem import FORMS, first_useful_horizon, theorem1, theorem2
 from driftbandit.lab.paper.theory.tuning import beta_interval, corollary1, corollary2
 from driftbandit.lab.stats.intervals import Interval, interval
 
@@ -242,6 +242,10 @@ def _sentences(promise: Promise) -> list[str]:
     found, policy = promise.found, promise.policy
     if getattr(policy, "short", "") == "ds-ts":
         out = [in_words(found, list(promise.bounds))]
+        problem = {"phases": found.phases, "gap": found.gap, "mu_max": found.mu_max, "tau_max": policy.tau_max}
+        useful = first_useful_horizon(**problem, sum_over=found.suboptimal_arms)
+        if useful is not None:
+            out.append(f"Over all arms and with Corollary 1's gamma, Theorem 1 is below T from T = 10^{useful:.1f} on.")
     else:
         out = [f"Nothing is guaranteed: this library has no bound with constants for {type(policy).__name__}."]
     if promise.floor.log10 is not None:
