@@ -5,6 +5,7 @@ colour-blind readers tell apart, and grey), its own dashes and its own marker, s
 The style goes by which policy it is, not by its place in a list: D-UCB is the same green diamond in a report, a sweep
 and a figure of your own. Several curves of one policy share its colour, in tints, and differ in dashes and marker."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -96,7 +97,21 @@ def look_of(what: Any) -> dict[str, Any]:
         return dict(_OWN[name])
     if name in _ORDER:
         return look(_ORDER.index(name))
-    return dict(_USERS[0])
+    if _users(name):
+        return dict(_USERS[0])
+    free = len(COLOURS) * len(DASHES) * len(MARKERS) - len(_ORDER)
+    return look(len(_ORDER) + int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % free)
+
+
+def _users(name: str) -> bool:
+    """Is this a policy that the package does not have?"""
+    if name in _OWN or name in _ORDER:
+        return False
+    try:
+        registry.find(name)
+    except registry.SpecError:
+        return True
+    return False
 
 
 def looks(policies: Sequence[Any]) -> list[dict[str, Any]]:
@@ -109,7 +124,7 @@ def looks(policies: Sequence[Any]) -> list[dict[str, Any]]:
     """
     own = [look_of(policy) for policy in policies]
     names = [identity(policy) for policy in policies]
-    users = list(dict.fromkeys(name for name in names if name not in _OWN and name not in _ORDER))
+    users = list(dict.fromkeys(name for name in names if _users(name)))
     for number, name in enumerate(users):
         given = dict(_USERS[number]) if number < len(_USERS) else look(len(_ORDER) + number)
         own = [given if other == name else style for other, style in zip(names, own, strict=True)]
