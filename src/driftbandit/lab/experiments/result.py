@@ -3,6 +3,7 @@
 A `Result` is one long table (environment, policy, run, round, regret). `driftbandit run`, `lab.run` and the items of
 the paper all return or save one."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -123,7 +124,13 @@ class Result:
 
     def table(self, environment: str) -> tuple[list[str], list[list[str]]]:
         """Head and rows of the summary in one environment, as text."""
-        head = ["policy", "regret", "95% interval", f"above {self.reference}", "95% interval"]
+        head = [
+            "policy",
+            "regret",
+            "95% interval",
+            f"above {textwrap.shorten(self.reference, 40, placeholder='...')}",
+            "95% interval",
+        ]
         rows = [
             [line.policy, f"{line.regret.mean:.1f}", _ends(line.regret), *_difference(line.difference)]
             for line in self.summary()
