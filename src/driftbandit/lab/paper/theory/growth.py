@@ -165,7 +165,8 @@ def fit(policy: str, sweep: Sweep, regret: np.ndarray, seed: int = 0) -> PowerLa
     uniform = np.array([w.horizon * w.gap * (1.0 - 1.0 / w.n_arms) for w in worlds])
     kept = regret.mean(axis=1) < SATURATED * uniform
     if kept.sum() < 3:
-        return PowerLaw(policy, sweep.name, int(kept.sum()), *[math.nan] * 4, order_slope(policy, sweep))
+        none = math.nan
+        return PowerLaw(policy, sweep.name, int(kept.sum()), none, none, none, none, order_slope(policy, sweep))
     x, regret = sweep.x()[kept], np.maximum(regret[kept], 1e-12)
     w, runs = weights(x), regret.shape[1]
     picks = np.random.default_rng(seed).integers(0, runs, (RESAMPLES, runs))
