@@ -2,11 +2,10 @@
 
     python examples/how_fast_to_forget.py
 
-or `driftbandit compare examples/how_fast_to_forget.py`, which also draws it."""
+or `driftbandit run examples/how_fast_to_forget.py`, which also draws it."""
 
-from driftbandit.lab import compare
+from driftbandit.lab import Study, Variants, run
 from driftbandit.lab.experiments import sweep
-from driftbandit.lab.experiments.study import Study, Variants
 
 STUDY = Study(
     policies=["ts", Variants("ds-ts", "DS-TS", gamma={"from": 0.7, "to": 0.997, "count": 7, "scale": "forgetting"})],
@@ -18,9 +17,6 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":  # executors with processes load this file again: without this line they would start over
-    done = compare(STUDY, "how_fast_to_forget-results")
-    for grid in sweep.grids(done):
-        for best in sweep.best_by_world(done, grid):
-            print(
-                f"{best.cell.world}: {best.cell.label}, regret {best.regret} on {best.runs} runs that did not choose it"
-            )
+    result = run(STUDY, folder="how_fast_to_forget-results")
+    for best in sweep.best_cells(result):
+        print(f"{best.cell.world}: {best.cell.label}, regret {best.regret} on {best.runs} runs that did not choose it")

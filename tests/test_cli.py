@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from driftbandit import cli, commands
-from driftbandit.lab import Study, Variants
 from driftbandit.lab.experiments.result import Result
 from driftbandit.text import parse
 
@@ -85,14 +84,14 @@ def test_run_prints_a_summary_and_saves_and_draws(capsys, tmp_path):
     assert cli.main([*PLAY, "--seed", "5", "--out", str(out), "--plot", str(plot)]) == 0
     printed = capsys.readouterr().out
     result = Result.load(out)
-    assert result.labels == ["ds-ts", "ds-ts(gamma=0.5)"]
+    assert result.policies == ["ds-ts", "ds-ts(gamma=0.5)"]
     assert result.provenance["seed"] == 5
     for row in result.summary():
-        assert f"{row.mean:.1f}" in printed
+        assert f"{row.regret.mean:.1f}" in printed
     assert plot.read_text().startswith("<?xml")
 
     again = tmp_path / "again.png"
-    assert cli.main(["plot", str(out), "--out", str(again)]) == 0
+    assert cli.main(["run", str(out), "--plot", str(again)]) == 0
     assert again.stat().st_size > 1000
 
 
@@ -101,20 +100,15 @@ def test_run_gives_the_same_numbers_for_any_number_of_workers(tmp_path):
     for workers, file in zip((1, 2), files, strict=True):
         assert cli.main([*PLAY, "--workers", str(workers), "--out", str(file)]) == 0
     one, two = map(Result.load, files)
-    assert all((one.curve(label) == two.curve(label)).all() for label in one.labels)
+    assert all((one.curve(label) == two.curve(label)).all() for label in one.policies)
 
 
-def test_an_experiment_is_run_by_its_id(capsys, monkeypatch):
-    known = {
-        "tiny": Study([Variants("ds-ts", "mine")], [WORLD], 50, title="A tiny one", id="tiny", shows="that it runs")
-    }
-    monkeypatch.setattr(parse, "experiments", lambda: known)
-    assert cli.main(["run", "tiny", "--runs", "2"]) == 0
-    assert "2 runs, seed 0" in capsys.readouterr().out
-    assert cli.main(["list", "experiments"]) == 0
-    assert "A tiny one" in capsys.readouterr().out
-    assert "brings its own environment" in refused(capsys, "run", "tiny", "--env", "smooth")
-    assert "run it alone" in refused(capsys, "run", "tiny", "ds-ts")
+def test_run_imports_no_item_of_the_paper(tmp_path):
+    words = [*PLAY, "--interpreted", "--runs", "1"]
+    code = f"import sys; from driftbandit.cli import main; main({words!r}); "
+    done = python(code + "print([name for name in sys.modules if 'paper' in name])")
+    assert done.stderr == ""
+    assert done.stdout.rstrip().endswith("[]")
 
 
 def test_a_named_constructor_learns_the_horizon_from_the_world(tmp_path):
@@ -123,7 +117,7 @@ def test_a_named_constructor_learns_the_horizon_from_the_world(tmp_path):
         cli.main(["run", "ds-ts.tuned", "--env", "abrupt(horizon=400, phases=4)", "--runs", "1", "--out", str(file)])
         == 0
     )
-    assert "gamma=0.9," in Result.load(file).provenance["policies"]["ds-ts.tuned"]
+    assert "gamma=0.9," in Result.load(file).part("ds-ts.tuned").texts()[0]
 
 
 def test_what_a_formula_warns_of_is_a_note_of_one_line(capsys):
@@ -137,7 +131,7 @@ def test_what_a_formula_warns_of_is_a_note_of_one_line(capsys):
     ("words", "says"),
     [
         (["rnu", "ds-ts"], "did you mean run"),
-        (["run"], "required: POLICY"),
+        (["run"], "Name a policy, a study or a saved result"),
         (["run", "ds-tss"], "did you mean ds-ts"),
         (["run", "ds-ts", "--env", "abrubt"], "did you mean abrupt"),
         (["run", "ds-ts", "--env", "log.csv"], "`driftbandit drift log.csv --world world.csv` makes a world like it"),
@@ -155,10 +149,10 @@ def test_what_a_formula_warns_of_is_a_note_of_one_line(capsys):
         (["run", "ds-ts", "--runs", "many"], "got 'many'"),
         (["run", "ds-ts", "--seed", "-1"], "0 or more"),
         (["run", "ds-ts", "--worker", "2"], "did you mean --workers"),
-        (["run", "ds-ts", "--out", "x.csv"], "must end in .parquet"),
+        (["run", "ds-ts", "--label", "a", "--label", "b"], "2 labels are too many for 1 policies"),
         (["run", "ds-ts", "--plot", "x.doc"], "must end in .svg"),
-        (["plot", "nowhere.parquet", "--out", "x.svg"], "There is no file 'nowhere.parquet'"),
-        (["plot", "nowhere.parquet"], "required: --out"),
+        (["run", "nowhere.parquet", "--plot", "x.svg"], "There is no file 'nowhere.parquet'"),
+        (["run", "nowhere.parquet", "ts"], "nowhere.parquet has policies of its own"),
         (["list", "polices"], "did you mean policies"),
     ],
 )
@@ -170,9 +164,7 @@ def test_wrong_words_get_one_sentence_with_what_is_right(capsys, tmp_path, monke
 
 def test_an_output_folder_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(
-        "driftbandit.lab.experiments.comparison.compare", lambda *_, **__: pytest.fail("the work was begun")
-    )
+    monkeypatch.setattr("driftbandit.lab.experiments.run.run", lambda *_, **__: pytest.fail("the work was begun"))
     for option, name in (("--out", "x.parquet"), ("--plot", "x.svg")):
         assert "Cannot write in the folder" in refused(capsys, *PLAY, option, str(tmp_path / "file" / name))
 
@@ -187,7 +179,7 @@ def test_a_missing_package_found_out_late_is_said_in_the_same_way(capsys, monkey
     def fail(*_, **__):
         raise ModuleNotFoundError("No module named 'numba'", name="numba.core")
 
-    monkeypatch.setattr("driftbandit.lab.experiments.comparison.compare", fail)
+    monkeypatch.setattr("driftbandit.lab.experiments.run.run", fail)
     assert "pip install 'driftbandit[lab]'" in refused(capsys, *PLAY)
 
 
@@ -195,7 +187,7 @@ def test_ctrl_c_ends_with_130_and_one_line(capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftbandit.lab.experiments.comparison.compare", interrupted)
+    monkeypatch.setattr("driftbandit.lab.experiments.run.run", interrupted)
     assert cli.main(PLAY) == 130
     assert capsys.readouterr().err == "driftbandit: interrupted.\n"
 

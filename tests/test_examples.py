@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from driftbandit import cli
-from driftbandit.lab.experiments.study_file import load
+from driftbandit.lab.experiments.study_file import load_study
 
 pytest.importorskip("pyarrow")
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -16,7 +16,7 @@ STUDIES = [path for path in FILES if path.suffix == ".toml" or "STUDY" in path.r
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.name)
 def test_the_example_runs(path, tmp_path, capsys):
-    words = ["compare", str(path), "--runs", "4", "--horizon", "400", "--out", str(tmp_path)]
+    words = ["run", str(path), "--runs", "4", "--horizon", "400", "--out", str(tmp_path)]
     assert cli.main(words) == 0, capsys.readouterr().err
     assert (tmp_path / "summary.csv").exists()
 
@@ -27,7 +27,7 @@ def test_the_readme_lists_every_example():
 
 
 def test_the_committed_sweep_has_the_cells_of_its_study():
-    study = load(EXAMPLES / "forgetting_and_spread.toml")
+    study = load_study(EXAMPLES / "forgetting_and_spread.toml")
     table = (EXAMPLES.parent / "docs" / "sweeps" / "forgetting-and-spread.csv").read_text("utf-8")
     assert study.runs == 100
     assert len(table.splitlines()) == 1 + study.count()

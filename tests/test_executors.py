@@ -121,7 +121,7 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path, capsys, monk
 
     monkeypatch.setattr(distributed, "Client", nobody)
     words = [
-        "compare",
+        "run",
         "ts",
         "--env",
         "abrupt(horizon=50, phases=2)",

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftbandit.environments import Abrupt, PhaseTable, Smooth
-from driftbandit.lab.field import frontier_plot, grids, kept, ratio_plot, report, tuning
+from driftbandit.lab.field import frontier, grids, kept, ratio_plot, report, tuning
 from driftbandit.lab.field.frontier import FrontierPoint, undominated
 from driftbandit.lab.field.kept import KeptLine
-from driftbandit.lab.field.standings import Contest, best_tuned, settings, standings, summaries
+from driftbandit.lab.field.standings import best_tuned, cells_of, settings, standings, summaries
 from driftbandit.lab.field.suite import APART, CHECK, DESIGN, SUITE, SuiteWorld, chosen, told
 from driftbandit.text.parse import parse_environment
 
@@ -181,10 +181,9 @@ def test_what_the_package_keeps_is_what_the_code_computes():
     world = chosen(["smooth-K5-short"])[0]
     texts = ["ds-ts(gamma=0.999)", "d-ucb(gamma=0.999, xi=0.05)"]
     for text in texts:
-        contest = Contest([text], kept.RUNS, kept.SEED, Path("unused"))
         from driftbandit.lab.jobs.batch import compute
 
-        cell = contest.cells([world])[text, world.name]
+        (cell,) = cells_of([text], [world], kept.RUNS, kept.SEED)
         mine = kept.line(world.name, text, compute(cell.chunks()[0]).regret[:, -1])
         theirs = lines[world.name, text]
         assert theirs.runs == mine.runs
@@ -331,4 +330,4 @@ def test_the_frontier_is_drawn(tmp_path):
         FrontierPoint("sw-ts", "a", 40.0, 20.0),
         FrontierPoint("mine", "mine", 12.0, 30.0),
     ]
-    assert frontier_plot.save(marks, ("mine",), tmp_path / "f.svg").stat().st_size > 1000
+    assert frontier.save(marks, ("mine",), tmp_path / "f.svg").stat().st_size > 1000

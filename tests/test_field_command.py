@@ -5,8 +5,7 @@ import json
 import pytest
 
 from driftbandit.cli import main
-from driftbandit.lab.field.job import Field
-from driftbandit.lab.field.suite import quick
+from driftbandit.lab.field.job import field
 
 
 def test_the_list_names_every_world(capsys):
@@ -86,8 +85,8 @@ def test_a_researchers_own_policy_stands_in_the_table_after_one_command(tmp_path
         "--out",
         "two",
     ]
-    asked = Field(quick(), ("mine.py:Mine(first=1)",), tmp_path / "out", tmp_path / "out" / "store", quick=True)
-    again = asked._replace(worlds=[w for w in quick() if w.name in worlds.split(",")]).play(say=lambda text: None)
+    options = {"out": tmp_path / "out", "quick": True, "progress": False}
+    again = field(["mine.py:Mine(first=1)"], worlds.split(","), **options, say=lambda text: None)
     assert again.as_json()["standings"] == found["standings"]
     assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.chunk")}
     monkeypatch.setattr("driftbandit.commands.field._LEADERS", 1)

@@ -5,17 +5,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from driftbandit.lab.experiments.result import Result
-
 pytest.importorskip("matplotlib")
 from driftbandit.lab.plots import regret, style
+from hand_made import made
 
 
 def result(labels, runs=5, name="hand"):
     rounds = np.arange(1, 41) * 25
     slope = np.arange(1, runs + 1)[:, None] / 10
     curves = {label: slope * rounds * (number + 1) for number, label in enumerate(labels)}
-    return Result(rounds, np.arange(runs), curves, {"id": name, "title": "Two worlds", "environment": "Abrupt()"})
+    return made(rounds, curves, id=name, title="Two worlds")
 
 
 @pytest.mark.parametrize("ending", regret.ENDINGS)
@@ -40,7 +39,7 @@ def test_no_two_of_a_hundred_policies_look_alike_even_without_colour():
 def test_axes_are_labelled_and_begin_at_zero():
     axes = regret.draw(result("ab")).axes[0]
     assert axes.get_xlabel() == "round"
-    assert axes.get_ylabel() == "regret (mean of 5 runs, 95 % interval)"
+    assert axes.get_ylabel() == "regret (mean of 5 runs, 95% interval)"
     assert axes.get_title(loc="left") == "Two worlds"
     assert axes.get_xlim()[0] == axes.get_ylim()[0] == 0
     assert len(axes.collections) == 2  # one band a policy

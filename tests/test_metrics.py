@@ -7,9 +7,9 @@ from driftbandit.environments import Abrupt, PhaseTable, Smooth
 from driftbandit.environments.frozen import Still
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.experiments import sweep
-from driftbandit.lab.experiments.comparison import compare
+from driftbandit.lab.experiments.result import Part, Result
+from driftbandit.lab.experiments.run import run
 from driftbandit.lab.experiments.study import Study, Variants
-from driftbandit.lab.investigations.price import price_of_forgetting
 from driftbandit.lab.jobs import phases
 from driftbandit.lab.jobs.batch import compute
 from driftbandit.lab.jobs.work import Cell, Chunk
@@ -88,7 +88,7 @@ def test_the_phases_of_a_chunk_add_up_to_its_regret(policy):
     total = np.bincount(done.drift["run"], done.drift["regret"])[2:]
     assert total == pytest.approx(done.regret[:, -1])
     assert (done.drift["alarms"] >= 0).all() == (policy != "ds-ts")
-    assert [line.start for line in drift_metrics.by_phase(done.drift)] == [0, 200, 400]
+    assert np.unique(done.drift["start"]).tolist() == [0, 200, 400]
 
 
 def test_alarms_are_the_same_compiled_and_interpreted():
@@ -98,15 +98,15 @@ def test_alarms_are_the_same_compiled_and_interpreted():
     assert all(np.array_equal(a, b) for a, b in zip(quick, slow, strict=True))
 
 
-def test_the_price_of_forgetting_is_paid_when_nothing_changes():
+def test_the_price_of_forgetting_is_paid_when_nothing_changes(tmp_path):
     """Gaps of 0.6 and 3000 rounds: forgetting all but the last twenty rounds costs far more than Thompson sampling
     loses in learning. 12 runs with a spread of about 20: a failure by chance is out of question."""
-    price = price_of_forgetting(parse.parse("ds-ts(gamma=0.95, tau_max=0.5)"), WORLD._replace(horizon=3000), runs=12)
-    assert price.extra.low > 50
-    assert price.false_alarms is None
-    loud = price_of_forgetting(parse.parse("cusum-ucb(samples=10, threshold=2.0)"), WORLD, runs=3)
-    assert loud.false_alarms is not None
-    assert loud.false_alarms.mean > 0
+    policies = ["ds-ts(gamma=0.95, tau_max=0.5)", "cusum-ucb(samples=10, threshold=2.0)"]
+    study = Study(policies, [WORLD._replace(horizon=3000)], runs=12, drift=True)
+    forgetful, loud = run(study, folder=tmp_path, progress=False).drift
+    assert forgetful.price.low > 50
+    assert forgetful.still_alarms is None
+    assert loud.still_alarms.mean > 0
 
 
 def test_a_paired_difference_has_a_bootstrap_interval():
@@ -121,35 +121,46 @@ def test_the_best_cell_is_judged_by_runs_that_did_not_choose_it(tmp_path):
     """Forty cells that are all the same but for a parameter without effect: the smallest mean over the choosing runs is
     too small, the mean over the others is not."""
 
-    class Fake:
-        study = Study(
-            ["ts", Variants("ds-ts", gamma=[0.5 + n / 100 for n in range(40)])], ["abrupt(phases=2)"], runs=40
-        )
-        cells = study.cells()
-        final = np.random.default_rng(1).normal(100.0, 10.0, (41, 40))
-
-    grid = sweep.grids(Fake)[0]
-    best = sweep.best(Fake, grid)
+    study = Study(["ts", Variants("ds-ts", gamma=[0.5 + n / 100 for n in range(40)])], ["abrupt(phases=2)"], runs=40)
+    final = np.random.default_rng(1).normal(100.0, 10.0, (41, 40))
+    parts = [Part(cell, np.array([10]), row[:, None]) for cell, row in zip(study.cells(), final, strict=True)]
+    result = Result(parts, np.arange(40), {})
+    (best,) = sweep.best_cells(result)
     assert best.naive < 97.0
     assert best.regret.low < 100.0 < best.regret.high
     assert best.runs == 20
     assert best.as_good > 30
-    far = sweep.excess(Fake, best, 0)
+    far = sweep.excess(result, best, 0)
     assert far.percent.low < 0.0 < far.percent.high
+
+
+def test_the_best_setting_is_one_for_each_environment():
+    """The easier environment has less regret in every cell; each has its own best gamma all the same."""
+    places = [Variants("abrupt(n_arms=3, horizon=400)", "abrupt", phases=[1, 20])]
+    study = Study([Variants("ds-ts", gamma=[0.8, 0.999])], places, runs=8)
+    levels = {(1, 0.8): 20.0, (1, 0.999): 10.0, (20, 0.8): 100.0, (20, 0.999): 200.0}
+    parts = [
+        Part(cell, np.array([400]), levels[cell.environment.phases, cell.policy.gamma] + np.arange(8.0)[:, None] / 10)
+        for cell in study.cells()
+    ]
+    result = Result(parts, np.arange(8), {})
+    found = {best.cell.world: best.cell.policy.gamma for best in sweep.best_cells(result)}
+    assert found == {"abrupt [phases=1]": 0.999, "abrupt [phases=20]": 0.8}
+    assert [grid.environment for grid in sweep.grids(result)] == list(found)  # a figure for each
 
 
 def test_a_study_with_drift_writes_what_it_measured(tmp_path):
     study = Study(["ds-ts", "cusum-ucb(samples=10)"], ["abrupt(n_arms=3, horizon=600, phases=3)"], runs=4, drift=True)
-    done = compare(study, tmp_path, progress=False)
-    lines = done.drift()
+    done = run(study, folder=tmp_path, progress=False)
+    lines = done.drift
     assert [line.policy for line in lines] == ["ds-ts", "cusum-ucb(samples=10)"]
     assert lines[0].still_alarms is None
     assert lines[1].still_alarms is not None
     names = {path.name for path in done.save(tmp_path)}
     assert {"drift.csv", "phases.parquet"} <= names
-    frame = done.frame("pyarrow")
+    frame = done.to_frame("pyarrow", final=True)
     assert frame.num_rows == 2 * 4
-    assert frame["regret"].to_pylist()[:4] == done.final[0].tolist()
+    assert frame["regret"].to_pylist()[:4] == done.parts[0].final.tolist()
 
 
 def test_a_sweep_over_a_policy_and_a_world_is_drawn(tmp_path):
@@ -159,7 +170,7 @@ def test_a_sweep_over_a_policy_and_a_world_is_drawn(tmp_path):
         [Variants("abrupt(n_arms=3, horizon=200)", "abrupt", phases=[2, 4])],
         runs=4,
     )
-    paths = sweep.save_figures(compare(study, tmp_path, progress=False), tmp_path)
+    paths = sweep.save_figures(run(study, folder=tmp_path, progress=False), tmp_path)
     assert sorted(path.name for path in paths) == ["sweep-DS-TS.svg", "sweep-abrupt-phases.svg"]
 
 
@@ -167,8 +178,8 @@ def test_cells_of_one_sweep_meet_the_same_luck(tmp_path):
     """The same policy under two names, and in two worlds that differ in a parameter without effect on the rewards."""
     world = "abrupt(n_arms=3, horizon=200, phases=2)"
     twice = Study([Variants("ds-ts", "a", gamma=[0.9, 0.99]), Variants("ds-ts", "b", gamma=[0.99])], [world], runs=4)
-    done = compare(twice, tmp_path, progress=False)
-    assert np.array_equal(done.final[1], done.final[2])
+    done = run(twice, folder=tmp_path, progress=False)
+    assert np.array_equal(done.parts[1].final, done.parts[2].final)
     assert Cell(parse.parse("ds-ts"), parse.parse(world)).chunks()[0].seed == 0
 
 

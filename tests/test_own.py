@@ -148,7 +148,7 @@ def test_paths_in_a_study_begin_beside_the_study(here, monkeypatch):
 
 def test_the_command_plays_own_classes_and_keeps_what_it_compiled(here):
     """Two processes: the second finds the compiled loop on disk, which Numba reports."""
-    words = ["compare", "mine.py:Greedy(gamma=0.8)", "ts", "--env", "tide.py:Tide", "--runs", "4", "--drift"]
+    words = ["run", "mine.py:Greedy(gamma=0.8)", "ts", "--env", "tide.py:Tide", "--runs", "4", "--drift"]
     words += ["--out", "results"]
     environment = {**os.environ, "NUMBA_DEBUG_CACHE": "1", "DRIFTBANDIT_CACHE": str(here / "cache")}
     code = f"from driftbandit import cli; raise SystemExit(cli.main({words!r}))"
@@ -194,16 +194,14 @@ def test_only_what_a_policy_needs_travels_with_it(here):
         ["neighbour_module:Greedy(gamma=0.7)"],
     ],
 )
-@pytest.mark.parametrize("command", ["run", "compare"])
-def test_what_was_saved_names_own_classes_so_that_they_are_found_again(here, command, texts, monkeypatch):
+@pytest.mark.parametrize("out", ["result.parquet", "results"])
+def test_what_was_saved_names_own_classes_so_that_they_are_found_again(here, out, texts, monkeypatch):
     (here / "neighbour_module.py").write_text(GREEDY)
     world = "tide.py:Tide(period=150.0)"
-    out = "result.parquet" if command == "run" else "results"
-    words = [command, *texts, "--env", world, "--runs", "2", "--out", out, "--interpreted"]
+    words = ["run", *texts, "--env", world, "--runs", "2", "--out", out, "--interpreted"]
     assert cli.main(words) == 0
-    path = here / out if command == "run" else next((here / out).glob("curves-*.parquet"))
-    note = Result.load(path).provenance
+    result = Result.load(here / out if out.endswith(".parquet") else here / out / "result.parquet")
     policies = [load.load_policy(text) for text in texts]
     monkeypatch.chdir("/")
-    assert [load.load_policy(text) for text in note["policies"].values()] == policies
-    assert load.load_environment(note["environment"]) == load.load_environment(str(here / world))
+    assert [load.load_policy(part.texts()[0]) for part in result.parts] == policies
+    assert load.load_environment(result.parts[0].texts()[1]) == load.load_environment(str(here / world))

@@ -45,7 +45,7 @@ def test_a_reader_that_leaves_takes_no_result_with_it(tmp_path):
     done = shell(f"driftbandit run ts --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet | true")
     assert done.stderr == ""
     assert done.returncode in (0, 141)
-    assert Result.load(tmp_path / "x.parquet").labels == ["ts"]
+    assert Result.load(tmp_path / "x.parquet").policies == ["ts"]
 
 
 @full
@@ -54,7 +54,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence_and_the_result_is_saved(t
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "No space left" in done.stderr
-    assert Result.load(tmp_path / "x.parquet").labels == ["ts"]
+    assert Result.load(tmp_path / "x.parquet").policies == ["ts"]
 
 
 @full
@@ -62,14 +62,9 @@ def test_a_full_disk_behind_the_output_is_one_sentence_and_the_result_is_saved(t
     ("words", "file"),
     [
         ([*PLAY, "--out", "x.parquet", "--plot", "x.svg"], "x.svg"),
-        (["compare", "ts", "--env", SMALL, "--runs", "2", "--out", "r"], "r/summary.csv"),
-        (["rates", "--runs", "2", "--scale", "0.002", "--out", "r"], "r/rates.csv"),
-        (
-            ["theory", "--env", "AbruptGap(n_arms=2, horizon=400, phases=2, gap=0.2)", "--policy", "ds-ts.tuned",
-             "--measure", "4", "--figure", "x.svg"], "x.csv",
-        ),
+        (["run", "ts", "--env", SMALL, "--runs", "2", "--out", "r"], "r/summary.csv"),
         (["reproduce", "fig1", "--out", "r"], "r/index.html"),
-        (["init", "s.toml"], "s.toml"),
+        (["run", "--init", "s.toml"], "s.toml"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )  # fmt: skip
@@ -95,7 +90,7 @@ def test_closed_streams_are_no_traceback(line, ending):
 def test_a_closed_output_does_not_hinder_the_work(tmp_path):
     done = shell(f"driftbandit run ts --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet >&- 2>&-")
     assert done.returncode == 0
-    assert Result.load(tmp_path / "x.parquet").labels == ["ts"]
+    assert Result.load(tmp_path / "x.parquet").policies == ["ts"]
 
 
 def test_letters_a_terminal_has_not_are_replaced():
@@ -135,7 +130,7 @@ def test_an_import_that_turns_ctrl_c_into_an_error_of_its_own_counts_as_ctrl_c(c
         except KeyboardInterrupt as error:
             raise ImportError("numpy could not be imported") from error
 
-    monkeypatch.setattr("driftbandit.lab.experiments.comparison.compare", fail)
+    monkeypatch.setattr("driftbandit.lab.experiments.run.run", fail)
     assert cli.main(PLAY) == 130
     assert capsys.readouterr().err == "driftbandit: interrupted.\n"
 
@@ -176,15 +171,13 @@ def test_a_large_seed_is_used_to_its_last_digit(tmp_path, capsys):
         (["run", "ts", "--runs", "1e9"], "would take"),
         (["run", "ts", "--env", "abrupt(n_arms=1000000000000)"], "would take"),
         (["run", "ts", "--workers", "1e9"], "from 1 to 4_096"),
-        (["compare", "sw-ts(window=1000000000000)", "ts"], "No memory holds"),
-        (["compare", "ts", "--horizon", "9e18"], "more than anybody can play"),
-        (["compare", "ts", "--runs", "1e9", "--dry-run"], "would take"),
+        (["run", "sw-ts(window=1000000000000)", "ts"], "No memory holds"),
+        (["run", "ts", "--horizon", "9e18"], "more than anybody can play"),
+        (["run", "ts", "--runs", "1e9", "--dry-run"], "would take"),
         (["theory", "--env", "smooth(horizon=9000000000000000000)"], "more than anybody can play"),
-        (["advise", "--horizon", "9e18", "--phases", "3"], "more than anybody can play"),
-        (["advise", "--horizon", "1000", "--phases", "3", "--arms", "1e12"], "would take"),
         (["field", "--runs", "1e18"], "from 2 to"),
         (["reproduce", "--runs", "1e18"], "from 1 to"),
-        (["rates", "--runs", "1e18"], "from 2 to"),
+        (["theory", "--runs", "1e18"], "from 2 to"),
     ],
 )
 def test_sizes_that_no_memory_holds_get_a_sentence_at_once(words, says, capsys, tmp_path, monkeypatch):
@@ -197,7 +190,7 @@ def test_sizes_that_no_memory_holds_get_a_sentence_at_once(words, says, capsys, 
 
 
 def test_running_out_of_memory_all_the_same_is_one_sentence(capsys, monkeypatch):
-    monkeypatch.setattr("driftbandit.lab.experiments.comparison.compare", lambda *_, **__: np.empty(2**50))
+    monkeypatch.setattr("driftbandit.lab.experiments.run.run", lambda *_, **__: np.empty(2**50))
     assert cli.main(PLAY) == 2
     assert "There is not enough memory for this: Unable to allocate" in capsys.readouterr().err
 
@@ -304,18 +297,17 @@ def test_on_a_real_terminal_numbers_are_whole():
 @pytest.mark.parametrize(
     ("words", "keys"),
     [
-        (PLAY, {"regret", "environment", "seed", "saved"}),
-        ([*PLAY[:-1], "1"], {"regret"}),
-        (["compare", "ts", "ds-ts", "--env", SMALL, "--runs", "2"], {"summary", "runs", "wrote"}),
-        (["compare", "ts", "--env", SMALL, "--runs", "2", "--drift"], {"drift"}),
-        (["compare", "ts", "--env", SMALL, "--runs", "2", "--dry-run"], {"cells", "chunks", "seconds"}),
-        (["list"], {"policies", "environments", "experiments", "laws"}),
+        (PLAY, {"summary", "seed", "wrote"}),
+        ([*PLAY[:-1], "1"], {"summary"}),
+        (["run", "ts", "ds-ts", "--env", SMALL, "--runs", "2"], {"summary", "runs", "wrote"}),
+        (["run", "ts", "--env", SMALL, "--runs", "2", "--drift"], {"drift"}),
+        (["run", "ts", "--env", SMALL, "--runs", "2", "--dry-run"], {"cells", "chunks", "seconds"}),
+        (["list"], {"policies", "environments", "laws"}),
         (["list", "policies"], {"policies"}),
         (["list", "ds-ts"], {"parameters", "constructors", "short"}),
-        (["list", "fig3a"], {"policies", "environment"}),
-        (["theory", "--env", SMALL, "--policy", "ds-ts.tuned"], {"bounds", "facts", "in_words"}),
-        (["advise", "--horizon", "200", "--phases", "2", "--runs", "4"], {"rows", "best", "paragraph"}),
-        (["rates", "--runs", "2", "--scale", "0.002"], {"fits"}),
+        (["list", "items"], {"items"}),
+        (["theory", "--env", SMALL, "ds-ts.tuned"], {"bounds", "facts", "in_words"}),
+        (["theory", "--growth", "--runs", "2", "--scale", "0.002"], {"fits"}),
         (["reproduce", "fig1"], {"summary", "page", "chunks"}),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
@@ -340,10 +332,8 @@ def test_every_command_that_prints_results_has_json():
         "demo",
         "export",
         "help",
-        "init",
         "keys",
         "live",
-        "plot",
         "serve",
         "watch",
     }  # write, serve, explain

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Smooth
-from driftbandit.lab import Result, run
+from driftbandit.lab import Result, Study, Variants, run
 from driftbandit.policies.discounted_ts import DiscountedTS
+from hand_made import made
 
 pytest.importorskip("pyarrow")
 
@@ -15,31 +16,31 @@ pytest.importorskip("pyarrow")
 def played(runs, first=0, seed=3):
     policies = {"a": "ds-ts(gamma=0.9)", "b": "ds-ts(gamma=0.5)"}
     world = "abrupt(n_arms=3, horizon=60, phases=2)"
-    made = {"checkpoints": 4, "title": "A small one", "first_run": first, "progress": False, "compiled": False}
-    return run(policies, world, runs, seed, **made)
+    given = {"checkpoints": 4, "title": "A small one", "first_run": first, "progress": False, "compiled": False}
+    return run(policies, world, runs, seed, **given)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
 def test_a_frame_has_one_row_a_policy_run_and_round(backend):
     pytest.importorskip(backend)
-    frame = played(3).frame(backend)
+    frame = played(3).to_frame(backend)
     assert type(frame).__module__.split(".")[0] == backend
     assert len(frame) == 2 * 3 * 4
     names = frame.column_names if backend == "pyarrow" else list(frame.columns)
-    assert names == ["policy", "run", "round", "regret"]
+    assert names == ["environment", "policy", "run", "round", "regret"]
 
 
 def test_an_unknown_backend_is_refused():
     with pytest.raises(ValueError, match="pandas, polars, pyarrow"):
-        played(1).frame("excel")
+        played(1).to_frame("excel")
 
 
 def test_a_saved_result_is_read_by_any_reader_of_parquet(tmp_path):
     result = played(2)
-    path = result.save(tmp_path / "r.parquet")
+    (path,) = result.save(tmp_path / "r.parquet")
     import pyarrow.parquet as pq
 
-    assert pq.read_table(path)["regret"].to_pylist() == result.frame("pyarrow")["regret"].to_pylist()
+    assert pq.read_table(path)["regret"].to_pylist() == result.to_frame("pyarrow")["regret"].to_pylist()
     duckdb = pytest.importorskip("duckdb")
     mean = duckdb.sql(f"select avg(regret) from '{path}' where round = 60 and policy = 'a'").fetchall()[0][0]
     assert mean == pytest.approx(result.final("a").mean())
@@ -49,27 +50,27 @@ def test_results_that_differ_in_their_runs_only_become_one():
     whole, parts = played(5), [played(2), played(3, first=2)]
     together = parts[1].merged(parts[0])
     assert together.runs.tolist() == [0, 1, 2, 3, 4]
-    assert all(np.array_equal(together.curve(label), whole.curve(label)) for label in whole.labels)
+    assert all(np.array_equal(together.curve(label), whole.curve(label)) for label in whole.policies)
     assert together.provenance["runs"] == 5
 
 
 def test_a_run_in_two_results_counts_once_and_must_be_the_same():
     first, second = played(3), played(3, first=1)
     assert first.merged(second).runs.tolist() == [0, 1, 2, 3]
-    wrong = Result(second.rounds, second.runs, {k: v + 1.0 for k, v in second.regret.items()}, second.provenance)
-    with pytest.raises(ValueError, match="one of them is wrong"):
+    wrong = Result([p._replace(regret=p.regret + 1.0) for p in second.parts], second.runs, second.provenance)
+    with pytest.raises(ValueError, match="different numbers"):
         first.merged(wrong)
 
 
 def test_results_with_another_seed_are_not_merged():
-    with pytest.raises(ValueError, match="differ in more than their runs: seed"):
+    with pytest.raises(ValueError, match="cannot be merged: seed"):
         played(2).merged(played(2, first=2, seed=4))
 
 
 def test_a_notebook_shows_a_table_and_a_figure_and_no_label_is_taken_for_html():
     pytest.importorskip("matplotlib")
     result = played(2)
-    odd = Result(result.rounds, result.runs, {"<b>": result.curve("a")}, {"title": "<i>"})
+    odd = made(result.part("a").rounds, {"<b>": result.curve("a")}, environment="<i>")
     page = odd._repr_html_()
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
@@ -90,13 +91,10 @@ def test_a_simulation_shows_itself_in_a_notebook_and_in_a_line():
     assert "nan" not in one._repr_html_()
 
 
-def test_a_comparison_shows_every_world_in_a_notebook_and_no_label_is_taken_for_html(tmp_path):
+def test_a_result_shows_every_environment_in_a_notebook_and_no_label_is_taken_for_html(tmp_path):
     pytest.importorskip("matplotlib")
-    from driftbandit.lab.experiments import comparison
-    from driftbandit.lab.experiments.study import Study, Variants
-
     worlds = [Variants("smooth(n_arms=2, horizon=200)", "<b>one</b>"), "abrupt(n_arms=2, horizon=200, phases=2)"]
-    done = comparison.compare(Study(["ts", "uniform"], worlds, runs=2), tmp_path, progress=False)
+    done = run(Study(["ts", "uniform"], worlds, runs=2), folder=tmp_path, progress=False)
     page = done._repr_html_()
     assert "&lt;b&gt;one" in page
     assert "<b>" not in page

@@ -1,12 +1,14 @@
 """Studies: what a file says is what is played, and what is wrong in it is named with its place."""
 
+import json
+
 import numpy as np
 import pytest
 
 from driftbandit import cli
-from driftbandit.lab.experiments.comparison import compare, plan
+from driftbandit.lab.experiments.run import plan, run
 from driftbandit.lab.experiments.study import Study, Variants, with_values
-from driftbandit.lab.experiments.study_file import StudyError, load, loads
+from driftbandit.lab.experiments.study_file import StudyError, load_study, loads
 from driftbandit.text import parse
 
 pytest.importorskip("pyarrow")
@@ -105,11 +107,11 @@ def test_the_reference_must_be_one_of_the_policies():
 
 def test_a_cell_does_not_change_when_others_are_added(tmp_path):
     world = "abrupt(n_arms=3, horizon=200, phases=2)"
-    alone = compare(Study(["ds-ts"], [world], runs=4), tmp_path / "a", progress=False)
-    among = compare(
-        Study(["ts", Variants("ds-ts", gamma=[0.9, 0.99])], [world], runs=4), tmp_path / "b", progress=False
+    alone = run(Study(["ds-ts"], [world], runs=4), folder=tmp_path / "a", progress=False)
+    among = run(
+        Study(["ts", Variants("ds-ts", gamma=[0.9, 0.99])], [world], runs=4), folder=tmp_path / "b", progress=False
     )
-    assert np.array_equal(alone.final[0], among.final[2])  # ds-ts has gamma = 0.99 by default
+    assert np.array_equal(alone.parts[0].final, among.parts[2].final)  # ds-ts has gamma = 0.99 by default
 
 
 def test_a_study_says_how_much_work_it_is_and_resumes(tmp_path):
@@ -118,31 +120,31 @@ def test_a_study_says_how_much_work_it_is_and_resumes(tmp_path):
     assert (before.cells, before.chunks, before.ready, before.rounds) == (2, 2, 0, 2 * 4 * 200)
     assert before.seconds is not None
     assert 0 < before.seconds < 60
-    first = compare(study, tmp_path, progress=False)
-    again = compare(study, tmp_path, progress=False)
+    first = run(study, folder=tmp_path, progress=False)
+    again = run(study, folder=tmp_path, progress=False)
     assert (first.tally, again.tally) == ((0, 2), (2, 0))
-    assert np.array_equal(first.final, again.final)
+    assert all(np.array_equal(a.final, b.final) for a, b in zip(first.parts, again.parts, strict=True))
 
 
 def test_the_file_that_init_writes_runs(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("study.toml", "mine.py"):
-        assert cli.main(["init", name]) == 0
+    assert cli.main(["run", "--init", "study.toml"]) == 0
     small = (tmp_path / "study.toml").read_text().replace("10_000", "400").replace("runs = 20", "runs = 4")
     (tmp_path / "study.toml").write_text(small)
-    assert cli.main(["compare", "study.toml"]) == 0
+    assert cli.main(["run", "study.toml"]) == 0
     out = capsys.readouterr().out
     assert "best of the swept in abrupt" in out
     names = {path.name for path in (tmp_path / "study-results").iterdir()}
-    assert {"summary.csv", "runs.parquet", "chunks"} <= names
+    assert {"summary.csv", "result.parquet", "chunks"} <= names
     assert any(name.startswith("sweep-") for name in names)
-    assert load(tmp_path / "mine.py").count() == 8
-    assert cli.main(["init", "study.toml"]) == 2  # never over another file
+    assert load_study(tmp_path / "study.toml").count() == 8
+    assert cli.main(["run", "--init", "mine.py"]) == 2
+    assert cli.main(["run", "--init", "study.toml"]) == 2  # never over another file
 
 
 def test_two_policies_and_a_world_straight_from_the_command_line(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("DRIFTBANDIT_CACHE", str(tmp_path))
-    words = ["compare", "ds-ts", "ts", "--env", "abrupt(n_arms=3, phases=2)", "--horizon", "200", "--runs", "4"]
+    words = ["run", "ds-ts", "ts", "--env", "abrupt(n_arms=3, phases=2)", "--horizon", "200", "--runs", "4"]
     for ready in (0, 2):  # what was played is kept, also without a folder
         assert cli.main([*words, "--dry-run"]) == 0
         assert f"2 cells of 4 runs in 2 chunks, {ready} of them ready" in capsys.readouterr().out
@@ -150,15 +152,49 @@ def test_two_policies_and_a_world_straight_from_the_command_line(capsys, tmp_pat
         assert "above ds-ts" in capsys.readouterr().out
 
 
+def test_a_dry_run_writes_nothing(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DRIFTBANDIT_CACHE", str(tmp_path / "cache"))
+    assert cli.main(["run", "--init", "study.toml"]) == 0
+    before = sorted(path for path in tmp_path.rglob("*") if "cache" not in path.parts)
+    words = ["--horizon", "200", "--dry-run", "--runs", "4"]
+    assert cli.main(["run", *words, "study.toml"]) == 0
+    assert cli.main(["run", "ts", *words, "--out", "results", "--plot", "sub/x.svg"]) == 0
+    assert sorted(path for path in tmp_path.rglob("*") if "cache" not in path.parts) == before
+    assert not list((tmp_path / "cache").rglob("*.chunk"))
+
+
+def test_arguments_may_stand_in_any_order(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("DRIFTBANDIT_CACHE", str(tmp_path))
+    words = ["ts", "--runs", "2", "ds-ts", "--env", "abrupt(n_arms=2, horizon=100, phases=2)", "--json", "uniform"]
+    assert cli.main(["run", *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [line["policy"] for line in found["summary"]] == ["ts", "ds-ts", "uniform"]
+
+
+def test_labels_name_the_policies_in_their_order(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("DRIFTBANDIT_CACHE", str(tmp_path))
+    words = ["run", "ts", "ds-ts", "--horizon", "100", "--runs", "2", "--label"]
+    assert cli.main([*words, "Thompson", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [line["policy"] for line in found["summary"]] == ["Thompson", "ds-ts"]
+    assert cli.main([*words, "a", "--label", "b", "--label", "c"]) == 2
+
+
+def test_a_study_nested_without_end_is_refused(tmp_path):
+    with pytest.raises(StudyError, match="nested too deeply"):
+        loads("x = " + 20_000 * "[")
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["compare", "ts", "--executor", "daks"], "did you mean dask"),
-        (["compare", "ts", "--executor", "processes:none"], "whole number"),
-        (["compare", "none.toml"], "Cannot read 'none.toml'"),
-        (["compare", "a.toml", "ts"], "brings its own policies"),
-        (["compare", "nowhere.py:Mine"], "Cannot read 'nowhere.py'"),
-        (["compare", "nowhere:Mine"], "There is no module 'nowhere'"),
+        (["run", "ts", "--executor", "daks"], "did you mean dask"),
+        (["run", "ts", "--executor", "processes:none"], "whole number"),
+        (["run", "none.toml"], "Cannot read 'none.toml'"),
+        (["run", "a.toml", "ts"], "has policies of its own"),
+        (["run", "nowhere.py:Mine"], "Cannot read 'nowhere.py'"),
+        (["run", "nowhere:Mine"], "There is no module 'nowhere'"),
     ],
 )
 def test_wrong_words_are_refused_in_one_sentence(capsys, words, hint):

@@ -7,14 +7,13 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from driftbandit.environments import Abrupt
-from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.field import ratio_plot
-from driftbandit.lab.investigations.bound_and_regret import HorizonPoint
 from driftbandit.lab.paper import picture
-from driftbandit.lab.plots import bound_plot, rates_plot, regret, style, sweep_plot
+from driftbandit.lab.plots import regret, style, sweep_plot
 from driftbandit.policies.beta_ts import DiscountedBetaTS
 from driftbandit.policies.ucb import DiscountedUCB
 from driftbandit.text import parse
+from hand_made import made
 
 GREEN = "#009e73"
 
@@ -26,7 +25,7 @@ def shape(line):
 def result(policies):
     rounds = np.arange(1, 41) * 25
     curves = {label: np.ones((3, 1)) * rounds * (n + 1) for n, label in enumerate(policies)}
-    return Result(rounds, np.arange(3), curves, {"id": "x", "title": "", "policies": dict(policies)})
+    return made(rounds, curves, policies, id="x", title="")
 
 
 def drawn(figure, label):
@@ -72,23 +71,13 @@ def test_d_ucb_looks_alike_in_every_figure():
         {"ts": "BetaTS()", "ds-ts": "DiscountedTS()", "mine": "DiscountedUCB(gamma=0.9)"},
     ):
         assert shape(drawn(regret.draw(result(policies)), list(policies)[-1])) == own
-    # rates
-    from driftbandit.lab.investigations import rates
-
-    sweep = rates.Sweep("horizon T", "horizon", (100.0, 200.0, 400.0), rates.sweeps()[0].base)
-    lines = [rates.MeasuredSweep(name, sweep, np.ones((3, 4)), 0.0) for name in ("sw-ts", "d-ucb")]
-    figure = Figure()
-    rates_plot.draw(figure, lines, [rates.fit(line) for line in lines])
-    assert {c.lines[0].get_color() for c in figure.axes[0].containers if str(c.get_label()).startswith("d-ucb")} == {
-        GREEN
-    }
     # the paper
     assert (picture.style_of("d-ucb")["color"], picture.style_of("d-ucb")["marker"]) == own
 
 
 def test_d_ucb_looks_the_same_in_a_sweep_and_in_the_field(tmp_path, monkeypatch):
-    from driftbandit.lab.experiments import comparison, sweep
-    from driftbandit.lab.experiments.study import Study, Variants
+    from driftbandit.lab import Study, Variants, run
+    from driftbandit.lab.experiments import sweep
 
     figures = []
 
@@ -98,13 +87,48 @@ def test_d_ucb_looks_the_same_in_a_sweep_and_in_the_field(tmp_path, monkeypatch)
         return path
 
     study = Study(["ts", "d-ucb", Variants("ds-ts", gamma=[0.5, 0.9])], [Abrupt(2, 100, 2)], runs=2)
-    done = comparison.compare(study, tmp_path, progress=False)
+    done = run(study, folder=tmp_path, progress=False)
     monkeypatch.setattr(sweep_plot, "save_chart", caught)
     sweep_plot.save_curves(done, sweep.grids(done), tmp_path / "x.svg")
     assert drawn(figures[-1], "d-ucb").get_color() == GREEN
     (dot,) = ratio_plot.dots(["d-ucb.tuned"], 1)
     assert (dot["color"], dot["marker"]) == (GREEN, "D")
-    assert style.look_of("uniform")["color"] == bound_plot._UNIFORM
+
+
+def test_the_users_own_policy_has_a_strong_colour_that_no_other_has():
+    ours = [
+        style.look_of(name) for cls in parse.policies().values() for name in (cls.short, *getattr(cls, "aliases", ()))
+    ]
+    looks = style.looks(["ts", "mine.py:Mine(gamma=0.9)", "d-ucb", "mine.py:Other", "mine.py:Mine(gamma=0.5)"])
+    first, other, again = looks[1], looks[3], looks[4]
+    for one in (first, other):
+        assert one["color"] not in {style["color"] for style in ours}
+        red, green, blue = (int(one["color"][place : place + 2], 16) for place in (1, 3, 5))
+        assert max(red, green, blue) - min(red, green, blue) > 100  # strong, not grey or pale
+        assert one["linewidth"] > 2
+    assert len({first["color"], other["color"], again["color"]}) == 3
+
+
+def test_a_sweeps_map_names_what_is_fixed_and_rings_the_best_of_each_environment(tmp_path, monkeypatch):
+    from driftbandit.lab import Study, Variants, run
+    from driftbandit.lab.experiments import sweep
+
+    figures = []
+
+    def caught(draw, path, size, dpi=110):
+        figures.append(Figure(figsize=size, layout="constrained"))
+        draw(figures[-1])
+        return path
+
+    monkeypatch.setattr(sweep_plot, "save_chart", caught)
+    swept = Variants("ds-ts", gamma=[0.5, 0.9], tau_max=[0.1, 0.2], forget_below=[0.0, 1e-8])
+    study = Study([swept], [Variants("abrupt(n_arms=2, horizon=100)", "abrupt", phases=[1, 5])], runs=4)
+    sweep.save_figures(run(study, folder=tmp_path, progress=False), tmp_path)
+    maps = [axes for axes in figures[0].axes if axes.images]
+    titles = [axes.get_title(loc="left") for axes in maps]
+    assert [title.split("\n")[0] for title in titles] == ["abrupt [phases=1]", "abrupt [phases=5]"]
+    assert all("fixed: forget_below=" in title for title in titles)
+    assert [sum(line.get_marker() == "o" for line in axes.lines) for axes in maps] == [1, 1]
 
 
 @pytest.mark.parametrize("width", [3.6, 4.4, 5.4])
@@ -121,24 +145,3 @@ def test_a_narrow_figure_has_its_legend_below_the_axes_and_nothing_cut_off(width
 def test_a_width_no_page_has_is_refused():
     with pytest.raises(ValueError, match="between 2 and 40 inches"):
         regret.draw(result({"ts": "BetaTS()"}), width=0.1)
-
-
-def test_the_bound_figure_hides_no_line_under_another():
-    from driftbandit.lab.stats.intervals import Interval
-
-    points = [
-        HorizonPoint(t, 20.0 + k, 20.3 + k, 0.4 * k, 0.08 * t, Interval(0.07 * t, 0.069 * t, 0.071 * t))
-        for k, t in ((3, 1000), (4, 10_000), (5, 100_000))
-    ]
-    for size in ((11, 4), (4.4, 10)):
-        figure = Figure(figsize=size, layout="constrained")
-        bound_plot.draw(figure, points, [(2, 20.0), (30, 35.0)], 41.5, "a title")
-        first, close, _ = figure.axes
-        widths = {line.get_label(): line.get_linewidth() for line in first.lines}
-        assert widths["uniform play"] > 2.5 * widths["DS-TS, measured"]
-        assert widths["Theorem 1, printed"] > 2.5 * widths["Theorem 1, proved"]
-        low, high = close.get_ylim()
-        level = close.lines[0].get_ydata()[0]
-        assert (level - 0.07) / (high - low) > 0.05  # told apart on the plain axis
-        figure.draw_without_rendering()
-        assert figure.legends[0].get_window_extent().y1 <= first.get_tightbbox().y0 or size[0] < 5

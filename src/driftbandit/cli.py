@@ -17,25 +17,25 @@ from driftbandit.commands._shared import LAB, MissingLab, shortened
 
 _EPILOG = """\
 examples:
-  driftbandit list policies                        what there is to play
-  driftbandit run ds-ts ts --runs 20               who regrets less
-  driftbandit run ds-ts ts --plot regret.svg       the same, drawn
+  driftbandit list policies                        the policies and how they forget
+  driftbandit run drift-ts ts --runs 20            which policy has less regret
+  driftbandit run drift-ts ts --plot regret.svg    the same, drawn
   driftbandit help run                             more about one command
 """
 
 
 class UsageError(ValueError):
-    """The words on the command line do not fit."""
+    """The command line cannot be parsed."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, instead of a page of usage."""
+    """Reports errors in one sentence, without a page of usage."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
-        """Refuse, and say where help is."""
+        """Raise one sentence that names the help."""
         raise UsageError(f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help")
 
 
@@ -80,9 +80,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if "--traceback" in words:
             raise
         if isinstance(error, ImportError):
-            if (error.name or "").split(".")[0] not in LAB:
+            if (error.name or "").split(".")[0] in LAB:
+                error = MissingLab(str(error.name))
+            elif not str(error).startswith("This needs "):  # a package of an extra, such as Dask, is named so
                 raise
-            error = MissingLab(str(error.name))
         memory = "There is not enough memory for this: " if isinstance(error, MemoryError) else ""
         say(f"driftbandit: {memory}{error}")
         return 2
@@ -135,29 +136,49 @@ def _was_interrupted(error: BaseException | None) -> bool:
 def _run(words: list[str]) -> int:
     parser = build_parser()
     _complete(parser)
-    actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    known = list(actions[0].choices)
+    words = [word for word in words if word != "--traceback"]
+    known = _verbs(parser)
     command = next((word for word in words if not word.startswith("-")), None)
     asked = words[words.index("help") + 1 :][:1] if command == "help" else []
     for word in [command, *asked]:
         if word is not None and not word.startswith("-") and word not in known:
             raise UsageError(
-                f"There is no command {shortened(word)!r}{nearest(word, known) or '.'} "
+                f"There is no command {shortened(word)!r}{nearest(word, list(known)) or '.'} "
                 f"The commands are: {', '.join(known)}."
             )
     try:
-        args, unknown = parser.parse_known_args(words)
-    except SystemExit as done:  # --help and --version have printed what was asked for
+        args = parse_arguments(parser, words)
+    except SystemExit as done:  # --help and --version have printed their text
         return int(done.code or 0)
-    if unknown:
-        chosen = actions[0].choices[args.command] if args.command else parser
-        hint = nearest(unknown[0], chosen._option_string_actions)
-        raise UsageError(f"{chosen.prog} knows no {shortened(unknown[0])!r}{hint or '.'} See: {chosen.prog} --help")
-    if args.command in (None, "help"):
+    if "run" not in args:
         about = getattr(args, "about", None)
-        (actions[0].choices[about] if about else parser).print_help()
+        (known[about] if about else parser).print_help()
         return 0
     return int(args.run(args) or 0)
+
+
+def _verbs(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of a parser's commands, by name; empty if it has none."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def parse_arguments(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
+    """The arguments of a command and its verbs, positional arguments and options in any order."""
+    args = argparse.Namespace()
+    while words and words[0] in _verbs(parser):
+        action = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+        setattr(args, action.dest, words[0])
+        parser, words = action.choices[words[0]], words[1:]
+    parse = parser.parse_known_args if _verbs(parser) else parser.parse_known_intermixed_args
+    args, unknown = parse(words, args)
+    if unknown:
+        hint = nearest(unknown[0], parser._option_string_actions) if unknown[0].startswith("-") else ""
+        kind = "option" if unknown[0].startswith("-") else "argument"
+        raise UsageError(f"Unknown {kind} {shortened(unknown[0])!r}{hint or '.'} See: {parser.prog} --help")
+    return args
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:

@@ -59,7 +59,7 @@ class Forgetting(NamedTuple):
         _counts(horizon, 1)
         _need(
             isinstance(beta, int | float | np.floating) and 0.0 <= beta < 1.0,
-            f"beta needs to be in [0, 1); got {beta!r}. driftbandit.lab.theory computes which values a world admits.",
+            f"beta needs to be in [0, 1); got {beta!r}. `driftbandit theory` shows which values an environment admits.",
         )
         return cls(
             _kept(1.0 - horizon ** (beta - 1.0)), "1 - horizon ** (beta - 1)", f"1 - {horizon} ** ({beta:g} - 1)"

@@ -5,7 +5,7 @@ import pytest
 from driftbandit.cli import main
 from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.paper import choose
-from driftbandit.lab.paper.claims.claim import verdicts
+from driftbandit.lab.paper.claims import verdicts
 from driftbandit.lab.paper.items.item import SIX
 from driftbandit.lab.paper.job import PaperRun
 from driftbandit.lab.paper.options import PARAMETERS, PaperOptions
@@ -57,13 +57,13 @@ def test_an_addition_is_one_more_curve_in_every_panel_and_in_nothing_that_is_the
 
     again = computed(tmp_path)
     assert files(again) == before  # the figure without it is the same to the byte
-    assert "drift-ts" not in Result.load(tmp_path / "data" / "fig6a.parquet").labels
+    assert "drift-ts" not in Result.load(tmp_path / "data" / "fig6a.parquet").policies
 
 
 def test_the_data_beside_a_figure_hold_what_was_added_to_it(tmp_path):
     run = computed(tmp_path, "drift-ts")
     result = Result.load(tmp_path / "data" / "fig6a.parquet")
-    assert result.labels == [*(f"{label} ({p})" for p in PARAMETERS for label in SIX), "drift-ts"]
+    assert result.policies == [*(f"{label} ({p})" for p in PARAMETERS for label in SIX), "drift-ts"]
     assert (result.final("drift-ts") == run.final("fig6a", "drift-ts", "text")).all()
 
 

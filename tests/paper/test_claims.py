@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.lab.paper import choose, items
-from driftbandit.lab.paper.claims.claim import Claim, claim_cells, claims, unsettled, verdicts
+from driftbandit.lab.paper.claims import claim_cells, claims, unsettled, verdicts
+from driftbandit.lab.paper.claims.claim import Claim
 from driftbandit.lab.paper.claims.evidence import (
     FAILS,
     HOLDS,

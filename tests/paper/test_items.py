@@ -71,7 +71,7 @@ def test_the_summary_has_a_line_for_every_policy_item_and_gap(whole):
 @pytest.mark.long
 def test_saved_curves_can_be_read_like_any_other_result(whole):
     result = Result.load(whole.options.out / "data" / "fig3a.parquet")
-    assert result.labels == [f"{label} (code)" for label in EIGHT]
+    assert result.policies == [f"{label} (code)" for label in EIGHT]
     assert np.array_equal(result.final("sw-ts (code)"), whole.final("fig3a", "sw-ts", "code"))
 
 

@@ -13,7 +13,7 @@ import jinja2
 import pytest
 
 from driftbandit.lab.paper import choose
-from driftbandit.lab.paper.claims.claim import claims
+from driftbandit.lab.paper.claims import claims
 from driftbandit.lab.paper.job import PaperRun
 from driftbandit.lab.paper.options import PaperOptions
 from driftbandit.lab.paper.report import citation, report

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.lab.theory import paper_functions as f
+from theory import letters as f
 from theory.worlds import shows
 
 # gamma, then D, G, U sqrt(N) and n^2 as rounded reference values

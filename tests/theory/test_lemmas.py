@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftbandit.lab.theory import lemmas, pseudo_stationary
-from driftbandit.lab.theory import paper_functions as f
+from driftbandit.lab.paper.theory import pseudo_stationary
+from theory import lemmas
+from theory import letters as f
 
 EPS = st.floats(0.02, 0.36)
 HORIZON = st.integers(1, 250)

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from driftbandit.lab.theory import d_ucb, lower_bound, sw_ucb, table1
-from driftbandit.lab.theory.lower_bound import floor_with_blocks
+from driftbandit.lab.paper.theory import lower_bound, table1
+from driftbandit.lab.paper.theory.peers import floor_with_blocks
 from driftbandit.policies.kl import kl_bernoulli
 
 
@@ -20,45 +20,6 @@ def test_halving_the_gap_doubles_the_order_of_sw_ts_and_quadruples_that_of_ds_ts
 
 def test_table_1_has_no_number_for_tied_arms():
     assert {order.log10 for order in table1(10**5, 10, 0.0).values()} == {None}
-
-
-def test_discounted_ucb_tends_to_its_limiting_constant():
-    # At xi = 2/3, eta = 2: 16 e xi / gap^2 + 2 / ((1 - 1/e) ln 3) times T eps ln(1/eps), without changes.
-    eps, horizon = 1e-12, 10**30
-    limit = 16 * math.e * 2 / 3 / 0.01 + 2 / ((1 - math.exp(-1)) * math.log(3))
-    bound = d_ucb(horizon=horizon, changes=0, gap=0.1, eps=eps, n_arms=5)
-    assert bound.value == pytest.approx(limit * horizon * eps * math.log(1 / eps), rel=1e-3)
-    assert bound.promises
-
-
-def test_each_change_costs_discounted_ucb_one_delay():
-    common = {"horizon": 10**5, "gap": 0.1, "eps": 0.0025, "n_arms": 5}
-    gamma = 0.9975
-    delay = math.log(0.0025 * 2 / 3 * math.log((1 - gamma**5) / 0.0025)) / math.log(gamma)
-    extra = d_ucb(changes=9, **common).value - d_ucb(changes=0, **common).value
-    assert extra == pytest.approx(9 * delay, rel=1e-6)
-
-
-def test_sliding_window_ucb_is_its_formula():
-    bound = sw_ucb(horizon=10**5, changes=9, gap=0.1, window=1000)
-    log = math.log(1000)
-    expected = 4 * 2 / 3 * log * 100 / 0.01 + 2 * math.ceil(log / math.log(3)) * 100 + 9 * 1000 + log**2
-    assert bound.value == pytest.approx(expected, rel=1e-12)
-    assert bound.vacuous
-
-
-@pytest.mark.parametrize(
-    "change", [{"xi": 0.5}, {"gap": 0.0}, {"eps": 1.0}, {"n_arms": 1}, {"horizon": 0}, {"changes": -1}]
-)
-def test_discounted_ucb_says_which_condition_fails(change):
-    bound = d_ucb(**({"horizon": 10**5, "changes": 9, "gap": 0.1, "eps": 0.01, "n_arms": 5} | change))
-    assert bound.log10 is None
-    assert len(bound.failed) == 1
-
-
-def test_sliding_window_ucb_needs_a_window_within_the_horizon():
-    assert not sw_ucb(horizon=100, changes=0, gap=0.1, window=101).holds
-    assert not sw_ucb(horizon=100, changes=0, gap=0.1, window=0).holds
 
 
 def test_the_two_regrets_of_the_lower_bound_meet_where_it_says():

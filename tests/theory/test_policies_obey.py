@@ -7,11 +7,12 @@ import pytest
 
 from driftbandit.environments import Abrupt, Smooth
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.theory import diagnose, lemmas, pseudo_stationary
+from driftbandit.lab.paper.theory import diagnose, pseudo_stationary
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.cusum_ucb import CusumUCB
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.ucb import DiscountedUCB
+from theory import lemmas
 
 POLICIES = [
     DiscountedTS(gamma=0.9),

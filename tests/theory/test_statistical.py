@@ -9,8 +9,8 @@ from scipy.integrate import simpson
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
-from driftbandit.lab.theory import lemmas
-from driftbandit.lab.theory import paper_functions as f
+from theory import lemmas
+from theory import letters as f
 
 
 def density(x, mean, sd):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.lab.theory import diagnose, first_useful_horizon, theorem1, theorem2
-from driftbandit.lab.theory import paper_functions as f
+from driftbandit.lab.paper.theory import diagnose, first_useful_horizon, theorem1, theorem2
+from theory import letters as f
 from theory.worlds import Phases, shows
 
 MAIN = {"horizon": 10**5, "phases": 10, "gap": 0.1, "eps": 0.01}

@@ -1,4 +1,4 @@
-"""The theory, advise and rates commands at a small scale, and the report behind the first."""
+"""The theory command at a small scale, and the report behind it."""
 
 import math
 
@@ -6,12 +6,12 @@ import pytest
 
 from driftbandit.cli import main
 from driftbandit.environments import AbruptGap, Smooth
-from driftbandit.lab.investigations.guarantee import discount, settled, theory, upper_bounds
-from driftbandit.lab.theory import breakpoints, diagnose, pseudo_stationary
-from driftbandit.lab.theory import paper_functions as f
+from driftbandit.lab.paper.theory import breakpoints, pseudo_stationary
+from driftbandit.lab.paper.theory import paper_functions as f
+from driftbandit.lab.paper.theory.promise import discount, settled, smallest_beta, theory
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.policies.ucb import DiscountedUCB, SlidingUCB
+from driftbandit.policies.ucb import DiscountedUCB
 
 ABRUPT = "AbruptGap(n_arms=3, horizon=3000, phases=3, gap=0.2, world='1')"
 
@@ -23,7 +23,7 @@ def told(capsys, *words):
 
 
 def test_the_report_has_facts_bounds_orders_and_a_paragraph(capsys):
-    code, out, _ = told(capsys, "theory", "--env", ABRUPT, "--policy", "ds-ts.tuned")
+    code, out, _ = told(capsys, "theory", "--env", ABRUPT, "ds-ts.tuned")
     assert code == 0
     for part in (
         "B_T 3 phases",
@@ -39,16 +39,15 @@ def test_the_report_has_facts_bounds_orders_and_a_paragraph(capsys):
         assert part in out
 
 
-def test_measuring_adds_the_regret_and_the_best_gamma(capsys):
-    code, out, _ = told(capsys, "theory", "--env", ABRUPT, "--policy", "ds-ts.tuned", "--measure", "8")
+def test_measuring_adds_the_regret(capsys):
+    code, out, _ = told(capsys, "theory", "ds-ts.tuned", "--env", ABRUPT, "--runs", "8")
     assert code == 0
     assert "Measured over 8 runs: regret" in out
-    assert "Simulation finds gamma = " in out
     assert "The nearest bound, Theorem 1 as proved, is 10^" in out
 
 
 def test_a_drifting_world_is_told_about_corollary_2_and_not_about_table_1(capsys):
-    _, out, _ = told(capsys, "theory", "--env", "Smooth(n_arms=5, horizon=10000)", "--policy", "ds-ts(gamma=0.9)")
+    _, out, _ = told(capsys, "theory", "ds-ts(gamma=0.9)", "--env", "Smooth(n_arms=5, horizon=10000)")
     assert "Corollary 2 admits beta from 0.661" in out  # the means move by 0.0004 a round, not by sigma = 0.001
     assert "Table 1" not in out
 
@@ -56,10 +55,10 @@ def test_a_drifting_world_is_told_about_corollary_2_and_not_about_table_1(capsys
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["--policy", "ds-ts(gamma=1.0)"], "gamma lies in (1 - 1/e, 1)"),
-        (["--env", "AbruptGap(gap=0.0, horizon=1000)", "--policy", "ds-ts"], "the best arm is tied"),
-        (["--env", "Abrupt(horizon=20, phases=10)", "--policy", "ds-ts"], "Corollary 1 gives no gamma here"),
-        (["--env", "Abrupt(horizon=1, phases=1)", "--policy", "ds-ts"], "over 1 rounds"),
+        (["ds-ts(gamma=1.0)"], "gamma lies in (1 - 1/e, 1)"),
+        (["--env", "AbruptGap(gap=0.0, horizon=1000)", "ds-ts"], "the best arm is tied"),
+        (["--env", "Abrupt(horizon=20, phases=10)", "ds-ts"], "Corollary 1 gives no gamma here"),
+        (["--env", "Abrupt(horizon=1, phases=1)", "ds-ts"], "over 1 rounds"),
     ],
 )
 def test_bad_input_is_answered_with_the_condition_that_fails(capsys, words, part):
@@ -72,12 +71,11 @@ def test_bad_input_is_answered_with_the_condition_that_fails(capsys, words, part
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["theory", "--figure", "x.svg"], "--measure"),
-        (["theory", "--policy", "ds-tss"], "did you mean"),
-        (["theory", "--measure", "2"], "from 4 to"),
-        (["advise", "--horizon", "100"], "either phases"),
-        (["advise", "--horizon", "100", "--phases", "200"], "phases <= horizon"),
-        (["rates", "--scale", "0"], "scale needs a number in (0, 100]"),
+        (["theory", "ds-tss"], "did you mean"),
+        (["theory", "--runs", "1"], "from 2 to"),
+        (["theory", "--growth", "--scale", "0"], "scale needs a number in (0, 100]"),
+        (["theory", "ds-ts", "--growth"], "leave POLICY and --env out"),
+        (["theory", "--scale", "2"], "add --growth"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(capsys, words, part):
@@ -87,51 +85,25 @@ def test_what_cannot_be_done_is_refused_in_one_line(capsys, words, part):
     assert err.count("\n") == 1
 
 
-def test_advise_prints_the_table_and_the_paragraph(capsys):
-    words = ["advise", "--horizon", "1000", "--phases", "2", "--arms", "2", "--mu-max", "0.5", "--runs", "8"]
-    code, out, _ = told(capsys, *words)
-    assert code == 0
-    assert "Corollary 1 and the paper's text 0.955279" in out
-    assert "best gamma and tau_max by simulation" in out
+def test_growth_prints_every_policy_and_sweep(capsys, monkeypatch):
+    from driftbandit.lab.paper.theory import growth
 
-
-def test_rates_prints_every_policy_and_sweep(capsys, monkeypatch):
-    from driftbandit.lab.investigations import rates
-
-    few = [sweep._replace(values=sweep.values[:3]) for sweep in rates.sweeps(0.01)]
-    monkeypatch.setattr(rates, "sweeps", lambda scale: few)
-    monkeypatch.setattr(rates.measure, "__defaults__", ({"ds-ts": DiscountedTS.tuned}, *rates.measure.__defaults__[1:]))
-    code, out, _ = told(capsys, "rates", "--scale", "0.01", "--runs", "4")
+    few = [sweep._replace(values=sweep.values[:3]) for sweep in growth.sweeps(0.01)]
+    monkeypatch.setattr(growth, "sweeps", lambda scale: few)
+    monkeypatch.setitem(growth.growth.__kwdefaults__, "policies", {"ds-ts": DiscountedTS.tuned})
+    code, out, _ = told(capsys, "theory", "--growth", "--scale", "0.01", "--runs", "4")
     assert code == 0
     for name in ("horizon T ds-ts", "phases B_T ds-ts", "1 / gap ds-ts", "arms K ds-ts"):
         assert name in out
 
 
-def test_the_figure_comes_with_a_png_and_its_numbers(capsys, tmp_path):
-    words = [
-        "theory",
-        "--env",
-        ABRUPT,
-        "--policy",
-        "ds-ts.tuned",
-        "--measure",
-        "4",
-        "--figure",
-        str(tmp_path / "b.svg"),
-    ]
-    assert told(capsys, *words)[0] == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv", "b.png", "b.svg"]
-    rows = (tmp_path / "b.csv").read_text().splitlines()
-    assert rows[0].startswith("horizon,regret,low,high")
-    assert [int(row.split(",")[0]) for row in rows[1:]] == [30, 95, 300, 949, 3000, 9487, 30000]
-
-
-def test_peers_get_their_own_bounds_and_others_none():
-    world = AbruptGap(n_arms=3, horizon=3000, phases=3, gap=0.2, world="1").realise(0)
-    found = diagnose(world)
-    assert [b.name for b in upper_bounds(world, DiscountedUCB(gamma=0.99), found)] == ["D-UCB (Garivier and Moulines)"]
-    assert [b.name for b in upper_bounds(world, SlidingUCB(window=200), found)] == ["SW-UCB (Garivier and Moulines)"]
-    assert upper_bounds(world, SlidingTS(window=50), found) == []
+def test_only_ds_ts_has_bounds():
+    environment = AbruptGap(n_arms=3, horizon=3000, phases=3, gap=0.2, world="1")
+    assert len(theory(environment, DiscountedTS(0.95)).bounds) == 6
+    for policy in (DiscountedUCB(gamma=0.99), SlidingTS(window=50)):
+        found = theory(environment, policy)
+        assert found.bounds == ()
+        assert "no bound with constants" in found.paragraph()
     assert discount(SlidingTS(window=50)) is None
 
 
@@ -150,9 +122,7 @@ def test_the_gap_to_a_bound_is_in_orders_of_magnitude():
 
 
 def test_the_smallest_admissible_beta_counts_crossings_as_well_as_drift():
-    from driftbandit.environments import Smooth
-    from driftbandit.lab.investigations.guarantee import smallest_beta
-    from driftbandit.lab.theory import beta_interval, diagnose
+    from driftbandit.lab.paper.theory import beta_interval, diagnose
 
     world = Smooth(n_arms=30, horizon=20_000, sigma=1e-4)
     found = diagnose(world)

@@ -4,16 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.lab.theory import (
+from driftbandit.lab.paper.theory import (
     beta_interval,
     corollary1,
     corollary2,
     first_useful_horizon,
-    longest_horizon,
-    smallest_tau_max,
     tau_max_condition,
 )
-from driftbandit.lab.theory import paper_functions as f
+from theory import letters as f
+from theory.letters import longest_horizon, smallest_tau_max
 from theory.worlds import shows
 
 

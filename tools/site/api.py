@@ -9,11 +9,11 @@ PACKAGES = {
     "driftbandit": "Decide: an agent in memory, a bandit with a journal",
     "driftbandit.policies": "What to play",
     "driftbandit.environments": "Worlds to play in",
-    "driftbandit.lab": "Simulate, compare, advise",
+    "driftbandit.lab": "Simulate and compare",
     "driftbandit.live": "Live: decisions, verdicts and errors",
     "driftbandit.client": "A bandit that lives in a service",
     "driftbandit.logs": "Learn from logs",
-    "driftbandit.lab.theory": "Bounds",
+    "driftbandit.lab.paper.theory": "Bounds",
 }
 _MEMBERS = "   :members:\n   :inherited-members: tuple, object, ValueError, RuntimeError\n"
 _ROLES = {"class": "class", "function": "func"}

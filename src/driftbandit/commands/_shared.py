@@ -116,3 +116,12 @@ def add_seed(parser: Any, default: int | None = 0, more: str = "") -> None:
 def add_workers(parser: Any, text: str = "threads (default: one per core); changes no number") -> None:
     """The option --workers."""
     parser.add_argument("--workers", type=whole(1, MOST_WORKERS), metavar="N", help=text)
+
+
+def add_executor(parser: Any) -> None:
+    """The option --executor."""
+    parser.add_argument(
+        "--executor",
+        metavar="WHO",
+        help="threads (default), a number of processes, processes:N, dask, dask:ADDRESS, ray or ray:ADDRESS",
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.commands._output import add_json, print_json, print_table
-from driftbandit.commands._shared import MOST_RUNS, add_example, add_seed, add_workers, need_lab, whole
+from driftbandit.commands._shared import MOST_RUNS, add_example, add_executor, add_seed, add_workers, need_lab, whole
 
 _EXAMPLES = """\
   driftbandit field
@@ -46,6 +46,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--runs", type=whole(2, MOST_RUNS), metavar="N", help="runs of each policy given (default: 32)")
     add_seed(parser, 0, ", of the policies given (default: 0)")
+    add_executor(parser)
     add_workers(parser)
     parser.add_argument("--quick", action="store_true", help="a small form, to see that everything works")
     parser.add_argument("--tune", action="store_true", help="play the whole grid again and keep it in DIR/kept.csv")
@@ -78,6 +79,7 @@ def run(args: argparse.Namespace) -> None:
         out=out,
         runs=args.runs,
         seed=args.seed,
+        executor=args.executor,
         workers=args.workers,
         quick=args.quick,
         tune=args.tune,

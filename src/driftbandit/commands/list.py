@@ -11,7 +11,7 @@ from driftbandit.parameters import parameters
 from driftbandit.text import parse
 
 _EXAMPLES = """\
-  driftbandit list                 policies, environments and experiments
+  driftbandit list                 policies and environments
   driftbandit list policies        how each policy forgets, what it must know, what a round costs
   driftbandit list ds-ts           one of them in full: parameters and named constructors
 """
@@ -27,13 +27,13 @@ _FACTS = {
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
-    parser = add_example(subparsers, "list", "show the policies, environments and experiments there are", _EXAMPLES)
+    parser = add_example(subparsers, "list", "show the policies and environments there are", _EXAMPLES)
     asked = parser.add_argument(
         "what",
         nargs="?",
         default="all",
         metavar="WHAT",
-        help="policies, environments, experiments, or the name of one of them",
+        help="policies, environments, items (of the paper), or the name of one policy or environment",
     )
     completes(asked, "policies")
     parser.add_argument("--long", action="store_true", help="everything about each policy, on lines as long as needed")
@@ -42,7 +42,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Print the tables asked for, or one class in full."""
-    tables: dict[str, Any] = {"policies": _policies, "environments": _environments, "experiments": _experiments}
+    tables: dict[str, Any] = {"policies": _policies, "environments": _environments, "items": _items}
     if args.long:
         tables["policies"] = _policies_in_full
     if args.json:
@@ -50,9 +50,9 @@ def run(args: argparse.Namespace) -> None:
     elif args.what in tables:
         tables[args.what]()
     elif args.what == "all":
-        for number, table in enumerate(tables.values()):
-            print("" if number == 0 else "\n", end="")
-            table()
+        _policies_in_full() if args.long else _policies()
+        print()
+        _environments()
     else:
         _one(args.what, list(tables))
 
@@ -91,13 +91,15 @@ def _environments() -> None:
     print_table(["reward law", "written in full", "what it is"], rows, "reward laws (law=... of an environment)")
 
 
-def _experiments() -> None:
-    found = parse.experiments()
-    rows = [
-        [e.id, str(len(e.policies)), str(e.cells()[0].environment.horizon), str(e.runs), e.title, e.shows]
-        for e in found.values()
-    ]
-    print_table(["experiment", "policies", "rounds", "runs", "title", "what it shows"], rows, "experiments")
+def _items() -> None:
+    rows = [[item["id"], item["title"], item["shows"]] for item in _items_as_json()]
+    print_table(["item", "title", "what it shows"], rows, "items of the paper, for `driftbandit reproduce`")
+
+
+def _items_as_json() -> list[dict[str, str]]:
+    from driftbandit.lab.paper import items
+
+    return [{"id": item.id, "title": item.title, "shows": item.shows} for item in items().values()]
 
 
 def _found(name: str, kinds: list[str]) -> type:
@@ -106,7 +108,7 @@ def _found(name: str, kinds: list[str]) -> type:
         found = parse.find(name)
     except parse.SpecError:
         shorts = [_short(cls) for cls in [*parse.policies().values(), *parse.environments().values()]]
-        known = [*kinds, *shorts, *parse.policies(), *parse.environments(), *parse.laws(), *parse.experiments()]
+        known = [*kinds, *shorts, *parse.policies(), *parse.environments(), *parse.laws()]
         raise ValueError(
             f"There is nothing named {shortened(name)!r}{parse.nearest(name, known) or '.'} "
             "`driftbandit list` shows all."
@@ -117,12 +119,6 @@ def _found(name: str, kinds: list[str]) -> type:
 
 def _one(name: str, kinds: list[str]) -> None:
     """One class: what it says of itself, its parameters with their domains, its named constructors."""
-    if name in parse.experiments():
-        study = parse.experiments()[name]
-        cells = study.cells()
-        print(f"{study.id}: {study.title}\n{study.shows}\n\nenvironment: {cells[0].environment!r}")
-        print_table(["label", "policy"], [[cell.label, repr(cell.policy)] for cell in cells])
-        return
     cls = _found(name, kinds)
     print(f"{_call(cls)}\n\n{inspect.getdoc(cls)}\n")
     rows = _parameters(cls)
@@ -162,15 +158,12 @@ def _as_json(what: str, kinds: list[str]) -> Any:
         "laws": parse.laws,
     }
     if what in ("all", *kinds):
-        wanted = [*listed, "experiments"] if what == "all" else [what]
+        if what == "items":
+            return {"items": _items_as_json()}
+        wanted = [*listed] if what == "all" else [what]
         wanted += ["laws"] if what == "environments" else []
-        out: dict[str, Any] = {
-            name: [_described(cls) for cls in listed[name]().values()] for name in wanted if name in listed
-        }
-        if "experiments" in wanted:
-            out["experiments"] = [_experiment(e) for e in parse.experiments().values()]
-        return out
-    return _experiment(parse.experiments()[what]) if what in parse.experiments() else _described(_found(what, kinds))
+        return {name: [_described(cls) for cls in listed[name]().values()] for name in wanted}
+    return _described(_found(what, kinds))
 
 
 def _described(cls: type) -> dict[str, Any]:
@@ -185,13 +178,6 @@ def _described(cls: type) -> dict[str, Any]:
         "parameters": [dict(zip(keys, row, strict=True)) for row in _parameters(cls)],
         "constructors": [dict(zip(("text", "about"), row, strict=True)) for row in _makers(cls)],
     }
-
-
-def _experiment(study: Any) -> dict[str, Any]:
-    cells = study.cells()
-    facts = {key: getattr(study, key) for key in ("id", "title", "shows", "runs", "seed")}
-    policies = {cell.label: repr(cell.policy) for cell in cells}
-    return {**facts, "environment": repr(cells[0].environment), "policies": policies}
 
 
 def _short(cls: type) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.commands._output import add_json, print_json
-from driftbandit.commands._shared import MOST_RUNS, add_example, add_seed, add_workers, need_lab, whole
+from driftbandit.commands._shared import MOST_RUNS, add_example, add_executor, add_seed, add_workers, need_lab, whole
 
 _EXAMPLES = """\
   driftbandit reproduce
@@ -54,6 +54,7 @@ def add_parser(subparsers: Any) -> None:
         choices=("drift-ts",),
         help="draw this policy, which is not the paper's, in the figures of regret curves; in no claim or summary",
     )
+    add_executor(parser)
     add_workers(parser)
     parser.add_argument("--quick", action="store_true", help="10 runs instead of 100, to see that everything works")
     add_seed(parser)
@@ -77,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
         args.seed,
         args.workers,
         args.quick,
+        args.executor,
         tuple(dict.fromkeys(args.additions or ())),
     )
     job, page = reproduce(options, say=_say)

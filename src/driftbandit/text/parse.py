@@ -19,13 +19,12 @@ from typing import Any
 
 from driftbandit.checks import nearest
 from driftbandit.protocols import Environment, Policy
-from driftbandit.text.registry import SpecError, environments, experiments, find, laws, policies
+from driftbandit.text.registry import SpecError, environments, find, laws, policies
 
 __all__ = [
     "SpecError",
     "constructors",
     "environments",
-    "experiments",
     "find",
     "laws",
     "nearest",

@@ -1,4 +1,4 @@
-"""What there is: policies, worlds, reward laws and experiments, by name.
+"""What there is: policies, worlds and reward laws, by name.
 
 A class is found because it exists: put a policy with a `short` name into `driftbandit/policies` and every command knows
 it. Modules are imported when somebody first asks, so that a program which names its policy itself loads no other."""
@@ -33,16 +33,6 @@ def laws() -> dict[str, type]:
     module = importlib.import_module("driftbandit.environments.rewards")
     found = (value for value in vars(module).values() if isinstance(value, type) and hasattr(value, "draw"))
     return {cls.__name__: cls for cls in found}
-
-
-@cache
-def experiments() -> dict[str, Any]:
-    """Every experiment of the paper by its id, as a study: the `STUDIES` of the modules in `lab.paper.items`."""
-    found: dict[str, Any] = {}
-    for module in _modules("driftbandit.lab.paper.items"):
-        for study in getattr(module, "STUDIES", ()):
-            found[study.id] = study
-    return found
 
 
 def _modules(package: str) -> Iterable[Any]:

@@ -1,4 +1,4 @@
-"""A study from a file: TOML, or Python with a `STUDY`. What is wrong in it is named with its table and key."""
+"""A study from a file: TOML, or Python with a `STUDY`. Error messages name the table and the key."""
 
 import re
 import tomllib
@@ -20,13 +20,13 @@ class StudyError(SpecError):
     """A study file with a mistake; the message names the file and the place in it."""
 
 
-def load(path: str | Path) -> Study:
+def load_study(path: str | Path) -> Study:
     """The study in a file, whose own folder is where the paths in it begin."""
     path = Path(path)
     if path.suffix == ".py":
         study = getattr(user_code.file_module(path), "STUDY", None)
         if not isinstance(study, Study):
-            raise StudyError(f"{path.name} defines no STUDY = Study(...); see `driftbandit init study.py`.")
+            raise StudyError(f"{path.name} defines no STUDY = Study(...)..")
         return study
     if path.suffix != ".toml":
         raise StudyError(f"A study is a file that ends in .toml or .py; got {str(path)!r}.")
@@ -43,6 +43,8 @@ def loads(text: str, name: str = "study.toml", folder: str | Path = ".") -> Stud
     """The study in a text; paths of users' files in it begin in `folder`."""
     try:
         data = tomllib.loads(text)
+    except RecursionError:
+        raise StudyError(f"{name}: its tables or lists are nested too deeply.") from None
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", message)
@@ -168,3 +170,57 @@ def _flat(table: dict[str, Any], before: str = "") -> dict[str, Any]:
         else:
             out[before + key] = value
     return out
+
+
+TEMPLATE = """\
+# A study: every policy plays in every environment, `runs` times. Play it with
+#     driftbandit run STUDY.toml
+# All policies meet the same random numbers in run r, so differences come from the policies.
+
+title = "How fast should it forget?"
+horizon = 10_000      # rounds, for every environment; without it each has its own
+runs = 20             # more runs, narrower intervals; runs already played are kept
+seed = 0              # the same seed gives the same numbers, on every machine
+reference = "ts"      # others are compared with this policy, run by run
+drift = false         # true: measure recovery after changes, detection, ... (slower)
+
+# Policies by their text; `driftbandit list policies` shows them all. "ds-ts.tuned" takes what it needs from the
+# environment.
+policies = [
+    "ts",
+    "ds-ts.tuned",
+    "sw-ts.tuned",
+    # "my_policy.py:MyPolicy(gamma=0.9)",    # a class in your file; the path is relative to this file
+]
+
+# Environments by their text; `driftbandit list environments` shows them all.
+environments = ["abrupt(n_arms=5, phases=4)"]
+
+# A policy with lists: each value is played. Several lists make a grid; with `together = true` their values are paired.
+[[policy]]
+text = "ds-ts"
+label = "DS-TS"
+gamma = [0.9, 0.95, 0.98, 0.99, 0.995]
+# gamma = {from = 0.9, to = 0.999, count = 5, scale = "forgetting"}   # equal steps in log(1 - gamma)
+# tau_max = [0.1, 0.2]
+
+# Environments can have lists too:
+# [[environment]]
+# text = "abrupt"
+# n_arms = [5, 10, 20]
+# phases = 10
+"""
+
+
+def write_template(path: str | Path) -> Path:
+    """Write a commented study that runs as it is, never over another file."""
+    path = Path(path)
+    if path.suffix != ".toml":
+        raise ValueError(f"The name of a new study must end in .toml; got {str(path)!r}.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "x", encoding="utf-8") as out:
+            out.write(TEMPLATE)
+    except FileExistsError:
+        raise ValueError(f"{str(path)!r} exists already; choose another name.") from None
+    return path

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.lab.experiments.comparison import Comparison
+from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.stats import selection
 from driftbandit.lab.stats.intervals import Interval, interval
@@ -19,12 +19,13 @@ _RESAMPLES = 2000
 
 
 class Grid(NamedTuple):
-    """All variants of one policy in one world (or in all variants of one world, when its parameters are swept)."""
+    """All variants of a policy in one environment; or, of a policy without lists, all variants of an environment."""
 
     policy: str
     environment: str
-    axes: dict[str, list[Any]]  # swept parameter: its values in order; the world's first
-    numbers: list[int]  # the cells' numbers in the comparison
+    axes: dict[str, list[Any]]  # swept parameter: its values in order
+    numbers: list[int]  # the numbers of its parts in the result
+    of_policy: bool  # are the axes parameters of the policy?
 
 
 class BestCell(NamedTuple):
@@ -45,60 +46,70 @@ class Excess(NamedTuple):
     percent: Interval  # of the best cell's regret, by bootstrap over runs
 
 
-def grids(comparison: Comparison) -> list[Grid]:
-    """Every swept policy or world of a study, in order."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for number, cell in enumerate(comparison.cells):
+def grids(result: Result) -> list[Grid]:
+    """Every swept policy in each environment, and every swept environment of the other policies, in order."""
+    found: dict[tuple[str, str, bool], list[int]] = {}
+    for number, part in enumerate(result.parts):
+        cell = part.cell
         if cell.values:
-            found.setdefault((cell.policy_name, cell.environment_name), []).append(number)
+            swept = bool(cell.policy_values)
+            place = cell.world if swept else cell.environment_name
+            found.setdefault((cell.policy_name, place, swept), []).append(number)
     out = []
-    for (policy, environment), numbers in found.items():
-        cells = [comparison.cells[number] for number in numbers]
-        names = dict.fromkeys(name for cell in cells for name in cell.values)
-        axes = {name: list(dict.fromkeys(cell.values[name] for cell in cells)) for name in names}
-        out.append(Grid(policy, environment, axes, numbers))
+    for (policy, environment, swept), numbers in found.items():
+        values = [result.parts[n].cell.policy_values if swept else result.parts[n].cell.values for n in numbers]
+        names = dict.fromkeys(name for own in values for name in own)
+        axes = {name: list(dict.fromkeys(own[name] for own in values)) for name in names}
+        out.append(Grid(policy, environment, axes, numbers, swept))
     return out
 
 
-def best(comparison: Comparison, grid: Grid) -> BestCell:
-    """The best cell of a grid. Over several worlds it is the easiest one's, which says little: see `best_by_world`."""
-    if comparison.study.runs < 4:
-        raise ValueError(
-            f"Choosing needs 4 runs or more, half to choose by and half to judge; got {comparison.study.runs}."
-        )
-    cells = [selection.Rival(number, comparison.final[number]) for number in grid.numbers]
+def best(result: Result, grid: Grid) -> BestCell:
+    """The best setting of a swept policy in the grid's environment."""
+    if len(result.runs) < 4:
+        raise ValueError(f"Choosing needs 4 runs or more, half to choose by and half to judge; got {len(result.runs)}.")
+    cells = [selection.Rival(number, result.parts[number].final) for number in grid.numbers]
     chosen = selection.best(cells)
     good = selection.as_good(cells, chosen)
-    return BestCell(
-        comparison.cells[chosen.policy], chosen.estimate(), len(chosen.held_out), len(good), float(chosen.judged.mean())
-    )
+    cell = result.parts[chosen.policy].cell
+    return BestCell(cell, chosen.estimate(), len(chosen.held_out), len(good), float(chosen.judged.mean()))
 
 
-def best_by_world(comparison: Comparison, grid: Grid) -> list[BestCell]:
-    """The best cell in each variant of the world."""
-    worlds = dict.fromkeys(comparison.cells[number].world for number in grid.numbers)
-    parts = [[n for n in grid.numbers if comparison.cells[n].world == world] for world in worlds]
-    return [best(comparison, grid._replace(numbers=numbers)) for numbers in parts if len(numbers) > 1]
+def best_cells(result: Result) -> list[BestCell]:
+    """The best setting of every swept policy in every environment; none with fewer than 4 runs."""
+    swept = [grid for grid in grids(result) if grid.of_policy and len(grid.numbers) > 1]
+    return [best(result, grid) for grid in swept] if len(result.runs) >= 4 else []
 
 
-def excess(comparison: Comparison, chosen: BestCell, number: int) -> Excess:
+def excess(result: Result, chosen: BestCell, number: int) -> Excess:
     """How far the cell with this number is from the best, in regret and in per cent of it."""
-    here = next(n for n, cell in enumerate(comparison.cells) if cell is chosen.cell)
-    mine, other = (selection.Rival(n, comparison.final[n]).held_out for n in (here, number))
+    here = next(n for n, part in enumerate(result.parts) if part.cell is chosen.cell)
+    mine, other = (selection.Rival(n, result.parts[n].final).held_out for n in (here, number))
     rng = np.random.default_rng(0)
     draws = rng.integers(len(mine), size=(_RESAMPLES, len(mine)))
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = 100.0 * (other[draws].mean(axis=1) / mine[draws].mean(axis=1) - 1.0)
         percent = 100.0 * (other.mean() / mine.mean() - 1.0)
     low, high = np.quantile(ratios, [0.025, 0.975]) if len(mine) > 1 else (np.nan, np.nan)
-    return Excess(comparison.cells[number], interval(other - mine), Interval(float(percent), float(low), float(high)))
+    return Excess(result.parts[number].cell, interval(other - mine), Interval(float(percent), float(low), float(high)))
 
 
-def save_figures(comparison: Comparison, folder: str | Path, ending: str = ".svg") -> list[Path]:
-    """One figure for each parameter swept alone, one heat map for each world of a policy with two or more."""
+def distances(result: Result, best: BestCell) -> list[str]:
+    """How far the policies that were not swept are from the best cell of its environment, one line each."""
+    out = []
+    for number, part in enumerate(result.parts):
+        if part.environment == best.cell.world and not part.cell.policy_values:
+            far = excess(result, best, number).percent
+            better = "; better than the best of the swept" if far.high < 0.0 else ""
+            out.append(f"{part.policy}: regret {far.mean:+.1f}% ({far.low:+.1f} to {far.high:+.1f}){better}")
+    return out
+
+
+def save_figures(result: Result, folder: str | Path, ending: str = ".svg") -> list[Path]:
+    """One figure for each parameter swept alone, and for a policy with two or more a heat map for each environment."""
     from driftbandit.lab.plots import sweep_plot
 
     def chosen(grid: Grid) -> BestCell | None:
-        return best(comparison, grid) if comparison.study.runs >= 4 else None
+        return best(result, grid) if grid.of_policy and len(result.runs) >= 4 else None
 
-    return sweep_plot.save_all(comparison, grids(comparison), chosen, folder, ending)
+    return sweep_plot.save_all(result, grids(result), chosen, folder, ending)

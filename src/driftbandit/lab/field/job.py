@@ -4,18 +4,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from driftbandit.lab.experiments.run import plan_cells, play
 from driftbandit.lab.field import kept as tuned
 from driftbandit.lab.field import report, suite, tuning
 from driftbandit.lab.field.frontier import STILL, TRAP, points
+from driftbandit.lab.field.frontier import save as save_frontier
 from driftbandit.lab.field.grids import UNTUNED, registered
 from driftbandit.lab.field.kept import KeptLine
 from driftbandit.lab.field.standings import (
     BestTuned,
-    Contest,
     Contestant,
     RatioSummary,
     Results,
     best_tuned,
+    by_policy,
+    cells_of,
     settings,
     standings,
     summaries,
@@ -49,7 +52,7 @@ class Done(NamedTuple):
 
     def save(self, out: Path) -> list[Path]:
         """Tables first, then figures."""
-        from driftbandit.lab.field import frontier_plot, ratio_plot
+        from driftbandit.lab.field import ratio_plot
 
         out.mkdir(parents=True, exist_ok=True)
         paths = [out / "ratios.csv", out / "table.md"]
@@ -63,7 +66,7 @@ class Done(NamedTuple):
                 path = out / f"{name}.{ending}"
                 paths.append(ratio_plot.save(self.found, self.shown(), path, narrow, len(self.played)))
             if marks:
-                paths.append(frontier_plot.save(marks, tuple(self.played), out / f"frontier.{ending}"))
+                paths.append(save_frontier(marks, tuple(self.played), out / f"frontier.{ending}"))
         return paths
 
 
@@ -74,6 +77,7 @@ def field(
     out: str | Path = "build/field",
     runs: int | None = None,
     seed: int = 0,
+    executor: Any = None,
     workers: int | None = None,
     quick: bool = False,
     tune: bool = False,
@@ -88,72 +92,54 @@ def field(
     tables and figures. `quick` takes six short worlds, `tune` plays the whole grid again."""
     chosen = suite.chosen(worlds, suite.quick() if quick else suite.SUITE)
     folder = Path(out)
-    asked = Field(
-        chosen, tuple(dict.fromkeys(policies)), folder, folder / "store", runs, seed, workers, quick, tune,
-        Path(kept) if kept else None,
-    )  # fmt: skip
-    return asked.play(progress, say)
-
-
-class Field(NamedTuple):
-    """What was asked for."""
-
-    worlds: Sequence[SuiteWorld]
-    texts: tuple[str, ...]
-    out: Path
-    store: Path
-    runs: int | None = None
-    seed: int = 0
-    workers: int | None = None
-    quick: bool = False
-    tune: bool = False
-    kept: Path | None = None
-
-    def play(self, progress: bool | Callable[[float], None] = False, say: Callable[[str], None] = print) -> Done:
-        """Tune or read, play, compare."""
-        runs = self.runs or (QUICK_RUNS if self.quick else tuned.RUNS)
-        texts = self.texts or tuple(short for short in UNTUNED if short in registered()) or ("ts",)
-        contest = Contest(texts, runs, self.seed, self.store, self.workers)
-        contest.cells(self.worlds)  # a text that cannot be read is refused before any work
-        lines = self._lines(progress, say)
-        best = best_tuned(self.worlds, lines)
-        worlds = [world for world in self.worlds if world.name in best]
-        if not worlds:
-            raise ValueError(
-                "Nothing is kept for these worlds; `driftbandit field --tune` with the same worlds makes it."
-            )
-        if len(worlds) < len(self.worlds):
-            gone = ", ".join(world.name for world in self.worlds if world.name not in best)
-            say(f"left out, since nothing is kept for them: {gone}")
-        played = contest.play(
-            worlds, progress, lambda seconds: say(f"{', '.join(texts)}: about {_duration(seconds)} of one core")
+    played_runs = runs or (QUICK_RUNS if quick else tuned.RUNS)
+    texts = tuple(dict.fromkeys(policies)) or tuple(short for short in UNTUNED if short in registered()) or ("ts",)
+    cells_of(texts, chosen, played_runs, seed)  # a text that cannot be read is refused before any work
+    if quick or tune:
+        plan = tuning.TuningPlan(
+            folder / "store", QUICK_RUNS if quick else tuned.RUNS, tuned.SEED, quick, executor, workers
         )
-        found = standings(worlds, best, {**settings(worlds, lines, best), **played})
-        most = max(one.line.runs for one in best.values())
-        how = (
-            f"Made by `driftbandit field`. {', '.join(f'`{text}`' for text in texts)}: {runs} runs, seed {self.seed}. "
-            f"Tuned: {len({one.label for one in lines})} settings, {most} runs, seed {tuned.SEED}, in {len(worlds)} of "
-            f"the {len(self.worlds)} worlds asked for."
-        )
-        return Done(worlds, lines, best, played, found, summaries(found), how)
+        lines = _tuned(chosen, plan, folder / "kept.csv", progress, say)
+    else:
+        lines = tuned.read(Path(kept) if kept else tuned.KEPT)
+    best = best_tuned(chosen, lines)
+    found_in = [world for world in chosen if world.name in best]
+    if not found_in:
+        raise ValueError("Nothing is kept for these worlds; `driftbandit field --tune` with the same worlds makes it.")
+    if len(found_in) < len(chosen):
+        gone = ", ".join(world.name for world in chosen if world.name not in best)
+        say(f"left out, since nothing is kept for them: {gone}")
+    cells = cells_of(texts, found_in, played_runs, seed)
+    say(f"{', '.join(texts)}: about {_duration(plan_cells(cells, folder / 'store').seconds)} of one core")
+    played = by_policy(play(cells, folder / "store", executor, workers, progress, "field"))
+    found = standings(found_in, best, {**settings(found_in, lines, best), **played})
+    how = (
+        f"Made by `driftbandit field`. {', '.join(f'`{text}`' for text in texts)}: {played_runs} runs, seed {seed}. "
+        f"Tuned: {len({one.label for one in lines})} settings, {max(one.line.runs for one in best.values())} runs, "
+        f"seed {tuned.SEED}, in {len(found_in)} of the {len(chosen)} worlds asked for."
+    )
+    return Done(found_in, lines, best, played, found, summaries(found), how)
 
-    def _lines(self, progress: bool | Callable[[float], None], say: Callable[[str], None]) -> list[KeptLine]:
-        if not self.quick and not self.tune:
-            return tuned.read(self.kept or tuned.KEPT)
-        runs = QUICK_RUNS if self.quick else tuned.RUNS
-        plan = tuning.TuningPlan(self.store, runs, tuned.SEED, coarse=self.quick, workers=self.workers)
-        path = self.out / "kept.csv"
-        seconds = tuning.estimate(self.worlds, plan)
-        say(f"tuning in {len(self.worlds)} worlds: about {_duration(seconds)} of one quiet core, beside compiling")
-        so_far = tuned.read(path)
 
-        def finished(world: SuiteWorld, found: list[KeptLine]) -> None:
-            so_far[:] = [one for one in so_far if one.world != world.name] + found
-            tuned.write(so_far, path)
-            best = best_tuned([world], found)[world.name].line
-            say(f"{world.name}: {best.label}, regret {report.number(best.mean)} ± {report.number(best.error)}")
+def _tuned(
+    worlds: Sequence[SuiteWorld],
+    plan: tuning.TuningPlan,
+    path: Path,
+    progress: bool | Callable[[float], None],
+    say: Callable[[str], None],
+) -> list[KeptLine]:
+    """Tune in every world; what is found is written to `path` world by world."""
+    seconds = tuning.estimate(worlds, plan)
+    say(f"tuning in {len(worlds)} worlds: about {_duration(seconds)} of one quiet core, beside compiling")
+    so_far = tuned.read(path)
 
-        return tuning.tune(self.worlds, plan, progress, finished)
+    def finished(world: SuiteWorld, found: list[KeptLine]) -> None:
+        so_far[:] = [one for one in so_far if one.world != world.name] + found
+        tuned.write(so_far, path)
+        best = best_tuned([world], found)[world.name].line
+        say(f"{world.name}: {best.label}, regret {report.number(best.mean)} ± {report.number(best.error)}")
+
+    return tuning.tune(worlds, plan, progress, finished)
 
 
 def _duration(seconds: float) -> str:

@@ -7,15 +7,13 @@ too small, so ratios are a little too large; `BestTuned.fair` says by how much. 
 means as independent, which overstates them where both policies met the same worlds."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from driftbandit.lab.experiments.result import Part
 from driftbandit.lab.field.grids import GRID, NO_RIVALS, ON_TIME, made, short_of, shown
 from driftbandit.lab.field.kept import KeptLine, line
 from driftbandit.lab.field.suite import DESIGN, SuiteWorld, told
-from driftbandit.lab.jobs.batch import Batch
-from driftbandit.lab.jobs.estimate import seconds_a_weight
 from driftbandit.lab.jobs.work import Cell
 
 Results = dict[str, KeptLine]  # the name of a world -> how the contestant did there
@@ -109,55 +107,30 @@ def _log_mean(lines: Sequence[KeptLine], best: Mapping[str, BestTuned]) -> float
     return sum(math.log(max(one.mean, 1e-9) / best[one.world].line.mean) for one in lines) / len(lines)
 
 
-class Contest(NamedTuple):
-    """Contestants to be played: their texts, how often, and where results are kept."""
-
-    texts: Sequence[str]
-    runs: int
-    seed: int
-    folder: Path
-    workers: int | None = None
-
-    def cells(self, worlds: Sequence[SuiteWorld]) -> dict[tuple[str, str], Cell]:
-        """One cell per contestant and world."""
-        facts = {world.name: told(world.environment) for world in worlds}
-        return {
-            (text, world.name): Cell(made(text, facts[world.name]), world.environment, self.runs, self.seed, 1)
-            for text in self.texts
-            for world in worlds
-        }
-
-    def play(
-        self,
-        worlds: Sequence[SuiteWorld],
-        progress: bool | Callable[[float], None] = False,
-        say: Callable[[float], None] | None = None,
-    ) -> dict[str, Results]:
-        """Play everybody everywhere; `say` is told first about how many seconds of one core it will take."""
-        cells = self.cells(worlds)
-        batch = Batch(cells.values(), self.folder)
-        if say is not None:
-            say(_seconds(batch))
-        batch.run(workers=self.workers, progress=progress, label="contestants")
-        out: dict[str, Results] = {}
-        for (text, world), cell in cells.items():
-            out.setdefault(text, {})[world] = line(world, text, batch.result(cell).regret[:, -1])
-        return out
+def cells_of(texts: Sequence[str], worlds: Sequence[SuiteWorld], runs: int, seed: int) -> list[Cell]:
+    """Every policy named in every world of the suite."""
+    facts = {world.name: told(world.environment) for world in worlds}
+    return [
+        Cell(
+            made(text, facts[world.name]),
+            world.environment,
+            runs,
+            seed,
+            1,
+            policy_name=text,
+            environment_name=world.name,
+        )
+        for text in texts
+        for world in worlds
+    ]
 
 
-def _seconds(batch: Batch) -> float:
-    """What is missing, by the speed of each policy in the first world it is missing in."""
-    from driftbandit.lab.jobs.work import weight
-
-    speed: dict[str, float] = {}
-    total = 0.0
-    for name in batch.missing():
-        chunk = batch.plan[name]
-        kind = type(chunk.policy).__name__
-        if kind not in speed:
-            speed[kind] = seconds_a_weight(chunk)
-        total += speed[kind] * weight(chunk)
-    return total
+def by_policy(parts: Iterable[Part]) -> dict[str, Results]:
+    """What was played, by policy and world."""
+    out: dict[str, Results] = {}
+    for part in parts:
+        out.setdefault(part.policy, {})[part.environment] = line(part.environment, part.policy, part.final)
+    return out
 
 
 def standings(

@@ -5,18 +5,17 @@ promising before the others, the rest, as long as they come near the best so far
 luck, so a few runs tell who is out. In the worlds of the frontier every policy plays all runs."""
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.lab.experiments.run import play
 from driftbandit.lab.field import kept
 from driftbandit.lab.field.grids import DEAR, NO_RIVALS, ON_TIME, labels, made, nanoseconds, short_of
 from driftbandit.lab.field.kept import KeptLine
 from driftbandit.lab.field.suite import DESIGN, SuiteWorld, told
-from driftbandit.lab.jobs.batch import Batch
 from driftbandit.lab.jobs.work import Cell
 
 FRONTIER = ("stat-K5", "trap-K5")
@@ -33,6 +32,7 @@ class TuningPlan(NamedTuple):
     runs: int = kept.RUNS
     seed: int = kept.SEED
     coarse: bool = False
+    executor: Any = None
     workers: int | None = None
 
     def first_runs(self, world: SuiteWorld, label: str) -> int:
@@ -105,10 +105,9 @@ def _played(
     world: SuiteWorld, plan: TuningPlan, wanted: dict[str, tuple[Any, int]], progress: bool | Callable[[float], None]
 ) -> dict[str, np.ndarray]:
     """Final regret of every run."""
-    cells = {
-        label: Cell(policy, world.environment, runs, plan.seed, checkpoints=1)
+    cells = [
+        Cell(policy, world.environment, runs, plan.seed, checkpoints=1, policy_name=label)
         for label, (policy, runs) in wanted.items()
-    }
-    batch = Batch(cells.values(), plan.folder)
-    batch.run(workers=plan.workers or os.cpu_count(), progress=progress, label=world.name)
-    return {label: batch.result(cell).regret[:, -1] for label, cell in cells.items()}
+    ]
+    parts = play(cells, plan.folder, plan.executor, plan.workers, progress, world.name)
+    return {part.policy: part.final for part in parts}

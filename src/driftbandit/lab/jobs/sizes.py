@@ -5,7 +5,7 @@ from typing import Any
 from driftbandit.draws import WORLD, stream_key
 from driftbandit.lab.engine.arguments import with_world
 from driftbandit.lab.engine.runs import LANES
-from driftbandit.lab.support.machine import memory_bytes
+from driftbandit.state import memory
 
 _ROUNDS = 10**16  # at ten nanoseconds per round, three years of one core
 _EXACT = 2**53  # beyond this, numbers that count rounds are no longer whole
@@ -54,8 +54,8 @@ def _size(value: Any) -> int:
 
 
 def _fits(needed: int, what: str) -> None:
-    there = memory_bytes()
-    if there is not None and needed > there:
+    there = memory()
+    if needed > there:
         raise ValueError(
             f"{what[:1].upper()}{what[1:]} would take {_amount(needed)} of memory; this machine has {_amount(there)}."
         )

@@ -86,7 +86,7 @@ class PaperRun:
 
         An item that fails is noted in `failures` and the others go on. A disk that is full or cannot be written ends
         the job with an OSError; what was finished before is kept, and the next call goes on from there."""
-        clock = _Clock(self.batch, progress)
+        clock = _Clock(self.batch)
         jobs: dict[str, list[Cell]] = {name: list(cells.values()) for name, cells in self._cells.items()}
         if self.extra_cells:
             jobs[EXTRA] = list(self.extra_cells.values())
@@ -110,7 +110,7 @@ class PaperRun:
         part = Batch(cells, self.batch.store.folder)
         part.store = self.batch.store
         try:
-            part.run(workers=self.options.workers, progress=share(part))
+            part.run(self.options.executor, self.options.workers, share(part))
         except OSError:
             raise  # the disk: the next item would fail as well
         except Exception as error:
@@ -162,7 +162,7 @@ class PaperRun:
 class _Clock:
     """How much is to be done, and how long it may still take."""
 
-    def __init__(self, batch: Batch, progress: Any) -> None:
+    def __init__(self, batch: Batch) -> None:
         missing = batch.missing()
         self.todo = len(missing)
         self.total = sum(_work(batch.plan[name]) for name in missing)

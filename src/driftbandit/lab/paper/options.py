@@ -24,6 +24,7 @@ class PaperOptions:
     seed: int = 0
     workers: int | None = None
     quick: bool = False  # said in the report, so that nobody takes ten runs for a hundred
+    executor: Any = None  # where the simulations are done: `lab.jobs.executors`
     additions: tuple[str, ...] = ()  # policies not the paper's: drawn with its regret curves, in no claim
 
 

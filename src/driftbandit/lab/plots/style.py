@@ -46,6 +46,11 @@ _ORDER = (
 )  # fmt: skip
 # Our own policy is in no figure of the paper; where it is added it must be told from all of theirs.
 _OWN = {"drift-ts": {"color": "#882255", "linestyle": "-", "marker": "*"}}
+# A policy of the user's is the one the figure is made for: a strong colour, a broad line, a marker no other has.
+_USERS = tuple(
+    {"color": colour, "linestyle": "-", "marker": marker, "linewidth": 2.4}
+    for colour, marker in (("#e3002b", "h"), ("#1f3bff", "p"), ("#007a1f", "8"), ("#b000c8", "d"))
+)
 _TINTS = (0.0, 0.35, 0.55, 0.2, 0.45)  # how much white is mixed in, from one curve of a policy to the next
 
 
@@ -92,13 +97,26 @@ def look_of(what: Any) -> dict[str, Any]:
         return dict(_OWN[name])
     if name in _ORDER:
         return look(_ORDER.index(name))
+    if _users(name):
+        return dict(_USERS[0])
     free = len(COLOURS) * len(DASHES) * len(MARKERS) - len(_ORDER)
     return look(len(_ORDER) + int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % free)
 
 
+def _users(name: str) -> bool:
+    """Is this a policy that the package does not have?"""
+    if name in _OWN or name in _ORDER:
+        return False
+    try:
+        registry.find(name)
+    except registry.SpecError:
+        return True
+    return False
+
+
 def looks(policies: Sequence[Any]) -> list[dict[str, Any]]:
     """The styles of all curves of one figure: the policies' own; a second curve of the same policy has its colour in a
-    tint, with dashes and a marker that no other curve here has.
+    tint, with dashes and a marker that no other curve here has. Several policies of the user's differ in colour.
 
     >>> first, other, second = looks(["ds-ts(gamma=0.9)", "ts", "ds-ts(gamma=0.5)"])
     >>> first["color"], second["color"], second["marker"] in (first["marker"], other["marker"])
@@ -106,6 +124,10 @@ def looks(policies: Sequence[Any]) -> list[dict[str, Any]]:
     """
     own = [look_of(policy) for policy in policies]
     names = [identity(policy) for policy in policies]
+    users = list(dict.fromkeys(name for name in names if _users(name)))
+    for number, name in enumerate(users):
+        given = dict(_USERS[number]) if number < len(_USERS) else look(len(_ORDER) + number)
+        own = [given if other == name else style for other, style in zip(names, own, strict=True)]
     taken = {(str(style["linestyle"]), style["marker"]) for style in own}
     out = []
     for place, (name, style) in enumerate(zip(names, own, strict=True)):

@@ -1,8 +1,8 @@
 """Drift metrics: how a policy copes with change, beside how much it regrets.
 
 Regret adds everything up; these say where it comes from. All are made from one row per run and phase
-(`lab.jobs.phases`); the price of forgetting, which needs a second simulation in the same world with the clock stopped,
-is `lab.investigations.price`."""
+(`lab.jobs.phases`); the price of forgetting also needs a simulation of the same environment without its changes, which
+`lab.run` makes for a study with `drift = true`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -75,35 +75,25 @@ def _over(values: np.ndarray) -> Interval:
     return interval(values) if len(values) else Interval(float("nan"), float("nan"), float("nan"))
 
 
-class PhaseLine(NamedTuple):
-    """One phase of one policy, over runs."""
-
-    phase: int
-    start: float  # mean first round
-    regret: Interval
-    recovery: Interval
-    best_share: Interval
-    alarms: float  # mean number; NaN for policies that give none
+HEAD = ["policy", "environment", "recovery", "recovered", "worst phase", "best arm", "above best fixed arm",
+        "price of forgetting", "detection delay", "missed", "false alarms when still"]  # fmt: skip
 
 
-def by_phase(rows: Mapping[str, np.ndarray]) -> list[PhaseLine]:
-    """The same rows, a phase at a time."""
-    lines = []
-    for phase in np.unique(rows["phase"]):
-        part = {name: column[rows["phase"] == phase] for name, column in rows.items()}
-        alarms = float(part["alarms"].mean()) if (part["alarms"] >= 0).all() else float("nan")
-        share = part["best_plays"] / part["length"]
-        lines.append(
-            PhaseLine(
-                int(phase),
-                float(part["start"].mean()),
-                interval(part["regret"]),
-                interval(part["recovery"].astype(float)),
-                interval(share),
-                alarms,
-            )
-        )
-    return lines
+def row(line: DriftMetrics) -> list[str]:
+    """A line of the printed table, under `HEAD`."""
+    return [
+        line.policy,
+        line.environment,
+        f"{line.recovery.mean:.0f}",
+        f"{line.recovered:.0%}",
+        f"{line.worst_phase.mean:.1f}",
+        f"{line.best_share.mean:.1%}",
+        f"{line.against_fixed.mean:.1f}",
+        f"{line.price.mean:.1f}" if line.price else "-",
+        f"{line.delay.mean:.0f}" if line.delay else "-",
+        f"{line.missed:.0%}" if line.missed is not None else "-",
+        f"{line.still_alarms.mean:.2f}" if line.still_alarms else "-",
+    ]
 
 
 def table(lines: Sequence[DriftMetrics]) -> tuple[list[str], list[list[Any]]]:

@@ -1,6 +1,8 @@
 """How results show themselves in a notebook: small tables and curves, whole in themselves, nothing fetched."""
 
+import base64
 import html
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,3 +50,11 @@ def curve(x: Any, low: Any, mean: Any, high: Any, label: str, width: int = 320, 
         f'viewBox="0 -4 {width} {height + 8}"><polygon points="{band}" fill="currentColor" fill-opacity="0.2"/>'
         f'<polyline points="{" ".join(places(mean))}" fill="none" stroke="currentColor" stroke-width="1.6"/></svg>'
     )
+
+
+def picture(figure: Any) -> str:
+    """A matplotlib figure as an image inside the page."""
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=80, metadata={"Software": None})
+    data = base64.b64encode(out.getvalue()).decode()
+    return f'<img alt="regret curves" style="max-width:100%" src="data:image/png;base64,{data}">'

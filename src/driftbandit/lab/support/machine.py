@@ -5,11 +5,13 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
+from driftbandit.state import memory
+
 
 def machine() -> str:
     """Processor, cores, memory and system, as far as they can be found out."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    parts = [_processor(), f"{cores} core{'s' if cores != 1 else ''}", _memory()]
+    parts = [_processor(), f"{cores} core{'s' if cores != 1 else ''}", f"{memory() / 2**30:.0f} GB of memory"]
     return ", ".join(part for part in [*parts, f"{platform.system()} {platform.machine()}"] if part)
 
 
@@ -21,19 +23,6 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.processor()
-
-
-def memory_bytes() -> int | None:
-    """How much memory the machine has, if it says."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _memory() -> str:
-    size = memory_bytes()
-    return "" if size is None else f"{size / 2**30:.0f} GB of memory"
 
 
 def versions() -> dict[str, str]:

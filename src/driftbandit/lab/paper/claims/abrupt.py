@@ -17,7 +17,7 @@ from driftbandit.lab.paper.claims.evidence import (
     most,
     regret_at,
 )
-from driftbandit.lab.theory.diagnosis import diagnose
+from driftbandit.lab.paper.theory.diagnosis import diagnose
 from driftbandit.policies.cusum_ucb import CusumUCB
 from driftbandit.policies.m_ucb import MonitoredUCB
 

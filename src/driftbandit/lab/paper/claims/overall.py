@@ -111,7 +111,7 @@ UNSETTLED = (
     Unsettled(
         "abstract, sentences on bounds",
         "Regret is of order sqrt(T B_T) and T^beta, up to logarithms.",
-        "A theorem about growing horizons; `driftbandit theory` evaluates it and `driftbandit rates` measures growth.",
+        "A theorem about growing horizons; `driftbandit theory` evaluates it, with --growth it measures growth.",
     ),
     Unsettled(
         "section 4, Related to Discounted UCB",

@@ -14,7 +14,7 @@ from driftbandit.lab.paper.claims.evidence import (
     jackknife,
     most,
 )
-from driftbandit.lab.theory.diagnosis import diagnose
+from driftbandit.lab.paper.theory.diagnosis import diagnose
 
 KNOWN = "ds-ts-mu"
 _NEAR_ONE = 0.9

@@ -7,9 +7,9 @@ import numpy as np
 from driftbandit.lab.paper.claims.abrupt import in_all
 from driftbandit.lab.paper.claims.claim import ALMOST, SIMILAR, Claim, Unsettled
 from driftbandit.lab.paper.claims.evidence import AtLeast, ComputedStatement, Reader, every
-from driftbandit.lab.theory import paper_functions
-from driftbandit.lab.theory.diagnosis import blocks, close_rounds, diagnose, separations
-from driftbandit.lab.theory.tuning import beta_interval
+from driftbandit.lab.paper.theory import paper_functions
+from driftbandit.lab.paper.theory.diagnosis import blocks, close_rounds, diagnose, separations
+from driftbandit.lab.paper.theory.tuning import beta_interval
 
 FIG6 = ("fig6a", "fig6b", "fig6c", "fig6d")
 _GAP0 = 1.0 / 3.0  # the paper's Delta_0

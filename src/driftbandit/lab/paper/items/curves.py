@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.experiments.comparison import provenance
-from driftbandit.lab.experiments.result import Result
+from driftbandit.lab.experiments.result import Part, Result
+from driftbandit.lab.experiments.run import provenance
 from driftbandit.lab.experiments.study import Study, Variants
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper.items.item import Item, ItemKey
@@ -129,19 +129,15 @@ class RegretCurves(Item):
         axes.xaxis.set_major_locator(MaxNLocator(5))
 
     def save(self, run: PlayedPaper, path: Path, note: dict[str, Any]) -> None:
-        """A result like any other: `driftbandit plot` and `Result.load` read it."""
+        """A result like any other: `Result.load` and `driftbandit run` read it."""
         options = run.options
-        curves, seconds = {}, {}
-        for parameters in options.parameters:
-            for label in self.labels:
-                outcome = run.outcome(self.id, label, parameters)
-                name = f"{label} ({parameters})"
-                curves[name], seconds[name] = outcome.regret, outcome.seconds
-        for label in options.additions:
-            outcome = run.outcome(self.id, label, options.parameters[0])
-            curves[label], seconds[label] = outcome.regret, outcome.seconds
         study = self.study(
             options.runs, options.seed, options.parameters, options.environment, additions=options.additions
         )
-        story = {**provenance(study, study.cells(), seconds), **note}
-        Result(outcome.rounds, np.arange(options.runs), curves, story).save(path)
+        wanted = [(label, parameters) for parameters in options.parameters for label in self.labels]
+        wanted += [(label, options.parameters[0]) for label in options.additions]
+        cells, parts = study.cells(), []
+        for cell, (label, parameters) in zip(cells, wanted, strict=True):
+            outcome = run.outcome(self.id, label, parameters)
+            parts.append(Part(cell, outcome.rounds, outcome.regret, outcome.seconds))
+        Result(parts, np.arange(options.runs), {**provenance(study, cells), **note}).save(path)

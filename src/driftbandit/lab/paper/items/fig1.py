@@ -10,10 +10,10 @@ from driftbandit.environments import Abrupt, PhaseTable
 from driftbandit.lab.paper.items.item import NARROW_WIDTH, Item, policy_for
 from driftbandit.lab.paper.options import PlayedPaper
 from driftbandit.lab.paper.picture import draw_means, head, thousands
+from driftbandit.lab.paper.theory import pseudo_stationary
+from driftbandit.lab.paper.theory.paper_functions import D
 from driftbandit.lab.plots.style import legend
 from driftbandit.lab.support.tables import save_columns
-from driftbandit.lab.theory import pseudo_stationary
-from driftbandit.lab.theory.paper_functions import D
 
 _BAND = 0.14  # height of the strip that tells 𝒯 from 𝒮, as a share of the panel
 

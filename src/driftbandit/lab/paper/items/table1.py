@@ -10,9 +10,9 @@ from driftbandit.environments import AbruptGap
 from driftbandit.lab.paper.items.item import NARROW_WIDTH, Item
 from driftbandit.lab.paper.options import PlayedPaper
 from driftbandit.lab.paper.picture import NAMES, head, style_of
+from driftbandit.lab.paper.theory import table1
 from driftbandit.lab.plots.style import legend, narrow
 from driftbandit.lab.support.tables import save_columns
-from driftbandit.lab.theory import table1
 
 _FORMULAS = {
     "cusum-ucb": r"$B_T\,/\,\Delta_T^2 + \sqrt{T B_T}$",

@@ -12,7 +12,8 @@ from typing import Any
 
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.paper import choose
-from driftbandit.lab.paper.claims.claim import ClaimVerdict, claim_cells, unsettled, verdicts
+from driftbandit.lab.paper.claims import claim_cells, unsettled, verdicts
+from driftbandit.lab.paper.claims.claim import ClaimVerdict
 from driftbandit.lab.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from driftbandit.lab.paper.disagreements import effect_cells, measured
 from driftbandit.lab.paper.picture import PANELS
@@ -56,6 +57,8 @@ def write(run: Any, out: str | Path) -> Path:
 def _page(run: Any, decided: list[ClaimVerdict], out: Path) -> str:
     """What the templates are given; what they make of it stands in them."""
     sets = run.options.parameters
+    part = len(run.items) < len(choose(()))  # some items only: figures first, and no claim about the others
+    decided = [verdict for verdict in decided if not part or _kinds(verdict) != {NOT_RUN}]
     return render(
         "report.html.j2",
         title=f"{citation.TITLE}, reproduced",
@@ -72,14 +75,19 @@ def _page(run: Any, decided: list[ClaimVerdict], out: Path) -> str:
         command=command(run.options),
         setup=_setup(run),
         claims=shown_claims(decided, sets),
+        part=part,
         figures=shown_figures(run, out),
-        disagreements=measured(run),
+        disagreements=[effect for effect in measured(run) if effect.rows or not part],
         unsettled=unsettled(),
         absent=[name for name in choose(()) if name not in run.items],
-        without_runs=sorted({v.claim.id for v in decided for d in v.decisions.values() if d.verdict == NOT_RUN}),
+        without_runs=[] if part else sorted(v.claim.id for v in decided if NOT_RUN in _kinds(v)),
         citation=citation,
         version=versions()["driftbandit"],
     )
+
+
+def _kinds(verdict: ClaimVerdict) -> set[str]:
+    return {decision.verdict for decision in verdict.decisions.values()}
 
 
 def verdict_rows(decided: list[ClaimVerdict], parameters: tuple[str, ...]) -> list[dict[str, str]]:

@@ -63,15 +63,22 @@ class Bound(NamedTuple):
         return self.holds and not self.vacuous
 
     def __str__(self) -> str:
-        number = (
-            "undefined"
-            if self.log10 is None
-            else (f"10^{self.log10:.2f}" if abs(self.log10) >= 6.0 else f"{10.0**self.log10:.6g}")
-        )
-        verdict = "vacuous" if self.vacuous else ("says something" if self.holds else "conditions fail")
         reasons = "; ".join(condition.text for condition in self.failed)
         sign = ">=" if self.lower else "<="
-        return f"{self.name}, {self.scope}: {sign} {number} ({verdict})" + (f"; fails: {reasons}" if reasons else "")
+        bound = f"{self.name}, {self.scope}: {sign} {power(self.log10)} ({self.verdict})"
+        return bound + (f"; fails: {reasons}" if reasons else "")
+
+    @property
+    def verdict(self) -> str:
+        """Whether the bound is vacuous, or its conditions fail, in two words."""
+        return "vacuous" if self.vacuous else ("says something" if self.holds else "conditions fail")
+
+
+def power(log10: float | None) -> str:
+    """A number by its decimal logarithm, as a power of ten if it is large or small."""
+    if log10 is None:
+        return "undefined"
+    return f"10^{log10:.2f}" if abs(log10) >= 6.0 else f"{10.0**log10:.4g}"
 
 
 def log10_or_none(log: float | None) -> float | None:

@@ -2,8 +2,8 @@
 
 Start with `diagnose(world)`, give its numbers to `theorem1` or `theorem2`, and read `Bound.vacuous` first."""
 
-from driftbandit.lab.theory.bound import Bound, Condition
-from driftbandit.lab.theory.diagnosis import (
+from driftbandit.lab.paper.theory.bound import Bound, Condition
+from driftbandit.lab.paper.theory.diagnosis import (
     Diagnosis,
     MeanSource,
     breakpoints,
@@ -13,18 +13,15 @@ from driftbandit.lab.theory.diagnosis import (
     separations,
     smallest_constant,
 )
-from driftbandit.lab.theory.in_words import bounds_for, in_words
-from driftbandit.lab.theory.lower_bound import lower_bound
-from driftbandit.lab.theory.other_policies import Order, d_ucb, sw_ucb, table1
-from driftbandit.lab.theory.theorem import first_useful_horizon, tau_max_condition, theorem1, theorem2
-from driftbandit.lab.theory.tuning import (
+from driftbandit.lab.paper.theory.peers import Order, lower_bound, table1
+from driftbandit.lab.paper.theory.promise import bounds_for, in_words
+from driftbandit.lab.paper.theory.theorem import first_useful_horizon, tau_max_condition, theorem1, theorem2
+from driftbandit.lab.paper.theory.tuning import (
     BetaInterval,
     Tuning,
     beta_interval,
     corollary1,
     corollary2,
-    longest_horizon,
-    smallest_tau_max,
 )
 
 __all__ = [
@@ -41,17 +38,13 @@ __all__ = [
     "close_rounds",
     "corollary1",
     "corollary2",
-    "d_ucb",
     "diagnose",
     "first_useful_horizon",
     "in_words",
-    "longest_horizon",
     "lower_bound",
     "pseudo_stationary",
     "separations",
     "smallest_constant",
-    "smallest_tau_max",
-    "sw_ucb",
     "table1",
     "tau_max_condition",
     "theorem1",

@@ -1,37 +1,92 @@
 """One policy in one world: what the theory knows of the world, what it promises, and what is measured.
 
-The theorems of the paper are about DS-TS; Garivier and Moulines' about D-UCB and SW-UCB. For every other policy the
-report says that no bound is at hand, and still gives the facts of the world and the floor that no policy gets below."""
+The theorems of the paper are about DS-TS. For every other policy the report says that no bound is available, and still
+gives the facts of the environment and the lower bound that holds for every policy."""
 
 import math
 from typing import Any, NamedTuple
 
 from driftbandit.draws import WORLD, stream_key
-from driftbandit.lab.investigations import search
-from driftbandit.lab.stats import selection
-from driftbandit.lab.stats.intervals import Interval, interval
-from driftbandit.lab.stats.selection import Rival
-from driftbandit.lab.theory import (
-    Bound,
+from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.paper.theory import paper_functions as f
+from driftbandit.lab.paper.theory.bound import Bound, power
+from driftbandit.lab.paper.theory.diagnosis import (
     Diagnosis,
-    Order,
-    beta_interval,
-    bounds_for,
+    MeanSource,
     breakpoints,
     close_rounds,
-    corollary1,
-    corollary2,
-    d_ucb,
     diagnose,
-    in_words,
-    lower_bound,
     separations,
     smallest_constant,
-    sw_ucb,
-    table1,
 )
-from driftbandit.lab.theory import paper_functions as f
-from driftbandit.lab.theory.in_words import drift_gap
+from driftbandit.lab.paper.theory.peers import Order, lower_bound, table1
+from driftbandit.lab.paper.theory.theorem import FORMS, first_useful_horizon, theorem1, theorem2
+from driftbandit.lab.paper.theory.tuning import beta_interval, corollary1, corollary2
+from driftbandit.lab.stats.intervals import Interval, interval
+
+
+def drift_gap(drift: float, eps: float) -> float:
+    """A gap at which Theorem 2 can speak: twice the least it needs (6 sigma D), at most 1.
+
+    Closer to the least, its second term explodes; further up, more rounds are given up as too close to call."""
+    return min(1.0, 12.0 * drift * math.exp(min(f.log_D(eps), 700.0))) if drift > 0.0 and 0.0 < eps < 1.0 else 1.0
+
+
+def bounds_for(world: MeanSource, eps: float, tau_max: float = 0.2, found: Diagnosis | None = None) -> list[Bound]:
+    """Both theorems for DS-TS with discount 1 - eps: Theorem 1 in all its forms, then Theorem 2 as proved.
+
+    Theorem 1 takes the phases as they are; in a smoothly drifting world nearly every round is one, and only Theorem 2
+    has a chance. Pass `found` to spare a second reading of the means."""
+    found = diagnose(world) if found is None else found
+    shared = {"eps": eps, "mu_max": found.mu_max, "tau_max": tau_max}
+    arms = (None, found.suboptimal_arms)
+    bounds = [
+        theorem1(horizon=found.horizon, phases=found.phases, gap=found.gap, form=form, sum_over=count, **shared)
+        for form in FORMS
+        for count in arms
+    ]
+    gap = drift_gap(found.drift, eps)
+    close = close_rounds(separations(world), gap)
+    bounds += [
+        theorem2(horizon=found.horizon, gap=gap, drift=found.drift, close_rounds=close, sum_over=count, **shared)
+        for count in arms
+    ]
+    return bounds
+
+
+def in_words(found: Diagnosis, bounds: list[Bound]) -> str:
+    """One paragraph: what the world does, what is guaranteed in it, and which gamma Corollary 1 advises."""
+    best = "never changes" if not found.switches else f"changes {found.switches} times"
+    sentences = [
+        f"{found.n_arms} arms over {found.horizon} rounds in {found.phases} phases; the best arm {best},"
+        f" and uniform play would cost {found.uniform_regret:.0f}."
+    ]
+    if found.tied_rounds:
+        sentences.append(f"In {found.tied_rounds} rounds the best arm is tied, so no bound in terms of the gap exists.")
+    useful = [bound for bound in bounds if bound.promises]
+    if useful:
+        sharpest = min(useful, key=lambda bound: (bound.scope != "all arms", bound.log10 or 0.0))
+        sentences.append(f"Guaranteed: {sharpest}.")
+    else:
+        numbers = [bound for bound in bounds if bound.holds and bound.log10 is not None]
+        sentences.append(
+            "Nothing is guaranteed: neither theorem gives less than the trivial bound, one wrong play per round."
+        )
+        if numbers:
+            nearest = min(numbers, key=lambda bound: bound.log10 or 0.0)
+            factor = (nearest.log10 or 0.0) - math.log10(found.horizon)
+            sentences.append(f"The nearest, {nearest.name}, is 10^{factor:.0f} times larger.")
+        else:
+            failed = dict.fromkeys(condition.text for bound in bounds for condition in bound.failed)
+            sentences.append("No theorem applies either; what fails: " + "; ".join(failed) + ".")
+    advice = corollary1(found.horizon, found.phases)
+    if advice.holds and advice.eps is not None:
+        sentences.append(
+            f"Corollary 1 advises gamma = 1 - {advice.eps:.3g}, for its order of growth; measure before trusting it."
+        )
+    else:
+        sentences.append("Corollary 1 gives no gamma here: the phases are too short for the horizon.")
+    return " ".join(sentences)
 
 
 class Quantity(NamedTuple):
@@ -53,7 +108,6 @@ class Promise(NamedTuple):
     floor: Bound  # what no policy avoids in the worse of two worlds of this length
     orders: dict[str, Order]  # Table 1
     measured: Interval | None  # final regret, if it was asked for
-    searched: tuple[Rival, ...]  # DS-TS with other discounts in the same world, if measured
     runs: int
     seed: int
     smallest_beta: float | None = None  # what Corollary 2 admits here, at a gap of 1
@@ -64,8 +118,44 @@ class Promise(NamedTuple):
             return None
         return bound.log10 - math.log10(self.measured.mean)
 
+    def table(self) -> list[list[str]]:
+        """A row per bound: statement, scope, value, verdict, and how far the measured regret is from it."""
+        rows = []
+        for bound in [*self.bounds, self.floor]:
+            above = self.gap_to(bound)
+            value = (">= " if bound.lower else "<= ") + power(bound.log10)
+            rows.append(
+                [bound.name, bound.scope, value, bound.verdict, "-" if above is None else f"10^{above:+.1f} times"]
+            )
+        return rows
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as data; bounds as decimal logarithms, since some have thousands of digits."""
+        bounds = [
+            {
+                "statement": bound.name,
+                "for": bound.scope,
+                "lower": bound.lower,
+                "log10": bound.log10,
+                "vacuous": bound.vacuous,
+                "holds": bound.holds,
+                "failed": [str(condition) for condition in bound.failed],
+                "log10_measured_over_bound": self.gap_to(bound),
+            }
+            for bound in [*self.bounds, self.floor]
+        ]
+        return {
+            "environment": repr(self.environment),
+            "policy": repr(self.policy),
+            "facts": [dict(zip(("quantity", "value", "what"), fact, strict=True)) for fact in self.facts],
+            "bounds": bounds,
+            "orders": [{"policy": o.policy, "order": o.formula, "log10": o.log10} for o in self.orders.values()],
+            "measured": self.measured,
+            "in_words": self.paragraph(),
+        }
+
     def paragraph(self) -> str:
-        """What is guaranteed, what is not, which gamma is advised, and what simulation finds best."""
+        """What is guaranteed, what is not, and which gamma the corollaries advise."""
         return " ".join(_sentences(self))
 
 
@@ -75,50 +165,27 @@ def discount(policy: Any) -> float | None:
     return None if gamma is None else 1.0 - float(gamma)
 
 
-def upper_bounds(world: Any, policy: Any, found: Diagnosis) -> list[Bound]:
-    """The bounds published for this policy, evaluated here; none for most policies."""
-    kind = getattr(policy, "short", "")
-    eps = discount(policy)
-    shared: dict[str, Any] = {"horizon": found.horizon, "changes": found.phases - 1, "gap": found.gap}
-    if kind == "ds-ts" and eps is not None:
-        return bounds_for(world, eps, policy.tau_max, found)
-    if kind == "d-ucb" and eps is not None:
-        own: dict[str, Any] = {"xi": policy.xi, "reward_max": policy.reward_max}
-        return [d_ucb(**shared, eps=eps, n_arms=found.n_arms, **own)]
-    if kind == "sw-ucb":
-        return [sw_ucb(**shared, window=policy.window, xi=policy.xi, reward_max=policy.reward_max)]
-    return []
+def theory(environment: Any, policy: Any, runs: int = 0, seed: int = 0, workers: int | None = None) -> Promise:
+    """What is proved for this policy in this environment: the diagnosis and the bounds. With `runs` > 0 the policy is
+    played too.
 
-
-def theory(
-    environment: Any, policy: Any, runs: int = 0, seed: int = 0, workers: int | None = None, a_decade: int = 2
-) -> Promise:
-    """What is proved for this policy in this world: diagnose the world and evaluate the bounds. With `runs` > 0 play
-    the policy too and, for DS-TS, a grid of discounts.
-
-    A world that is random is diagnosed as run 0 meets it; the regret is over all runs."""
+    A random environment is diagnosed as run 0 realises it; the regret is over all runs."""
     if environment.n_arms < 2:
-        raise ValueError(f"A promise is about regret, which needs 2 arms or more; got {environment.n_arms}.")
+        raise ValueError(f"Bounds on regret need 2 arms or more; got {environment.n_arms}.")
     world = environment.realise(stream_key(seed, 0, WORLD))
     found = diagnose(world)
     eps = discount(policy)
-    cells: list[Rival] = []
-    if runs:
-        others = []
-        if getattr(policy, "short", "") == "ds-ts":
-            grid = search.gammas(environment.horizon, a_decade)
-            others = [policy._replace(gamma=gamma) for gamma in grid]
-        cells = search.play([policy, *others], environment, runs, seed, workers)
+    proved = getattr(policy, "short", "") == "ds-ts" and eps is not None
+    played = simulate(policy, environment, runs, seed, checkpoints=1, workers=workers) if runs else None
     return Promise(
         environment,
         policy,
         found,
         tuple(facts(world, found, eps)),
-        tuple(upper_bounds(world, policy, found)),
+        tuple(bounds_for(world, eps, policy.tau_max, found)) if proved and eps is not None else (),
         lower_bound(found.horizon),
         table1(found.horizon, found.phases, found.gap),
-        interval(cells[0].regret) if cells else None,
-        tuple(cells),
+        None if played is None else interval(played.regret[:, -1]),
         runs,
         seed,
         smallest_beta(world, found),
@@ -175,12 +242,12 @@ def _sentences(promise: Promise) -> list[str]:
     found, policy = promise.found, promise.policy
     if getattr(policy, "short", "") == "ds-ts":
         out = [in_words(found, list(promise.bounds))]
-    elif promise.bounds:
-        useful = [bound for bound in promise.bounds if bound.promises]
-        words = f"Guaranteed: {useful[0]}." if useful else f"Nothing is guaranteed: {promise.bounds[0]}."
-        out = [f"{words} The constants of this bound are from memory and should be checked before they are quoted."]
+        problem = {"phases": found.phases, "gap": found.gap, "mu_max": found.mu_max, "tau_max": policy.tau_max}
+        useful = first_useful_horizon(**problem, sum_over=found.suboptimal_arms)
+        if useful is not None:
+            out.append(f"Over all arms and with Corollary 1's gamma, Theorem 1 is below T from T = 10^{useful:.1f} on.")
     else:
-        out = [f"Nothing is guaranteed: no bound with constants is known to this library for {type(policy).__name__}."]
+        out = [f"Nothing is guaranteed: this library has no bound with constants for {type(policy).__name__}."]
     if promise.floor.log10 is not None:
         out.append(
             f"No policy can promise less than {10.0**promise.floor.log10:.0f} over {found.horizon} rounds in the worse"
@@ -188,7 +255,7 @@ def _sentences(promise: Promise) -> list[str]:
         )
     out += _smooth_advice(found, promise.smallest_beta)
     if promise.measured is None:
-        out.append("Nothing was measured; --measure 100 plays and shows what regret to expect.")
+        out.append("Nothing was measured; --runs 100 plays the policy and shows its regret.")
         return out
     share = 100.0 * promise.measured.mean / found.uniform_regret if found.uniform_regret > 0.0 else math.nan
     out.append(f"Measured over {promise.runs} runs: regret {promise.measured}, {share:.0f} % of uniform play.")
@@ -197,8 +264,6 @@ def _sentences(promise: Promise) -> list[str]:
     if finite:
         nearest = min(finite, key=lambda bound: bound.log10 or 0.0)
         out.append(f"The nearest bound, {nearest.name}, is 10^{promise.gap_to(nearest):.1f} times that.")
-    if len(promise.searched) > 1:
-        out.append(_found_best(promise))
     return out
 
 
@@ -227,20 +292,3 @@ def _smooth_advice(found: Diagnosis, low: float | None) -> list[str]:
         if (low or 0.0) > 0.5
         else f"Corollary 2 advises gamma = {tuning.gamma:.6g} (beta = {max(low or 0.0, 0.0):.3f}, at a gap of 1)."
     ]
-
-
-def _found_best(promise: Promise) -> str:
-    own, *others = promise.searched
-    chosen = selection.best(others)
-    good = ", ".join(f"{cell.policy.gamma:.4g}" for cell in selection.as_good(others, chosen))
-    text = (
-        f"Simulation finds gamma = {chosen.policy.gamma:.4g} best at tau_max = {chosen.policy.tau_max:.3g} (regret"
-        f" {chosen.estimate()}, on runs that had no part in the choice; not clearly worse: {good})"
-    )
-    excess = own.excess(chosen)
-    if excess.low > 0.0 or excess.high < 0.0:
-        share, *ends = (100.0 * abs(value) / chosen.estimate().mean for value in excess)
-        side = "more" if excess.mean > 0.0 else "less"
-        text += f"; the gamma given, {own.policy.gamma:.6g}, regrets {share:.0f} % {side}"
-        return f"{text} ({min(ends):.0f} to {max(ends):.0f})."
-    return f"{text}; the gamma given, {own.policy.gamma:.6g}, is as good within the noise."

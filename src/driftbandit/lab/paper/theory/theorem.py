@@ -9,8 +9,8 @@ hold conditionally on those rounds, and the constant e^25 makes Theorem 1 larger
 
 import math
 
-from driftbandit.lab.theory import paper_functions as f
-from driftbandit.lab.theory.bound import (
+from driftbandit.lab.paper.theory import paper_functions as f
+from driftbandit.lab.paper.theory.bound import (
     Bound,
     Condition,
     drift_condition,

@@ -1,4 +1,9 @@
-"""No policy can do better than about sqrt(T): a lower bound with constants that can be checked.
+"""Other policies: the orders of Table 1, and a lower bound that holds for every policy.
+
+`table1` repeats the paper's table of orders. Constants and logarithms are left out there, so its numbers compare growth
+only.
+
+No policy can do better than about sqrt(T), and the constants of `lower_bound` can be checked.
 
 Garivier and Moulines (2011) prove that a policy good on a stationary world is bad on some world with a change, so that
 the worse of the two costs at least of order sqrt(T). The constants below are from our own short proof of the same
@@ -14,9 +19,71 @@ at most x/M + t sqrt(kl x / (2 M)) in world j, with kl = KL(worst, best + rise).
 The first grows and the second falls with x: a policy can do no better than where they meet, whatever M we pick."""
 
 import math
+from typing import NamedTuple
 
-from driftbandit.lab.theory.bound import Bound, Condition, horizon_condition, log10_or_none, safe_log
+from driftbandit.lab.paper.theory import paper_functions as f
+from driftbandit.lab.paper.theory.bound import (
+    Bound,
+    Condition,
+    gap_condition,
+    horizon_condition,
+    log10_or_none,
+    power,
+    safe_log,
+)
 from driftbandit.policies.kl import kl_bernoulli
+
+
+class Order(NamedTuple):
+    """An order of growth: a formula without constants or logarithms, and its size at one problem."""
+
+    policy: str
+    formula: str
+    log10: float | None  # None when a condition fails, such as a gap of 0
+    conditions: tuple[Condition, ...]
+    log10_horizon: float | None
+
+    @property
+    def failed(self) -> list[Condition]:
+        """The conditions that do not hold."""
+        return [condition for condition in self.conditions if not condition.holds]
+
+    @property
+    def size(self) -> str:
+        """The number, for a table."""
+        return power(self.log10)
+
+    @property
+    def vacuous(self) -> bool:
+        """Is even the order, without its constants, no better than T?"""
+        return self.log10 is None or self.log10_horizon is None or self.log10 >= self.log10_horizon
+
+
+def table1(horizon: float, phases: int, gap: float) -> dict[str, Order]:
+    """Table 1 of the paper: how the four regret bounds depend on T, B_T and the smallest gap.
+
+    They say that CUSUM suffers least from a small gap, SW-TS less than D-UCB and DS-TS. Orders hide e^25."""
+    log_T, log_B, log_gap = safe_log(horizon), safe_log(phases), safe_log(gap)
+    if log_T is None or log_B is None or log_gap is None:
+        sizes: list[float | None] = [None] * 4
+    else:
+        root = 0.5 * (log_T + log_B)
+        sizes = [f.log_add(log_B - 2.0 * log_gap, root), root - log_gap, root - 2.0 * log_gap, root - 2.0 * log_gap]
+    rows = (
+        ("cusum-ucb", "B_T / gap^2 + sqrt(T B_T)"),
+        ("sw-ts", "sqrt(T B_T) / gap"),
+        ("d-ucb", "sqrt(T B_T) / gap^2"),
+        ("ds-ts", "sqrt(T B_T) / gap^2"),
+    )
+    conditions = (
+        horizon_condition(horizon),
+        Condition("there is at least one phase", phases >= 1, f"B_T = {phases}"),
+        gap_condition(gap),
+    )
+    return {
+        name: Order(name, text, log10_or_none(size), conditions, log10_or_none(log_T))
+        for (name, text), size in zip(rows, sizes, strict=True)
+    }
 
 
 def floor_with_blocks(horizon: int, blocks: int, gap: float, rise: float, kl: float) -> float:

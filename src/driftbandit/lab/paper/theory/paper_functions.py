@@ -3,8 +3,8 @@
 They take `eps` and not gamma because the bounds only say something near eps = 1e-20, where 1 - eps is exactly 1 in
 floating point and every formula in gamma would divide by log(1) = 0. ln(gamma) is therefore `log1p(-eps)` throughout.
 
-What can leave the range of a float (`C` does so as soon as tau_max is below mu_max / 37) has a twin `log_...` with the
-natural logarithm; the plain form then refuses with a sentence naming the twin. Natural logarithms everywhere."""
+What can leave the range of a float (C does so as soon as tau_max is below mu_max / 37) is given by its natural
+logarithm, `log_...`."""
 
 import math
 
@@ -63,21 +63,6 @@ def G(eps: float) -> float:
     return math.exp(-math.log1p(-eps) / eps)
 
 
-def U(eps: float, count: float) -> float:
-    """U_t: the largest bias left in a discounted average of weight `count`, far from any change (Lemma 1).
-
-    Infinite at count 0: an arm without evidence may be anywhere."""
-    eps = _eps(eps, "U")
-    if not count >= 0.0:
-        raise ValueError(f"U needs a discounted count of at least 0; got {count!r}.")
-    return math.inf if count == 0.0 else math.sqrt(-eps * math.log(eps) / count)
-
-
-def m(eps: float) -> float:
-    """m = 12 sqrt(2) / sqrt(eps) + 3, the scale of the bias: U = (Delta_T / m) sqrt(A / N)."""
-    return 12.0 * SQRT2 / math.sqrt(_eps(eps, "m")) + 3.0
-
-
 def n(eps: float) -> float:
     """n = 12 sqrt(2) + 3 sqrt(eps) = m sqrt(eps); n^2 lies in (288, 353.07) on the theorems' range of gamma."""
     return 12.0 * SQRT2 + 3.0 * math.sqrt(_eps(eps, "n"))
@@ -88,61 +73,30 @@ def margin(eps: float, gap: float, drift: float) -> float:
     return gap / 3.0 - 2.0 * drift * math.exp(min(log_D(eps), 700.0))
 
 
-def log_A(eps: float, gap: float, drift: float = 0.0, *, smooth: bool = False) -> float:
-    """ln A(gamma): see `A`."""
-    eps = _eps(eps, "A")
-    gap = _positive(gap, "A", "the gap")
-    left = margin(eps, gap, drift) if smooth else gap
-    if not left > 0.0:
-        raise ValueError(f"A needs 2 drift D(gamma) < gap / 3; the difference is {left:.6g}.")
-    return 2.0 * math.log(n(eps)) + math.log(-math.log(eps)) - 2.0 * math.log(left)
-
-
-def A(eps: float, gap: float, drift: float = 0.0, *, smooth: bool = False) -> float:
-    """A(gamma): discounted plays after which an arm counts as well explored.
-
-    n^2 ln(1/eps) / Delta_T^2 in the abrupt case; with `smooth=True` the gap is replaced by gap/3 - 2 drift D."""
-    return _exp(log_A(eps, gap, drift, smooth=smooth), "A")
-
-
 def log_L(eps: float, gap: float) -> float:
-    """ln L(gamma): see `L`."""
+    """ln of L(gamma) of Lemma 2: 144 (1 + sqrt 2)^2 ln(1/eps + e^25) / Delta^2.
+
+    The paper defines L twice. Theorem 1 prints it with the factor G inside and multiplies by G once more; the proof
+    needs G once, so this is the lemma's form and the printed one is L G."""
     eps = _eps(eps, "L")
     gap = _positive(gap, "L", "the gap")
     return math.log(LEMMA2_SCALE) + math.log(log_add(-math.log(eps), 25.0)) - 2.0 * math.log(gap)
 
 
-def L(eps: float, gap: float) -> float:
-    """L(gamma) of Lemma 2: 144 (1 + sqrt 2)^2 ln(1/eps + e^25) / Delta^2.
-
-    The paper defines L twice. Theorem 1 prints it with the factor G inside and multiplies by G once more; the proof
-    needs G once, so this is the lemma's form and the printed one is L G."""
-    return _exp(log_L(eps, gap), "L")
-
-
 def log_F(x: float) -> float:
-    """ln F(x): see `F`."""
+    """ln of x e^(-x^2/2) / ((1 + x^2) sqrt(2 pi)), a lower bound of P(Z > x) and so of the probability of an optimistic
+    sample."""
     x = _positive(x, "F", "x = mu_max / tau_max")
     return math.log(x) - 0.5 * x * x - math.log1p(x * x) - 0.5 * math.log(2.0 * math.pi)
 
 
-def F(x: float) -> float:
-    """x e^(-x^2/2) / ((1 + x^2) sqrt(2 pi)): a floor of P(Z > x), so of the chance that a draw is optimistic."""
-    return math.exp(log_F(x))
-
-
 def log_C(ratio: float) -> float:
-    """ln C: see `C`."""
+    """ln of C = e^25 + 12 + 1 / F(ratio) with ratio = mu_max / tau_max. e^25 = 7.2e10 makes the bounds so large."""
     return log_add(25.0, math.log(12.0), -log_F(ratio))
 
 
-def C(ratio: float) -> float:
-    """C = e^25 + 12 + 1 / F(ratio) with ratio = mu_max / tau_max. e^25 = 7.2e10 is why the bounds are so large."""
-    return _exp(log_C(ratio), "C")
-
-
 def log_M(eps: float, gap: float, drift: float, ratio: float) -> float:
-    """ln M(gamma): see `M`."""
+    """ln of M(gamma) of Theorem 2: L G (C + 1) + 594 G / (gap/3 - 2 drift D)^2. The 594 covers n^2 <= 353."""
     left = margin(_eps(eps, "M"), _positive(gap, "M", "the gap"), drift)
     if not left > 0.0:
         raise ValueError(f"M needs 2 drift D(gamma) < gap / 3; the difference is {left:.6g}.")
@@ -151,8 +105,3 @@ def log_M(eps: float, gap: float, drift: float, ratio: float) -> float:
         log_L(eps, gap) + log_G + log_add(log_C(ratio), 0.0),
         math.log(594.0) + log_G - 2.0 * math.log(left),
     )
-
-
-def M(eps: float, gap: float, drift: float, ratio: float) -> float:
-    """M(gamma) of Theorem 2: L G (C + 1) + 594 G / (gap/3 - 2 drift D)^2. The 594 covers n^2 <= 353: valid, loose."""
-    return _exp(log_M(eps, gap, drift, ratio), "M")

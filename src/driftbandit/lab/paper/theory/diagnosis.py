@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftbandit.lab.theory import paper_functions as f
+from driftbandit.lab.paper.theory import paper_functions as f
 
 Table = NDArray[np.float64]
 BLOCK_NUMBERS = 1 << 18  # means held at a time: 2 MB

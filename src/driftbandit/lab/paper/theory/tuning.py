@@ -6,8 +6,8 @@ the authors' own code takes a gamma ten times further from 1 than Corollary 1's,
 import math
 from typing import NamedTuple
 
-from driftbandit.lab.theory import paper_functions as f
-from driftbandit.lab.theory.bound import Condition, gamma_condition, horizon_condition, safe_log, show
+from driftbandit.lab.paper.theory import paper_functions as f
+from driftbandit.lab.paper.theory.bound import Condition, gamma_condition, horizon_condition, safe_log, show
 
 
 class Tuning(NamedTuple):
@@ -63,11 +63,6 @@ def corollary2(horizon: float, beta: float) -> Tuning:
     )
 
 
-def smallest_tau_max(gap: float, eps: float) -> float:
-    """The smallest tau_max the proof allows: gap / (n sqrt(ln(1/eps))), never above 1/(12 sqrt 2) = 0.0589."""
-    return gap / (f.n(eps) * math.sqrt(-math.log(eps)))
-
-
 class BetaInterval(NamedTuple):
     """The beta for which Theorem 2 and Corollary 2 apply together: [low, 1], empty when low exceeds 1.
 
@@ -117,31 +112,3 @@ def beta_interval(
         inner = math.log(constant) + math.log(gap) - math.log(24.0 * crossings * log_horizon)
         crossing_term = 0.5 - 0.5 * inner / log_horizon
     return BetaInterval(drift_term, crossing_term, conditions)
-
-
-def longest_horizon(*, drift: float, gap: float, beta: float) -> int | None:
-    """The largest T at which Corollary 2's gamma still satisfies Theorem 2's condition 2 sigma D < gap / 3.
-
-    Finite for every drift > 0 and beta < 1, so the corollary's "as T grows" needs a drift that shrinks with T.
-    0 when no horizon below 10^300 qualifies; None when there is no limit below 10^300 (a drift of 0)."""
-    if not (0.0 <= beta < 1.0 and gap > 0.0 and drift >= 0.0):
-        got = f"got beta {beta!r}, gap {gap!r}, drift {drift!r}"
-        raise ValueError(f"longest_horizon needs beta in [0, 1), a gap above 0 and a drift of at least 0; {got}.")
-
-    def fits(horizon: int) -> bool:
-        return 2.0 * drift * f.D(math.exp((beta - 1.0) * math.log(horizon))) < gap / 3.0
-
-    if 1.0 / (1.0 - beta) > 690.0:
-        return 0
-    low = math.floor(math.exp(1.0 / (1.0 - beta))) + 1  # the first T with gamma > 1 - 1/e; D grows from here on
-    if not fits(low):
-        return 0
-    high = 2 * low
-    while fits(high):
-        low, high = high, 2 * high
-        if high > 10**300:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low

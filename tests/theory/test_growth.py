@@ -1,4 +1,4 @@
-"""The rates experiment: the fit on lines with a known exponent, the orders' slopes, and a small run of the whole."""
+"""How regret grows: the fit on lines with a known exponent, the orders' slopes, and a small run of the whole."""
 
 import math
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import AbruptGap
-from driftbandit.lab.investigations import rates
-from driftbandit.lab.investigations.rates import MeasuredSweep, Sweep
+from driftbandit.lab.paper.theory import growth
+from driftbandit.lab.paper.theory.growth import Sweep
 
 BASE = AbruptGap(n_arms=3, horizon=10_000, phases=4, gap=0.4)
 HORIZON = Sweep("horizon T", "horizon", (1_000.0, 4_000.0, 16_000.0, 64_000.0), BASE)
@@ -16,11 +16,11 @@ HORIZON = Sweep("horizon T", "horizon", (1_000.0, 4_000.0, 16_000.0, 64_000.0), 
 def line(exponent, noise=0.0, runs=40, policy="ds-ts", sweep=HORIZON, seed=0):
     rng = np.random.default_rng(seed)
     mean = 2.0 * sweep.x() ** exponent
-    return MeasuredSweep(policy, sweep, mean[:, None] * np.exp(noise * rng.standard_normal((len(mean), runs))), 0.0)
+    return policy, sweep, mean[:, None] * np.exp(noise * rng.standard_normal((len(mean), runs)))
 
 
 def test_a_power_law_without_noise_gives_its_exponent_exactly():
-    fit = rates.fit(line(0.5))
+    fit = growth.fit(*line(0.5))
     assert fit.exponent == pytest.approx(0.5, abs=1e-12)
     assert (fit.low, fit.high, fit.last) == pytest.approx((0.5, 0.5, 0.5), abs=1e-12)
     assert fit.points == 4
@@ -31,21 +31,21 @@ def test_the_interval_covers_the_true_exponent_about_as_often_as_it_says():
     # a true 93 % gives 85 or fewer of 100 is about 1 in 200, and the seeds are fixed.
     hits = 0
     for seed in range(100):
-        fit = rates.fit(line(0.4, noise=0.3, seed=seed))
+        fit = growth.fit(*line(0.4, noise=0.3, seed=seed))
         hits += fit.low <= 0.4 <= fit.high
     assert hits >= 86
 
 
 def test_points_that_cost_half_of_uniform_play_are_not_fitted():
     # Uniform play costs T gap (1 - 1/K) = 0.2667 T; 2 T^0.9 is more than half of that at all these horizons.
-    fit = rates.fit(line(0.9))
+    fit = growth.fit(*line(0.9))
     assert fit.points == 0
     assert math.isnan(fit.exponent)
     assert fit.verdict == "saturated"
 
 
 def test_a_verdict_compares_the_interval_with_the_order():
-    fit = rates.fit(line(0.5))
+    fit = growth.fit(*line(0.5))
     assert fit._replace(low=0.4, high=0.6).verdict == "as the order"
     assert fit._replace(low=0.6, high=0.7).verdict == "steeper in this range"
     assert fit._replace(low=0.1, high=0.2).verdict == "flatter"
@@ -57,20 +57,20 @@ def test_a_verdict_compares_the_interval_with_the_order():
 )
 def test_table_1_grows_with_the_inverse_gap_as_printed(policy, slope):
     sweep = Sweep("1 / gap", "gap", (0.5, 0.25, 0.125), BASE)
-    assert rates.order_slope(policy, sweep) == pytest.approx(slope, abs=1e-9)
+    assert growth.order_slope(policy, sweep) == pytest.approx(slope, abs=1e-9)
 
 
 def test_the_order_of_cusum_lies_between_its_two_terms():
     sweep = Sweep("1 / gap", "gap", (0.5, 0.05, 0.005), BASE)
-    assert 0.0 < rates.order_slope("cusum-ucb", sweep) < 2.0
+    assert 0.0 < growth.order_slope("cusum-ucb", sweep) < 2.0
 
 
 def test_every_order_grows_as_the_root_of_horizon_and_phases_and_none_knows_the_arms():
     phases = Sweep("phases B_T", "phases", (2, 8, 32), BASE)
     for policy in ("ds-ts", "sw-ts", "d-ucb"):
-        assert rates.order_slope(policy, HORIZON) == pytest.approx(0.5, abs=1e-9)
-        assert rates.order_slope(policy, phases) == pytest.approx(0.5, abs=1e-9)
-    assert rates.order_slope("ds-ts", Sweep("arms K", "n_arms", (2, 4, 8), BASE)) is None
+        assert growth.order_slope(policy, HORIZON) == pytest.approx(0.5, abs=1e-9)
+        assert growth.order_slope(policy, phases) == pytest.approx(0.5, abs=1e-9)
+    assert growth.order_slope("ds-ts", Sweep("arms K", "n_arms", (2, 4, 8), BASE)) is None
 
 
 def test_the_gap_stands_on_the_axis_as_its_inverse():
@@ -80,23 +80,17 @@ def test_the_gap_stands_on_the_axis_as_its_inverse():
     assert HORIZON.world(4_000.0).horizon == 4_000
 
 
-def test_a_small_run_of_the_whole_writes_figure_and_tables(tmp_path):
+def test_a_small_run_of_the_whole_fits_every_policy_in_every_sweep():
     chosen = [
         Sweep("horizon T", "horizon", (1_000, 2_000, 4_000), BASE),
         Sweep("arms K", "n_arms", (2, 3, 4), BASE._replace(horizon=2_000)),
     ]
-    some = {name: rates.POLICIES[name] for name in ("ds-ts", "cusum-ucb")}
-    measured = rates.measure(chosen, some, runs=8)
-    fits = [rates.fit(one) for one in measured]
+    some = {name: growth.POLICIES[name] for name in ("ds-ts", "cusum-ucb")}
+    fits = growth.growth(8, progress=False, chosen=chosen, policies=some)
     assert [(fit.sweep, fit.policy) for fit in fits] == [
         (sweep, policy) for sweep in ("horizon T", "arms K") for policy in ("ds-ts", "cusum-ucb")
     ]
-    paths = rates.save(measured, fits, tmp_path)
-    assert [path.name for path in paths] == ["rates.svg", "rates.png", "rates.md", "rates.csv"]
-    assert len(paths[3].read_text().splitlines()) == 1 + 12
-    assert paths[2].read_text().count("\n") == 2 + 4
-    before = paths[0].read_bytes()
-    assert rates.save(measured, fits, tmp_path)[0].read_bytes() == before
+    assert all(len(fit.row()) == len(growth.HEAD) for fit in fits)
 
 
 def test_below_the_cap_ds_ts_explores_at_a_fixed_rate_so_its_regret_is_linear_in_the_horizon():

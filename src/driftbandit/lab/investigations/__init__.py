@@ -1,1 +1,0 @@
-"""Questions answered by many simulations: how fast to forget, how regret grows, who is best where."""
