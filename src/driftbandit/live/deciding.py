@@ -9,7 +9,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from driftbandit.live import rules, settings
-from driftbandit.live.errors import StoreError
 from driftbandit.live.ids import ROUNDS, Decisions, Supply, made_ids
 from driftbandit.live.journal import Decide
 from driftbandit.live.records import Config, DecisionRow, slots_text
@@ -50,6 +49,7 @@ class Chooser:
         """Choose for all of these, and put them where the next commit finds them. A wish that cannot be met fails by
         itself."""
         replica = self._replica
+        replica.settle_first(replica.writer.commit_first)
         with replica.lock:
             plain = sum(ticket.wish is ANY for ticket in tickets)
             fresh: Iterator[DecisionRow] = iter(())
@@ -69,8 +69,6 @@ class Chooser:
                     ticket.settle([error])
                     ticket.wake()
             replica.writer.enqueue(ready)
-            with contextlib.suppress(StoreError):
-                replica.sweep(replica.clock.last)
 
     def choose(self, wish: Wish) -> tuple[list[Decide], Any]:
         """The decisions to write, and the chances of all arms where they are wished for. The caller holds the lock."""

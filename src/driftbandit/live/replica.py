@@ -19,9 +19,11 @@ from driftbandit.live.opening import Opened, policy_maker, rereader
 from driftbandit.live.records import Event
 from driftbandit.live.ticket import Ticket
 
-_SETTLED_AT_ONCE = 1000
+_SETTLED_AT_ONCE = 5000
 _WORTH_COMPILING = 1000  # events together
-_SWEEP = SECOND // 20  # least time between two looks for decisions that have waited too long
+_SWEEP, _RARELY = SECOND // 20, 60 * SECOND  # least and most time between two looks for decisions that are old enough
+_DEEP = 60 * SECOND  # between two looks for decisions that were stored long after their time
+_OURS = 0.05  # seconds to wait for our own record to come back from PostgreSQL
 
 
 class Replica:
@@ -43,8 +45,10 @@ class Replica:
         self.compiled = compiled
         self.clock = Clock(clock or self.journal.now)
         self._make, self._extra = make, dict[str, Any]()
-        self._next_sweep = 0
+        self._next_sweep = self._next_deep = 0
         self._sweeping: Ticket | None = None
+        self._real_time = clock is None
+        self._kept = 0  # events of the last snapshot
         self._view: Any = None
         self._viewed = -1
         self._owner: Any = None
@@ -72,6 +76,8 @@ class Replica:
             with self.lock:
                 self._heard = self._absorb
                 self.writer.listeners.setdefault(self.number, []).append(self._heard)
+        if self._real_time:  # a simulation's clock moves only between its own calls
+            self.writer.idle.append(self._when_idle)
         self._read()
         if self.journal.live:
             self.journal.follow(self.number, self._read)  # type: ignore[attr-defined]
@@ -117,7 +123,10 @@ class Replica:
             self._cursor = cursor
             self.lag = (self.journal.now() - events[0].at) / SECOND
             self.clock.at_least(self.fold.last_at)
-            if self.fold.n % self.snapshot_every == 0 and not self._closed:
+            # What waits is part of a snapshot, so one is taken only when as many events have come since the last.
+            due = self.fold.n % self.snapshot_every == 0 and self.fold.n - self._kept >= len(self.fold.waiting)
+            if due and not self._closed:
+                self._kept = self.fold.n
                 with contextlib.suppress(StoreError):  # a cache: the next one will do
                     self.writer.submit([self.snapshot()])
 
@@ -164,49 +173,78 @@ class Replica:
                 raise StoreError("The change is written, and this process has not seen it come back within a minute.")
             time.sleep(0.002)
 
-    def sweep(self, at: int) -> None:
-        """Now and then, have the default written for decisions that have waited too long."""
-        config = self.fold.config
-        if config.wait is None or at < self._next_sweep:
-            return
-        if self._sweeping is not None:
-            if not self._sweeping.settled:
-                return
-            self._swept()
-        self._next_sweep = at + max(_SWEEP, min(config.wait // 50, 10 * SECOND))
-        self._sweeping = self.writer.submit([self._settle(at)])
+    def _due(self, at: int) -> bool:
+        """Whether to look for decisions that are old enough by now. All processes see how far any has come."""
+        wait = self.fold.config.wait
+        if wait is None or at < self._next_sweep:
+            return False
+        pause = max(_SWEEP, min(wait // 100, _RARELY))
+        self._next_sweep = max(at, self.fold.settled + wait) + pause
+        return at - wait - self.fold.settled >= pause
 
     def _settle(self, at: int) -> Settle:
-        config = self.fold.config
+        config, deep = self.fold.config, at >= self._next_deep
         assert config.wait is not None
-        return Settle(self.number, self._after, at - config.wait - 1, at, config.default, _SETTLED_AT_ONCE)
+        if deep:
+            self._next_deep = at + _DEEP
+        waiting = len(self.fold.waiting) > 0
+        return Settle(
+            self.number, self._after, at - config.wait - 1, at, config.default, _SETTLED_AT_ONCE, waiting, deep
+        )
 
-    def _swept(self) -> None:
-        """Note how far the last sweep came; if it was stopped by its limit, the next comes at once."""
-        ticket, self._sweeping = self._sweeping, None
-        if ticket is None or ticket.error is not None:
-            return
-        settled: Settled = ticket.answers[0]
+    def _swept(self, settled: Settled) -> None:
+        """Note how far a look came; if it was stopped by its limit, the next comes at once."""
         self._after = settled.after
         if not settled.done:
             self._next_sweep = 0
 
+    def sweep(self, at: int) -> None:
+        """Now and then, have decisions settled that are old enough, without waiting for it."""
+        if self._sweeping is not None and self._sweeping.settled:
+            ticket, self._sweeping = self._sweeping, None
+            if ticket.error is None:
+                self._swept(ticket.answers[0])
+        if self._sweeping is None and self._due(at):
+            self._sweeping = self.writer.submit([self._settle(at)])
+
+    def settle_first(self, commit: Callable[[list[Any]], list[Any]]) -> None:
+        """Before a decision: settle what is old enough, and learn it. Where the store fails, the decision will too."""
+        with self.lock:
+            if self._closed or self._stuck or self.fold.config is None or not self._due(at := self.now()):
+                return
+            ask = self._settle(at)
+        with contextlib.suppress(StoreError):
+            settled: Settled = commit([ask])[0]
+            with self.lock:
+                self._swept(settled)
+            until = time.monotonic() + _OURS
+            written = settled.written > 0 or ask.waiting
+            while self.journal.live and written and settled.done and self.fold.settled < ask.until:
+                if self._read() == 0:
+                    if time.monotonic() > until:
+                        return
+                    time.sleep(0.001)
+
+    def _when_idle(self) -> None:
+        """Settle what is old enough where nobody calls."""
+        with self.lock, contextlib.suppress(StoreError):
+            if not (self._closed or self._stuck or self.fold.config is None):
+                self.sweep(self.now())
+
     def settle_all(self) -> int:
-        """Write every default that is due, and say how many there were."""
+        """Settle every decision that is old enough, and say how many defaults were written."""
         total: int = 0
         while True:
             with self.lock:
                 self.open_or_raise()
                 if self.fold.config.wait is None:
                     return total
-                if self._sweeping is not None and self._sweeping.settled:
-                    self._swept()
-                ticket = self._sweeping = self.writer.submit([self._settle(self.now())])
+                self._next_deep = 0
+                ticket = self.writer.submit([self._settle(self.now())])
             settled: Settled = ticket.wait()[0]
             total += settled.written
             with self.lock:
-                if self._sweeping is ticket:
-                    self._swept()
+                self._swept(settled)
             if settled.done:
                 return total
 
@@ -233,6 +271,8 @@ class Replica:
             listeners = self.writer.listeners.get(self.number, [])
             if self._heard in listeners:
                 listeners.remove(self._heard)
+            if self._when_idle in self.writer.idle:
+                self.writer.idle.remove(self._when_idle)
         if self.journal.live:
             self.journal.unfollow(self.number, self._read)  # type: ignore[attr-defined]
         self.opened.release()

@@ -45,6 +45,7 @@ class Writer:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.listeners: dict[int, list[Callable[[list[Event]], None]]] = {}
+        self.idle: list[Callable[[], None]] = []  # called now and then while there is nothing to write
         self.commits = 0
         self.failed = 0  # asks that could not be written
         self._mutex = threading.Lock()
@@ -174,10 +175,20 @@ class Writer:
             left = _UNCALLED if until is None else until - time.monotonic()
             if left <= 0.0:
                 break
-            with contextlib.suppress(queue.Empty):
+            try:
                 self._bell.get(timeout=left)
+            except queue.Empty:
+                for call in list(self.idle) if until is None else ():
+                    with contextlib.suppress(Exception):  # the next call that somebody waits for tells
+                        call()
         self._wanted = _NONE
         return len(self) > 0
+
+    def commit_first(self, asks: list[Ask]) -> list[Any]:
+        """Write these before anything that waits. The caller is called by `grant`, so no other thread commits."""
+        answers, added = self.journal.commit(asks)
+        self._tell(added)
+        return answers
 
     def _grant(self) -> None:
         """Have those chosen who have left a wish."""
