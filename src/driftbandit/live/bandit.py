@@ -295,9 +295,8 @@ class Bandit(Changing):
             config, at = self._fold.config, self._replica.now()
             wait, default, holds, known = config.wait, config.default, config.holds, self._recent.pop
             asks = [Pay(self._number, id, value, at, wait, default, known(id, None), holds) for id, value in checked]
-            ticket = self._writer.submit(list(asks))
             self._replica.sweep(at)
-            return ticket
+            return self._writer.submit(list(asks))
 
     def _checked(self, reward: Any) -> float:
         value = as_float(reward)

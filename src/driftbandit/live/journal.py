@@ -18,8 +18,8 @@ class Decide(NamedTuple):
 
 
 class Pay(NamedTuple):
-    """Write the outcome of a decision. Answered with "learnt", "waiting" (where `waits`), "again" (it was there already)
-    or "late"."""
+    """Write the outcome of a decision. Answered with "learnt", "waiting" (where `waits`), "again" (it was there
+    already) or "late"."""
 
     bandit: int
     id: str
@@ -33,9 +33,9 @@ class Pay(NamedTuple):
 
 class Settle(NamedTuple):
     """Give the default to decisions made until `until` that have no outcome, going on from `after`, and write a SETTLED
-    event behind them: all in one transaction. About `limit` decisions at a time: the event then has the time of the last
-    of them. Without defaults the event is written only if `waiting` says that outcomes wait for it. A `deep` look also
-    finds decisions that were stored long after their own time. Answered with `Settled`."""
+    event behind them: all in one transaction. About `limit` decisions at a time: the event then has the time of the
+    last of them. It is written where there are decisions after `settled`, the time of the last one known. A `deep` look
+    also finds decisions that were stored long after their own time. Answered with `Settled`."""
 
     bandit: int
     after: tuple[int, str]
@@ -43,23 +43,25 @@ class Settle(NamedTuple):
     at: int
     default: float
     limit: int
-    waiting: bool = True
+    settled: int = 0
     deep: bool = False
 
-    def events(self, rows: list[DecisionRow], until: int) -> list[Event]:
+    def events(self, rows: list[DecisionRow], until: int | None) -> list[Event]:
         """The defaults of these decisions in their order, and the event that says that all until then are settled."""
         out = [outcome(row, DEFAULT, self.at, self.default) for row in sorted(rows, key=in_order)]
-        if out or self.waiting:
+        if until is not None:
             out.append(Event(0, SETTLED, self.at, f"!{until}", decided=until))  # no decision can be called so
         return out
 
 
 class Settled(NamedTuple):
-    """How many defaults were written, where the next look begins, and whether all were looked at."""
+    """How many defaults were written, where the next look begins, whether all were looked at, and until when all
+    decisions are settled now (None: as before)."""
 
     written: int
     after: tuple[int, str]
     done: bool
+    until: int | None
 
 
 class Configure(NamedTuple):
@@ -173,8 +175,9 @@ class Journal(Protocol):
         """The newest cell of this width."""
         ...
 
-    def tally(self, bandit: int, since: int, until: int, width: int) -> list[tuple[Any, ...]]:
-        """Counts per stretch of `width` microseconds: (stretch, slot, how, decisions, outcomes, sum of rewards)."""
+    def tally(self, bandit: int, since: int, until: int, width: int, decided: int = 1 << 62) -> list[tuple[Any, ...]]:
+        """Counts per stretch of `width` microseconds: (stretch, slot, how, decisions, outcomes, sum of rewards). Only
+        outcomes of decisions made before `decided` count."""
         ...
 
     def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:

@@ -167,13 +167,15 @@ class CommitGroup:
         if not done:  # up to here, with all of the same moment
             until = DecisionRow(*rows[-1]).at
             rows = self._connection.execute(sql, (ask.bandit, low, until, None)).fetchall()
-        after = max(ask.after, (until, ""))
-        self.answers[place] = Settled(0, after, done)
+        any_of_them = "SELECT EXISTS (SELECT FROM driftbandit.decision WHERE bandit = %s AND at > %s AND at <= %s)"
+        passed = self._connection.execute(any_of_them, (ask.bandit, ask.settled, until)).fetchone()[0]
+        after, reached = max(ask.after, (until, "")), until if passed else None
+        self.answers[place] = Settled(0, after, done, reached)
 
         def check(written: set[tuple[int, str, int]]) -> None:
-            self.answers[place] = Settled(sum(kind == DEFAULT for _, _, kind in written), after, done)
+            self.answers[place] = Settled(sum(kind == DEFAULT for _, _, kind in written), after, done, reached)
 
-        self._append([(ask.bandit, event) for event in ask.events([DecisionRow(*row) for row in rows], until)], check)
+        self._append([(ask.bandit, event) for event in ask.events([DecisionRow(*row) for row in rows], reached)], check)
 
     def _configure(self, place: int, ask: Configure) -> None:
         def check(written: set[tuple[int, str, int]]) -> None:

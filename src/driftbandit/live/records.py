@@ -39,8 +39,8 @@ class DecisionRow(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One entry of what a bandit folds, in this order: an outcome, a change of its configuration, or SETTLED, which says
-    that every decision made until `decided` has its outcome."""
+    """One entry of what a bandit folds, in this order: an outcome, a change of its configuration, or SETTLED, which
+    says that every decision made until `decided` has its outcome."""
 
     n: int
     kind: int

@@ -5,6 +5,7 @@ Either way the events come in the one order in which all fold them."""
 
 import contextlib
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,12 +18,15 @@ from driftbandit.live.fold import Fold, Maker
 from driftbandit.live.journal import Journal, Keep, Settle, Settled
 from driftbandit.live.opening import Opened, policy_maker, rereader
 from driftbandit.live.records import Event
+from driftbandit.live.reporting import warnings
 from driftbandit.live.ticket import Ticket
 
+log = logging.getLogger("driftbandit.live")
 _SETTLED_AT_ONCE = 5000
 _WORTH_COMPILING = 1000  # events together
 _SWEEP, _RARELY = SECOND // 20, 60 * SECOND  # least and most time between two looks for decisions that are old enough
 _DEEP = 60 * SECOND  # between two looks for decisions that were stored long after their time
+_CHECKED = 50  # rewards between two looks at how they are reported
 _OURS = 0.05  # seconds to wait for our own record to come back from PostgreSQL
 
 
@@ -49,6 +53,8 @@ class Replica:
         self._sweeping: Ticket | None = None
         self._real_time = clock is None
         self._kept = 0  # events of the last snapshot
+        self._logged = 0  # warnings about how rewards are reported
+        self._next_check = _CHECKED
         self._view: Any = None
         self._viewed = -1
         self._owner: Any = None
@@ -123,12 +129,24 @@ class Replica:
             self._cursor = cursor
             self.lag = (self.journal.now() - events[0].at) / SECOND
             self.clock.at_least(self.fold.last_at)
+            if self.fold.reported.rewards >= self._next_check:
+                self._check_reporting()
             # What waits is part of a snapshot, so one is taken only when as many events have come since the last.
             due = self.fold.n % self.snapshot_every == 0 and self.fold.n - self._kept >= len(self.fold.waiting)
             if due and not self._closed:
                 self._kept = self.fold.n
                 with contextlib.suppress(StoreError):  # a cache: the next one will do
                     self.writer.submit([self.snapshot()])
+
+    def _check_reporting(self) -> None:
+        """One line in the log where rewards are reported in a way that is likely to mislead the policy."""
+        fold = self.fold
+        self._next_check = fold.reported.rewards + max(_CHECKED, fold.reported.rewards // 4)
+        with contextlib.suppress(StoreError):
+            found = warnings(fold.config, fold.reported, self.journal.counts(self.number)["decisions"])
+            for text in found[self._logged :]:
+                log.warning("bandit %s: %s", self._owner.name, text)
+            self._logged = max(self._logged, len(found))
 
     def _stop(self, error: Exception) -> Exception:
         """An event cannot be folded: one that another process made with a policy that this one does not have, or one at
@@ -187,10 +205,8 @@ class Replica:
         assert config.wait is not None
         if deep:
             self._next_deep = at + _DEEP
-        waiting = len(self.fold.waiting) > 0
-        return Settle(
-            self.number, self._after, at - config.wait - 1, at, config.default, _SETTLED_AT_ONCE, waiting, deep
-        )
+        until, settled = at - config.wait - 1, self.fold.settled
+        return Settle(self.number, self._after, until, at, config.default, _SETTLED_AT_ONCE, settled, deep)
 
     def _swept(self, settled: Settled) -> None:
         """Note how far a look came; if it was stopped by its limit, the next comes at once."""
@@ -218,8 +234,7 @@ class Replica:
             with self.lock:
                 self._swept(settled)
             until = time.monotonic() + _OURS
-            written = settled.written > 0 or ask.waiting
-            while self.journal.live and written and settled.done and self.fold.settled < ask.until:
+            while self.journal.live and settled.until is not None and self.fold.settled < settled.until:
                 if self._read() == 0:
                     if time.monotonic() > until:
                         return

@@ -9,13 +9,13 @@ from driftbandit.live.records import DEFAULT, LATE, Config, Event
 
 _ENOUGH = 100  # rewards before anything is said about their delays
 _DECISIONS, _REWARDS = 300, 20  # at least so many before reporting is judged
-_NEARLY_ALL, _MANY = 0.98, 0.3  # shares: of rewards that are the highest, of decisions without a reward
+_NEARLY_ALL, _MANY = 0.98, 0.5  # shares: of rewards that are the highest, of decisions without a reward
 _RECENT = 4096  # rewards by which their order is judged
 _FEW_RUNS, _BACKWARD = 0.2, 0.8
 _UNITS = (("d", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
 
 
-class Delays(NamedTuple):
+class DelayQuantiles(NamedTuple):
     """Times within which these shares of all rewards have arrived, in microseconds."""
 
     p50: int
@@ -63,7 +63,7 @@ class Reported:
             self._order = [count // 2 for count in order]
 
     @property
-    def delays(self) -> Delays | None:
+    def delays(self) -> DelayQuantiles | None:
         """Quantiles of the delays; None while there are few rewards."""
         total = sum(self._delays.values())
         if total < _ENOUGH:
@@ -74,7 +74,7 @@ class Reported:
             seen += self._delays[place]
             while len(out) < 3 and seen >= shares[len(out)] * total:
                 out.append(_edge(place))
-        return Delays(*out)
+        return DelayQuantiles(*out)
 
     def one_sided(self, decisions: int) -> bool:
         """Whether it looks as if only successes were reported: many decisions have no reward, and nearly all rewards
@@ -119,7 +119,7 @@ def warnings(config: Config, reported: Reported, decisions: int) -> list[str]:
     out = []
     if config.wait is None and reported.one_sided(decisions):
         delays = reported.delays
-        wait = "1 h" if delays is None else about(delays.p99)
+        wait = "1 h" if delays is None else about(max(SECOND, delays.p99))
         out.append(
             f"{reported.at_highest:,} of {reported.rewards:,} rewards are {reported.highest:g}, the highest seen, and "
             f"{decisions - reported.rewards:,} of {decisions:,} decisions have none. If only successes are reported, "

@@ -205,12 +205,12 @@ class Group:
         reached = rows[-1][0] if rows else after
         if done and ask.deep:
             rows += self._rows(f"{_OPEN} AND d.seq > ? AND d.at <= ? AND o.kind IS NULL", ask.bandit, stop, ask.until)
-        events = ask.events([DecisionRow(*row[1:-1]) for row in rows if row[-1] is None], until)
         there = "SELECT 1 FROM event WHERE bandit = ? AND decision = ? AND (kind = 3) = 0"
-        if events and self._rows(there, ask.bandit, events[-1].decision):
-            events.pop()
+        passed = any(row[2] > ask.settled for row in rows) and not self._rows(there, ask.bandit, f"!{until}")
+        reached_until = until if passed else None
+        events = ask.events([DecisionRow(*row[1:-1]) for row in rows if row[-1] is None], reached_until)
         self._append(ask.bandit, events)
-        return Settled(sum(event.kind == DEFAULT for event in events), (reached, ""), done)
+        return Settled(sum(event.kind == DEFAULT for event in events), (reached, ""), done, reached_until)
 
 
 def standings(rows: Any, bandit: int, ids: list[str]) -> dict[str, Standing]:
