@@ -11,6 +11,7 @@ import pytest
 from driftbandit import DiscountedTS
 from driftbandit.live import Bandit
 from driftbandit.live.audit import audit
+from driftbandit.live.export import rows_of
 from driftbandit.live.fold import Fold
 from driftbandit.live.journal import Decide, Settle
 from driftbandit.live.opening import is_url, policy_maker
@@ -91,10 +92,12 @@ def test_snapshots_restarts_views_and_machine_code_have_what_waits(half_life, st
         assert bandit.health()["late"] > 0
         told, events = bandit.fingerprint(), [event for _, event in bandit._journal.events(1)]
         plain = Fold(policy_maker(), lambda count: iter(events[:count]))
-        compiled = Fold(policy_maker(), lambda count: iter(events[:count]))
         plain.apply(events)
-        compiled.apply_compiled(events)
-        assert plain.dump() == compiled.dump() == told
+        assert plain.dump() == told
+        if not is_url(store):
+            compiled = Fold(policy_maker(), lambda count: iter(events[:count]))
+            compiled.apply_compiled(events)
+            assert compiled.dump() == told
         assert Fold.load(told, policy_maker()).dump() == told
         with View(store, "button") as view:
             assert view.fingerprint() == told
@@ -338,6 +341,19 @@ def test_uplift_and_history_count_only_decisions_that_are_old_enough(store) -> N
         history = bandit.history()
         assert sum(map(sum, history.outcomes)) == 500
         assert sum(map(sum, history.rewards)) == 100
+
+
+def test_an_export_leaves_open_what_waits(tmp_path) -> None:
+    clock, path = Clock(), tmp_path / "a.db"
+    with opened(path, wait="1 h", clock=clock) as bandit:
+        bandit.decide_many(["a", "b"])
+        bandit.reward("a", 1.0)
+        clock.now += 2 * HOUR
+        bandit.decide_many(["c", "d"])
+        bandit.reward("c", 1.0)
+    with rows_of(path) as rows:
+        found = {row["decision"]: (row["reward"], row["outcome"]) for row in rows}
+    assert found == {"a": (1.0, "reward"), "b": (0.0, "default"), "c": (None, "waiting"), "d": (None, None)}
 
 
 def test_no_interval_has_width_zero(tmp_path) -> None:

@@ -45,11 +45,16 @@ class Chooser:
             self._known = config
         return config
 
-    def grant(self, tickets: list[Ticket]) -> None:
+    def may_settle(self) -> bool:
+        """Whether decisions may be old enough to be settled."""
+        return self._replica.may_settle()
+
+    def grant(self, tickets: list[Ticket], settle: bool = True) -> None:
         """Choose for all of these, and put them where the next commit finds them. A wish that cannot be met fails by
         itself."""
         replica = self._replica
-        replica.settle_first(replica.writer.commit_first)
+        if settle:
+            replica.settle_first(replica.writer.commit_first)
         with replica.lock:
             plain = sum(ticket.wish is ANY for ticket in tickets)
             fresh: Iterator[DecisionRow] = iter(())

@@ -197,8 +197,15 @@ class Replica:
         if wait is None or at < self._next_sweep:
             return False
         pause = max(_SWEEP, min(wait // 100, _RARELY))
-        self._next_sweep = max(at, self.fold.settled + wait) + pause
-        return at - wait - self.fold.settled >= pause
+        left = self.fold.settled + wait + pause - at
+        self._next_sweep = at + (left if 0 < left < pause else pause)
+        return left <= 0
+
+    def may_settle(self) -> bool:
+        """Whether the next decision is likely to settle something first."""
+        with self.lock:
+            config = self.fold.config
+            return config is not None and config.wait is not None and self.now() >= self._next_sweep
 
     def _settle(self, at: int) -> Settle:
         config, deep = self.fold.config, at >= self._next_deep
