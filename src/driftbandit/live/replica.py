@@ -217,7 +217,7 @@ class Replica:
 
     def _swept(self, settled: Settled) -> None:
         """Note how far a look came; if it was stopped by its limit, the next comes at once."""
-        self._after = settled.after
+        self._after = max(self._after, settled.after)
         if not settled.done:
             self._next_sweep = 0
 
