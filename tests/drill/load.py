@@ -15,7 +15,15 @@ ARMS = ["a", "b", "c", "d"]
 
 def bandit_for_drills(target: str, **options: Any) -> Bandit:
     """The bandit that all drills use: a floor, a holdback, a wait that nobody reaches, and many snapshots."""
-    given = {"half_life": "1 min", "holdback": 0.05, "baseline": "a", "wait": "1 h", "seed": 5, "snapshot_every": 500}
+    given = {
+        "half_life": "1 min",
+        "holdback": 0.05,
+        "baseline": "a",
+        "wait": "1 h",
+        "learn": "arrival",
+        "seed": 5,
+        "snapshot_every": 500,
+    }
     return Bandit.open(target, "drill", DiscountedTS(), ARMS, **{**given, **options})
 
 

@@ -156,7 +156,7 @@ def _under_load(
 
 
 def _make(server: Server) -> None:
-    rules = {"half_life": "1 min", "holdback": 0.05, "baseline": "a", "wait": "1 h", "seed": 5}
+    rules = {"half_life": "1 min", "holdback": 0.05, "baseline": "a", "wait": "1 h", "learn": "arrival", "seed": 5}
     body = json.dumps({"name": "drill", "policy": "ds-ts", "arms": ARMS, **rules})
     until = time.monotonic() + 60.0
     while True:

@@ -76,7 +76,7 @@ def test_a_clock_that_leaps_and_comes_back_stands_still_and_loses_nothing(store)
         clock.now -= 10 * 365 * 24 * HOUR
         with pytest.warns(RuntimeWarning, match="set back"):
             assert bandit.decide("back").at == leap
-        assert bandit.reward("back", 1.0) == "learnt"
+        assert bandit.reward("back", 1.0) == "waiting"
         assert bandit.reward("pending", 1.0) == "late"
         assert bandit.health()["clock_set_back_s"] > 0
     assert_proved(store)
@@ -104,7 +104,7 @@ def test_a_cancelled_call_is_written_or_not_and_harms_no_other(store) -> None:
             assert set(await bandit.areward_many([(f"a{n}", 1.0) for n in range(60)])) == {"again"}
             bandit.refresh()
             assert bandit.health()["rewards"] == 60
-            assert bandit.health()["waiting"] == 0
+            assert bandit.health()["queued"] == 0
 
     asyncio.run(main())
     assert_proved(store)

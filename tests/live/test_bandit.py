@@ -79,7 +79,11 @@ def test_without_a_reward_in_time_the_default_is_learnt_and_a_late_reward_is_kep
     with opened(store, wait="1 h", default=0.25, clock=clock) as bandit:
         one, two, three = (bandit.decide(name) for name in ("one", "two", "three"))
         clock.now += HOUR
-        assert bandit.reward(one.id, 1.0) == "learnt"
+        assert bandit.reward(one.id, 1.0) == "waiting"
+        assert bandit.outcome(one.id).came == clock.now
+        assert bandit.outcome(one.id).waiting
+        bandit.refresh()
+        assert (bandit.health()["waiting"], bandit._fold.learnt) == (1, 0)
         clock.now += 1
         assert bandit.reward(two.id, 1.0) == "late"
         assert bandit.settle() <= 1  # the call before may have been quicker
@@ -91,7 +95,8 @@ def test_without_a_reward_in_time_the_default_is_learnt_and_a_late_reward_is_kep
             ("default", 0.25, 1.0),
             ("default", 0.25, None),
         ]
-        assert bandit.health()["late"] == 1
+        assert (bandit.health()["late"], bandit.health()["waiting"]) == (1, 0)
+        assert not bandit.outcome(one.id).waiting
         assert sum(bandit.state.pulls > 0) >= 1
         with_defaults = bandit._fold.learnt
         assert with_defaults == 3

@@ -173,8 +173,10 @@ def test_a_change_of_several_things_is_made_whole_or_not_at_all(shop, capsys) ->
 
 def test_a_look_from_outside_tells_no_figure_that_it_cannot_know(shop, capsys) -> None:
     shown = json.loads(run(capsys, "live", "show", shop, "button", "--json")[1])
-    assert list(shown["health"]) == ["decisions", "rewards", "defaults", "late", "events", "clipped"]
-    assert "waiting" not in run(capsys, "live", "show", shop, "button")[1]
+    assert list(shown["health"]) == [
+        "decisions", "rewards", "defaults", "late", "waiting", "events", "clipped", "delays", "warnings",
+    ]  # fmt: skip
+    assert "0 waiting" in run(capsys, "live", "show", shop, "button")[1]
     with Bandit.open(shop, "button") as bandit:
         assert bandit.health()["commits"] == 0
 
@@ -185,7 +187,7 @@ def test_the_configuration_is_shown_in_words_and_a_half_life_hides_the_discount(
     for text in (out, run(capsys, "live", "show", shop, "button")[1]):
         assert "gamma" not in text
         for part in ("arms: red, green, blue, pink", "half-life 6 h", "floor 0.01", "holdback 0.2", "the baseline red",
-                     "wait 1 h: then a decision without a reward gets 0.5"):  # fmt: skip
+                     "wait 1 h: then a decision without a reward gets 0.5; outcomes are then learned"):  # fmt: skip
             assert part in text
     run(capsys, "live", "fix", shop, "button", "green")
     with Bandit.open(shop, "button") as bandit:

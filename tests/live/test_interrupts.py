@@ -88,7 +88,7 @@ def interrupt_everywhere(name: str, target: Any, monkeypatch: Any) -> None:
             assert not bandit._writer._leads.locked()
             if number % 10 == 0:
                 bandit._writer._crowd = (2, 2)  # now by the thread that writes for all
-        assert bandit.health()["waiting"] == 0
+        assert bandit.health()["queued"] == 0
         if name == "decide":
             rows = {row.id for row in bandit._journal.decisions(1)}
             assert {f"after{n}" for n in range(1, number + 1)} <= rows

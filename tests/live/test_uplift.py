@@ -59,7 +59,8 @@ def test_a_period_without_holdback_is_left_out_and_the_result_says_so(tmp_path) 
 
 
 def _config(holdback) -> Config:
-    return Config("p", ["a"], [], (0.0, 1.0), "refuse", None, 0.0, holdback, None, False, None, 0.0, None, "1", "hash")
+    return Config("p", ["a"], [], (0.0, 1.0), "refuse", None, 0.0, holdback, None, False, None, 0.0, "wait", None, "1",
+                  "hash")  # fmt: skip
 
 
 def test_intervals_over_periods_of_other_shares_and_levels_hold_the_average_as_often_as_they_say() -> None:

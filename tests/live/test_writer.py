@@ -121,7 +121,7 @@ def test_a_wish_that_cannot_be_met_fails_by_itself(tmp_path, monkeypatch) -> Non
             member.join(5.0)
         assert found == {n: "x" if n % 4 else "Arm 'z'" for n in range(16)}
         assert bandit.health()["decisions"] == 12
-        assert bandit.health()["waiting"] == 0
+        assert bandit.health()["queued"] == 0
 
 
 @pytest.mark.parametrize("written", [False, True])

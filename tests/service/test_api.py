@@ -319,6 +319,31 @@ def test_waiting_ends_with_the_default_and_late_rewards_are_kept(house):
     assert served.post("/v1/bandits/quick/rewards", {"id": made, "reward": 1}).json()["verdict"] == "late"
     record = served.get(f"/v1/bandits/quick/decisions/{made}").json()
     assert (record["outcome"], record["reward"], record["late"]) == ("default", 0.0, 1.0)
+    health = served.get("/v1/bandits/quick/health").json()
+    assert (health["late"], health["defaults"]) == (1, 1)
+
+
+def test_rewards_wait_and_successes_alone_are_noticed(house):
+    served, at = house, "/v1/bandits/slow"
+    made = served.post("/v1/bandits", {"name": "slow", "policy": "ts", "arms": ["a", "b"], "wait": "1 h"}).json()
+    assert (made["wait"], made["learn"]) == ("1 h", "wait")
+    ids = [one["id"] for one in served.post(f"{at}/decisions/batch", {"count": 400}).json()["decisions"]]
+    assert served.post(f"{at}/rewards", {"id": ids[0], "reward": 1}).json()["verdict"] == "waiting"
+    record = served.get(f"{at}/decisions/{ids[0]}").json()
+    assert record["waiting"]
+    assert record["came"] >= record["decision"]["at"]
+    assert served.get(f"{at}/health").json()["waiting"] == 1
+    uplift = served.get(f"{at}/uplift").json()
+    assert (uplift["n_policy"], uplift["low"]) == (0, None)
+    assert served.call("PATCH", at, {"wait": None}).json()["wait"] is None
+    served.post(f"{at}/rewards/batch", {"rewards": [{"id": id, "reward": 1} for id in ids[:120]]})
+    health = served.get(f"{at}/health").json()
+    assert (health["waiting"], health["rewards"]) == (0, 120)
+    assert "If only successes are reported" in health["warnings"][0]
+    assert health["delays"].startswith("90% of rewards arrive within")
+    assert "If only successes are reported" in served.get("/bandits/slow").text
+    assert "rewards arrive within" in served.get(f"{at}/charts").json()["delays"]["text"]
+    assert served.call("PATCH", at, {"learn": "never"}).status_code == 422
 
 
 def test_two_workers_share_one_journal(serve, postgres):

@@ -155,6 +155,9 @@ class Agent:
     ) -> None:
         """Take in the reward of an arm that was played; with a half-life, `at` is when it was chosen (now).
 
+        Rewards are learned in the order of these calls, so make them in the order of the choices: a policy that looks
+        for changes takes a day's successes, learned before its failures, for a change.
+
         A policy that divides by the arm's probability (EXP3S, REXP3, Meta) takes the present one, which is right if
         nothing was learnt since the choice. For a late reward give the `probability` that the arm had, as
         `probabilities()` told it just before the choice; other policies make no use of it."""

@@ -113,7 +113,7 @@ class Bandit:
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
     def reward(self, id: str, value: float) -> str:
-        """Report the outcome of a decision: "learnt", "again" or "late"."""
+        """Report the outcome of a decision: "learnt", "waiting", "again" or "late"."""
         body = {"id": checked_id(id), "reward": _finite(value)}
         return str(self._sender.send("POST", address(self.name, "rewards"), body)["verdict"])
 
@@ -154,7 +154,7 @@ class Bandit:
         self._sender.send("POST", address(self.name, "release"), {"who": who or self.who})
 
     def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
-        """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait or default."""
+        """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait, default or learn."""
         body = {**_options(options), "from_now": from_now, "who": who or self.who}
         self._sender.send("PATCH", address(self.name), body)
 
@@ -277,7 +277,9 @@ def _decision(found: dict[str, Any]) -> Decision:
 
 
 def _outcome(found: dict[str, Any]) -> Outcome:
-    return Outcome(_decision(found["decision"]), found["outcome"], found["reward"], found["late"])
+    return Outcome(
+        _decision(found["decision"]), found["outcome"], found["reward"], found["late"], found["came"], found["waiting"]
+    )
 
 
 def _finite(value: Any) -> float:

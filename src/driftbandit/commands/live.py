@@ -71,6 +71,7 @@ def add_parser(subparsers: Any) -> None:
         made.add_argument("--baseline", metavar="ARM", help='an arm, or "uniform"')
         made.add_argument("--wait", metavar="TIME", help='a decision without reward gets the default after "1 h"')
         made.add_argument("--default", type=float, metavar="X", help="that reward (default: 0)")
+        made.add_argument("--learn", choices=["wait", "arrival"], help="when rewards are learned (default: after wait)")
     decide = verb("decide", "choose an arm, and write the decision down")
     decide.add_argument("--id", help="the decision's id; the same id is the same decision")
     decide.add_argument("--available", nargs="+", metavar="ARM", help="choose among these")
@@ -89,7 +90,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
-    names = ("half_life", "floor", "holdback", "baseline", "wait", "default")
+    names = ("half_life", "floor", "holdback", "baseline", "wait", "default", "learn")
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     return {name: None if value == "none" else value for name, value in given.items()}
 
@@ -273,7 +274,10 @@ def _show(args: argparse.Namespace) -> None:
     count = health["decisions"]
     print(f"{counted(count, 'decision')}, {counted(health['rewards'], 'reward')}, "
           f"{counted(health['defaults'], 'default')}, {counted(health['late'], 'late reward')}, "
-          f"{health['clipped']} clipped")  # fmt: skip
+          f"{health['waiting']} waiting, {health['clipped']} clipped")  # fmt: skip
+    for sentence in [health["delays"], *health["warnings"]]:
+        if sentence:
+            print(sentence)
     if believed is not None:
         print(believed)
     print_table(["arm", "chance"], [[str(arm), f"{chance:.4f}"] for arm, chance in chances.items()])

@@ -61,6 +61,7 @@ class Bandit(Changing):
         learn_holdback: bool | None = None,
         wait: Any = None,
         default: float | None = None,
+        learn: str | None = None,
         reward_range: tuple[float, float] | None = None,
         outside: str | None = None,
         seed: int | None = None,
@@ -76,7 +77,12 @@ class Bandit(Changing):
 
         `half_life` makes it forget by the clock; without it, forgetting counts rewards. With probability `floor` (0.01)
         the arm is drawn evenly. A share `holdback` of decisions follows the `baseline` (an arm, or "uniform") and is
-        not learnt from; `uplift` compares the two. A decision without a reward after `wait` gets the reward `default`.
+        not learnt from; `uplift` compares the two.
+
+        With `wait`, a decision's outcome is learned when the decision is that old, in the order of the decisions: its
+        reward, or `default` if none came. This is for programs that report successes only. learn="arrival" learns
+        rewards when they come, for programs that report failures just as soon. A reward after `wait` is stored, not
+        learned. Without `wait`, rewards are learned when they come, and every decision needs one.
         Rewards lie in `reward_range`; a reward outside it is refused, or with outside="clip" clipped when it is learnt.
 
         With durability="none" `decide` returns before its record is on disk. `policies` names classes of your own,
@@ -89,8 +95,8 @@ class Bandit(Changing):
         checked_name(name)
         options = {
             "half_life": half_life, "floor": floor, "holdback": holdback, "baseline": baseline,
-            "learn_holdback": learn_holdback, "wait": wait, "default": default, "reward_range": reward_range,
-            "outside": outside,
+            "learn_holdback": learn_holdback, "wait": wait, "default": default, "learn": learn,
+            "reward_range": reward_range, "outside": outside,
         }  # fmt: skip
         if isinstance(target, str) and target.startswith(("http://", "https://")):
             return _served(target, name, policy, arms, **options, seed=seed, who=who)  # type: ignore[no-any-return]
@@ -132,6 +138,7 @@ class Bandit(Changing):
                 bandit._replica.catch_up(changes=1)
             check_own(bandit._fold.policy, len(bandit._fold.config.arms))
             bandit._mark_arithmetic()
+            bandit._replica.settle_all()
             differ = settings.differences(bandit._fold.config, options, policy, arms)
             if differ:
                 warn(f"Bandit {name} has {'; '.join(differ)} in its journal, and that stands; change() changes it.")
@@ -209,12 +216,12 @@ class Bandit(Changing):
 
     def _at_once(self, wish: Wish) -> list[Decision]:
         """Choose, and leave the rest to the writer."""
+        self._replica.settle_first(lambda asks: self._writer.submit(asks).wait())
         with self._lock:
             self._replica.open_or_raise()
             asks, chance = self._chooser.choose(wish)
             ticket = self._writer.submit(list(asks))
             ticket.chance = chance
-            self._replica.sweep(self._replica.clock.last)
         return self._decisions(ticket, [ask.row for ask in asks])
 
     def _decisions(self, ticket: Ticket, answers: list[Any]) -> list[Decision]:
@@ -240,9 +247,12 @@ class Bandit(Changing):
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
     def reward(self, id: str | Decision, value: float) -> str:
-        """Report the outcome of a decision, given by its id or whole. Returns "learnt", "again" if this reward was
-        already there, or "late" if the default was learnt before it came (it is kept, not learnt). A different reward
-        for the same decision is a Conflict."""
+        """Report the outcome of a decision, given by its id or whole. Returns "learnt", "waiting" if it is learned when
+        its decision is `wait` old, "again" if this reward was already there, or "late" if it came after `wait` (it is
+        stored, not learned). A different reward for the same decision is a Conflict.
+
+        Without `wait`, rewards are learned in the order of these calls. Report failures as soon as successes: a policy
+        that looks for changes takes a day's successes, reported before its failures, for a change."""
         return _verdict(self._pay([(id, value)]).wait()[0])
 
     async def areward(self, id: str | Decision, value: float) -> str:
@@ -251,7 +261,8 @@ class Bandit(Changing):
 
     def reward_many(self, pairs: Rewards) -> list[str | Exception]:
         """Up to 1,000 rewards in one commit: for each its verdict, or the error it met, which does not affect the
-        others."""
+        others. They are learned in the order of their decisions, whatever their order in the call. Without `wait`,
+        several calls are learned one after the other: give each a stretch of time, with successes and failures."""
         good, out = self._sorted(pairs)
         return _placed(out, self._pay(good).wait() if good else [])
 
@@ -283,11 +294,10 @@ class Bandit(Changing):
         with self._lock:
             self._replica.open_or_raise()
             config, at = self._fold.config, self._replica.now()
-            wait, default, known = config.wait, config.default, self._recent.pop
-            asks = [Pay(self._number, id, value, at, wait, default, known(id, None)) for id, value in checked]
-            ticket = self._writer.submit(list(asks))
+            wait, default, holds, known = config.wait, config.default, config.holds, self._recent.pop
+            asks = [Pay(self._number, id, value, at, wait, default, known(id, None), holds) for id, value in checked]
             self._replica.sweep(at)
-            return ticket
+            return self._writer.submit(list(asks))
 
     def _checked(self, reward: Any) -> float:
         value = as_float(reward)

@@ -43,15 +43,15 @@ class Changing(Reports):
         return True
 
     def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
-        """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait or default; half_life=None and
-        wait=None remove them. With add_arm and retire_arm among the options, all of it is one change: it is made whole
-        or, if any part is refused, not at all.
+        """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait, default or learn; half_life=None
+        and wait=None remove them. With add_arm and retire_arm among the options, all of it is one change: it is made
+        whole or, if any part is refused, not at all.
 
         A new policy or half-life learns the whole journal again, as if it had been there from the start; with
         `from_now` a new policy begins with nothing, a new half-life with what is known now."""
         known = (
-            "policy", "half_life", "floor", "holdback", "baseline", "learn_holdback", "wait", "default", "add_arm",
-            "retire_arm",
+            "policy", "half_life", "floor", "holdback", "baseline", "learn_holdback", "wait", "default", "learn",
+            "add_arm", "retire_arm",
         )  # fmt: skip
         wrong = [name for name in options if name not in known]
         if wrong or not options:

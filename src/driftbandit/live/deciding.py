@@ -9,7 +9,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from driftbandit.live import rules, settings
-from driftbandit.live.errors import StoreError
 from driftbandit.live.ids import ROUNDS, Decisions, Supply, made_ids
 from driftbandit.live.journal import Decide
 from driftbandit.live.records import Config, DecisionRow, slots_text
@@ -46,10 +45,16 @@ class Chooser:
             self._known = config
         return config
 
-    def grant(self, tickets: list[Ticket]) -> None:
+    def may_settle(self) -> bool:
+        """Whether decisions may be old enough to be settled."""
+        return self._replica.may_settle()
+
+    def grant(self, tickets: list[Ticket], settle: bool = True) -> None:
         """Choose for all of these, and put them where the next commit finds them. A wish that cannot be met fails by
         itself."""
         replica = self._replica
+        if settle:
+            replica.settle_first(replica.writer.commit_first)
         with replica.lock:
             plain = sum(ticket.wish is ANY for ticket in tickets)
             fresh: Iterator[DecisionRow] = iter(())
@@ -69,8 +74,6 @@ class Chooser:
                     ticket.settle([error])
                     ticket.wake()
             replica.writer.enqueue(ready)
-            with contextlib.suppress(StoreError):
-                replica.sweep(replica.clock.last)
 
     def choose(self, wish: Wish) -> tuple[list[Decide], Any]:
         """The decisions to write, and the chances of all arms where they are wished for. The caller holds the lock."""

@@ -17,9 +17,10 @@ from driftbandit.half_life import SECOND
 from driftbandit.live.audit import Walk
 from driftbandit.live.errors import StoreError, Unknown, damage_told
 from driftbandit.live.journal import Journal
-from driftbandit.live.opening import reading
+from driftbandit.live.opening import policy_maker, reading
 from driftbandit.live.propensity import with_chances
-from driftbandit.live.records import KINDS, WAYS, Change
+from driftbandit.live.records import CHANGE, KINDS, SETTLED, WAYS, Change
+from driftbandit.live.replica import latest
 from driftbandit.live.settings import names_of
 
 _LATE = 60 * SECOND  # decisions of different processes may be this much out of order
@@ -85,8 +86,10 @@ def log_rows(
     journal: Journal, number: int, propensity: str = "arm", policies: Mapping[str, type] | None = None
 ) -> Iterator[dict[str, Any]]:
     """The rows in order of what each decision knew. They end where an arm was added after the reading began: rows
-    before it could not know of it."""
+    before it could not know of it. An outcome that waits to be learned is left open: while only successes are reported,
+    a log of young decisions would hold nothing else."""
     everyone = _all_arms(journal, number)
+    settled = _settled(journal, number)
     walk = Walk(journal, number, policies)
     known = (
         with_chances(walk.decisions())
@@ -103,9 +106,11 @@ def log_rows(
                 if not set(names) <= set(everyone):
                     return
             found = standing[row.id]
+            waits = settled is not None and row.at > settled and found.kind is not None
             out = {
-                "time": row.at, "decision": row.id, "arm": names[row.slot], "reward": found.value,
-                "reward_time": found.came, "outcome": KINDS.get(found.kind or 0), "late_reward": found.late,
+                "time": row.at, "decision": row.id, "arm": names[row.slot],
+                "reward": None if waits else found.value, "reward_time": None if waits else found.came,
+                "outcome": "waiting" if waits else KINDS.get(found.kind or 0), "late_reward": found.late,
                 "how": WAYS[row.how], "policy": config.policy, "known": row.known,
                 "available": active if row.available is None
                 else _listed([names[int(slot)] for slot in row.available.split(",")], everyone),
@@ -117,6 +122,18 @@ def log_rows(
                     for name, chance in zip(names, values, strict=True):  # a name used twice: once retired, with 0
                         out["probabilities"][name] += float(chance)
             yield out
+
+
+def _settled(journal: Journal, number: int) -> int | None:
+    """Until when decisions are settled, where outcomes wait for that."""
+    fold, cursor, _ = latest(journal, number, policy_maker())
+    settled, config = fold.settled, fold.config
+    for _, event in journal.events(number, cursor):
+        if event.kind == SETTLED:
+            settled = max(settled, event.decided)
+        elif event.kind == CHANGE:
+            settled, config = min(settled, event.at), Change.read(event.body).config
+    return settled if config is not None and config.holds else None
 
 
 def _all_arms(journal: Journal, number: int) -> list[str]:

@@ -1,5 +1,8 @@
 """The state of a bandit as a fold over its events: the same events give the same state, bit for bit, in every process.
 
+With `wait`, outcomes are held back until a SETTLED event says that their decisions are old enough; they are then
+learned in the order of the decisions. The order is a function of the events alone, so it needs no clock.
+
 Choosing never touches the folded state: it looks at a view, a copy that has faded to the time of the decision."""
 
 import inspect
@@ -13,13 +16,16 @@ import numpy as np
 from driftbandit.draws import Stream
 from driftbandit.half_life import half_to_the, learn_by_time
 from driftbandit.live.errors import Damaged, damage_told
-from driftbandit.live.records import CHANGE, HOLDBACK, LATE, Change, Config, Event
+from driftbandit.live.ids import ROUNDS
+from driftbandit.live.records import CHANGE, HOLDBACK, LATE, SETTLED, Change, Config, Event
+from driftbandit.live.reporting import Reported
 from driftbandit.live.settings import MOST_NUMBERS
+from driftbandit.live.waiting import Waiting
 from driftbandit.primitives import teach_late, weighs
 from driftbandit.state import from_plain, grown, started, to_arrays, to_lists, to_plain
 from driftbandit.validity import check_state
 
-FORMAT = 1  # of snapshots
+FORMAT = 2  # of snapshots
 
 Maker = Callable[[str], Any]  # a policy from its text
 Reread = Callable[[int], Iterable[Event]]  # so many events, from the first on
@@ -37,6 +43,9 @@ class Fold:
         self.time = 0  # the state's own time, with a half-life
         self.last_at = 0  # of the latest event
         self.changes = 0
+        self.settled = 0  # every decision made until then has its outcome
+        self.waiting = Waiting()  # outcomes of later decisions
+        self.reported = Reported()
         self.config: Config = None  # type: ignore[assignment]  # until the first change, which makes the bandit
         self.policy: Any = None
         self.state: Any = None
@@ -50,13 +59,27 @@ class Fold:
         """Fold some more events."""
         with damage_told():
             for event in events:
-                self.n += 1
-                if event.at > self.last_at:
-                    self.last_at = event.at
-                if event.kind < LATE:
-                    self._outcome(event)
-                elif event.kind == CHANGE:
+                for due in self._due(event):
+                    self._outcome(due)
+                if event.kind == CHANGE:
                     self._change(event)
+
+    def _due(self, event: Event) -> list[Event]:
+        """Count an event; the outcomes to learn now, in order. One that is written after its time was settled belongs
+        to a decision that was stored late: it is learned at once."""
+        self.n += 1
+        if event.at > self.last_at:
+            self.last_at = event.at
+        if event.kind <= LATE:
+            self.reported.add(event)
+        if event.kind < LATE:
+            if not self._holds or event.decided <= self.settled:
+                return [event]
+            self.waiting.add(event, self._tie(event.decision))
+        elif event.kind == SETTLED and event.decided > self.settled:
+            self.settled = event.decided
+            return self.waiting.release(self.settled)
+        return []
 
     def apply_compiled(self, events: list[Event]) -> None:
         """The same as machine code, for many events at a time."""
@@ -69,18 +92,20 @@ class Fold:
             self._apply_run(events[first:])
 
     def _apply_run(self, events: list[Event]) -> None:
-        """Outcomes without a change among them."""
-        if not events or self.config is None or (self._by_chance and self._half_life is None):
+        """Events without a change among them."""
+        if self.config is None or (self._by_chance and self._half_life is None):
             self.apply(events)
             return
         from driftbandit.live.compiled import CompiledLearner
 
-        learnt = _column(events, "kind") < LATE
-        if not self.config.learn_holdback:
-            learnt &= _column(events, "how") != HOLDBACK
+        events = [due for event in events for due in self._due(event)]
+        if not events:
+            return
+        learnt = np.ones(len(events), bool) if self.config.learn_holdback else _column(events, "how") != HOLDBACK
         slots = _column(events, "slot")[learnt]
         if not np.all((slots >= 0) & (slots < len(self.config.arms))):  # machine code would not notice
-            self.apply(events)
+            for due in events:
+                self._outcome(due)
             return
         values = (_column(events, "value", np.float64)[learnt] - self._low) / self._width
         if self._clip:
@@ -103,8 +128,6 @@ class Fold:
             self.state, time = self._compiled.learn(self.state, n_arms, numbers, [slots, values, decided])
             self.time = int(time)
         self.learnt += len(values)
-        self.n += len(events)
-        self.last_at = max(self.last_at, int(_column(events, "at").max()))
 
     def _outcome(self, event: Event) -> None:
         if self.config is None:
@@ -157,6 +180,10 @@ class Fold:
                 self.time = max(self.time, event.at)
             self._grow(after)
             self._use(after, self.policy)
+        self.settled = min(self.settled, event.at)  # less only where a clock that was ahead has been put right
+        if not self._holds:
+            for due in self.waiting.release():
+                self._outcome(due)
 
     def _earlier(self) -> Iterable[Event]:
         if self._reread is None:
@@ -181,6 +208,7 @@ class Fold:
         self._width = config.reward_range[1] - config.reward_range[0]
         self._clip = config.outside == "clip"
         self._half_life = config.half_life
+        self._holds, self._tie = config.holds, ROUNDS[config.rounds]
         self._active = None if not config.retired else config.active
         self._learn = policy.learn
         self._compiled = None
@@ -216,8 +244,8 @@ class Fold:
         """Everything, as text."""
         data = {
             "format": FORMAT, "n": self.n, "learnt": self.learnt, "clipped": self.clipped, "time": self.time,
-            "last_at": self.last_at, "changes": self.changes, "config": self.config._asdict(),
-            "state": to_plain(self.state),
+            "last_at": self.last_at, "changes": self.changes, "settled": self.settled, "waiting": self.waiting.text(),
+            "reported": self.reported.plain(), "config": self.config._asdict(), "state": to_plain(self.state),
         }  # fmt: skip
         return json.dumps(data, allow_nan=False, sort_keys=True)
 
@@ -235,7 +263,9 @@ class Fold:
             like = started(fold.policy, len(config.arms), MOST_NUMBERS)
             fold.state = from_plain(data["state"], like)
             check_state(fold.policy, to_arrays(fold.state, like), int(data["learnt"]), like)
-            for name in ("n", "learnt", "clipped", "time", "last_at", "changes"):
+            fold.waiting = Waiting.read(data["waiting"], len(config.arms))
+            fold.reported = Reported.read(data["reported"])
+            for name in ("n", "learnt", "clipped", "time", "last_at", "changes", "settled"):
                 setattr(fold, name, int(data[name]))
         except (ValueError, TypeError, KeyError, AttributeError):
             raise Damaged("A snapshot cannot be read.") from None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from driftbandit.live.errors import Conflict, Damaged, Unknown
-from driftbandit.live.records import DEFAULT, LATE, REWARD, DecisionRow, Event
+from driftbandit.live.records import DEFAULT, LATE, REWARD, SETTLED, DecisionRow, Event
 
 
 class Decide(NamedTuple):
@@ -18,7 +18,8 @@ class Decide(NamedTuple):
 
 
 class Pay(NamedTuple):
-    """Write the outcome of a decision. Answered with "learnt", "again" (it was there already) or "late"."""
+    """Write the outcome of a decision. Answered with "learnt", "waiting" (where `waits`), "again" (it was there
+    already) or "late"."""
 
     bandit: int
     id: str
@@ -27,11 +28,14 @@ class Pay(NamedTuple):
     wait: int | None
     default: float
     row: DecisionRow | None = None  # the decision, where the asker knows it: a store may then write before it looks
+    waits: bool = False  # whether it is learned when its decision is old enough
 
 
 class Settle(NamedTuple):
-    """Give the default to decisions made until `until` that have no outcome, at most `limit` of them, going on from
-    `after`. Answered with `Settled`."""
+    """Give the default to decisions made until `until` that have no outcome, going on from `after`, and write a SETTLED
+    event behind them: all in one transaction. About `limit` decisions at a time: the event then has the time of the
+    last of them. It is written where there are decisions after `settled`, the time of the last one known. A `deep` look
+    also finds decisions that were stored long after their own time. Answered with `Settled`."""
 
     bandit: int
     after: tuple[int, str]
@@ -39,14 +43,25 @@ class Settle(NamedTuple):
     at: int
     default: float
     limit: int
+    settled: int = 0
+    deep: bool = False
+
+    def events(self, rows: list[DecisionRow], until: int | None) -> list[Event]:
+        """The defaults of these decisions in their order, and the event that says that all until then are settled."""
+        out = [outcome(row, DEFAULT, self.at, self.default) for row in sorted(rows, key=in_order)]
+        if until is not None:
+            out.append(Event(0, SETTLED, self.at, f"!{until}", decided=until))  # no decision can be called so
+        return out
 
 
 class Settled(NamedTuple):
-    """How many defaults were written, the decision up to which all have an outcome, and whether all were looked at."""
+    """How many defaults were written, where the next look begins, whether all were looked at, and until when all
+    decisions are settled now (None: as before)."""
 
     written: int
     after: tuple[int, str]
     done: bool
+    until: int | None
 
 
 class Configure(NamedTuple):
@@ -173,8 +188,9 @@ class Journal(Protocol):
         """The newest cell of this width."""
         ...
 
-    def tally(self, bandit: int, since: int, until: int, width: int) -> list[tuple[Any, ...]]:
-        """Counts per stretch of `width` microseconds: (stretch, slot, how, decisions, outcomes, sum of rewards)."""
+    def tally(self, bandit: int, since: int, until: int, width: int, decided: int = 1 << 62) -> list[tuple[Any, ...]]:
+        """Counts per stretch of `width` microseconds: (stretch, slot, how, decisions, outcomes, sum of rewards). Only
+        outcomes of decisions made before `decided` count."""
         ...
 
     def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:
@@ -227,12 +243,17 @@ def judge(ask: Pay, standing: Standing | Damaged | None) -> tuple[list[Event], A
         return [came._replace(kind=LATE)], "late"
     if ask.wait is not None and ask.at > row.at + ask.wait:
         return [came._replace(kind=DEFAULT, value=ask.default), came._replace(kind=LATE)], "late"
-    return [came], "learnt"
+    return [came], "waiting" if ask.waits else "learnt"
 
 
 def outcome(row: DecisionRow, kind: int, at: int, value: float) -> Event:
     """What became of a decision, as an event."""
     return Event(0, kind, at, row.id, row.slot, row.how, value, row.at, None, row.chance)
+
+
+def in_order(row: DecisionRow) -> tuple[int, str]:
+    """What decisions are sorted by: outcomes that are written together are written in this order, in every process."""
+    return row.at, row.id
 
 
 def _other(decision: str, first: float | None, second: float) -> Conflict:

@@ -17,14 +17,14 @@ from driftbandit.live.journal import (
     Standing,
     Thin,
     judge,
-    outcome,
     same_decision,
 )
 from driftbandit.live.records import CHANGE, DEFAULT, LATE, Event, mark
 from driftbandit.live.tables import DECISION, EVENT, KEPT, standing, whole_decisions
 
 LOCK = 0x64726266  # the class of our advisory locks
-_SLACK = 60_000_000  # microseconds by which a decision may reach the store after its own time
+_SLACK = 5_000_000  # microseconds by which a decision may reach the store after its own time
+_DEEP = 3600 * 1_000_000  # and by which it may, where the store was away
 
 
 def _counting(insert: str, table: str) -> str:
@@ -169,7 +169,10 @@ class CommitGroup:
                 if (where[0], event.decision, event.kind) not in done:
                     self.again[place] = asks[place]._replace(row=None)
 
-        self._append([(where[0], event) for where, (_, event) in sorted(writing.items())], check)
+        # In the order of the decisions, which all processes agree on, so that they wait for each other and do not lock
+        # each other out.
+        added = [(where[0], event) for where, (_, event) in writing.items()]
+        self._append(sorted(added, key=lambda pair: (pair[0], pair[1].decided, pair[1].decision)), check)
 
     def _append(self, events: list[tuple[int, Event]], check: Callable[[set[tuple[int, str, int]]], None]) -> None:
         """Write events, but for those that are there already; `check` is told which were written."""
@@ -185,21 +188,27 @@ class CommitGroup:
             self.appended = events[-1]
 
     def _settle(self, place: int, ask: Settle) -> None:
-        rows = self._connection.execute(
-            f"SELECT {DECISION}, mark FROM driftbandit.decision d WHERE bandit = %s AND (at, id) > (%s, %s) "
-            "AND at <= %s AND NOT EXISTS (SELECT FROM driftbandit.event o WHERE o.bandit = d.bandit "
-            "AND o.decision = d.id AND (o.kind = 3) = false) ORDER BY at, id LIMIT %s",
-            (ask.bandit, ask.after[0], ask.after[1], ask.until, ask.limit),
-        ).fetchall()
-        events = [outcome(row, DEFAULT, ask.at, ask.default) for row in whole_decisions(ask.bandit, rows)]
+        sql = (
+            f"SELECT {DECISION}, mark FROM driftbandit.decision d WHERE bandit = %s AND at > %s AND at <= %s "
+            "AND NOT EXISTS (SELECT FROM driftbandit.event o WHERE o.bandit = d.bandit AND o.decision = d.id "
+            "AND (o.kind = 3) = false) ORDER BY at, id LIMIT %s"
+        )
+        low, until = ask.after[0] - (_DEEP if ask.deep else _SLACK), ask.until
+        rows = self._connection.execute(sql, (ask.bandit, low, until, ask.limit)).fetchall()
         done = len(rows) < ask.limit
-        reached = (ask.until - _SLACK, "") if done else (rows[-1][1], rows[-1][0])
-        self.answers[place] = Settled(0, max(ask.after, reached), done)
+        if not done:  # up to here, with all of the same moment
+            until = rows[-1][1]
+            rows = self._connection.execute(sql, (ask.bandit, low, until, None)).fetchall()
+        any_of_them = "SELECT EXISTS (SELECT FROM driftbandit.decision WHERE bandit = %s AND at > %s AND at <= %s)"
+        passed = self._connection.execute(any_of_them, (ask.bandit, ask.settled, until)).fetchone()[0]
+        after, reached = max(ask.after, (until, "")), until if passed else None
+        self.answers[place] = Settled(0, after, done, reached)
 
         def check(written: set[tuple[int, str, int]]) -> None:
-            self.answers[place] = Settled(len(written), max(ask.after, reached), done)
+            self.answers[place] = Settled(sum(kind == DEFAULT for _, _, kind in written), after, done, reached)
 
-        self._append([(ask.bandit, event) for event in sorted(events, key=lambda event: event.decision)], check)
+        open_ones = whole_decisions(ask.bandit, rows)
+        self._append([(ask.bandit, event) for event in ask.events(open_ones, reached)], check)
 
     def _configure(self, place: int, ask: Configure) -> None:
         def check(written: set[tuple[int, str, int]]) -> None:

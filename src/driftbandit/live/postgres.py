@@ -310,14 +310,14 @@ class PostgreSQL(Tables):
         value = self._rows("SELECT min(at) FROM driftbandit.decision WHERE bandit = %s", bandit)[0][0]
         return None if value is None else int(value)
 
-    def tally(self, bandit: int, since: int, until: int, width: int) -> list[tuple[Any, ...]]:
+    def tally(self, bandit: int, since: int, until: int, width: int, decided: int = 1 << 62) -> list[tuple[Any, ...]]:
         """Counts per stretch of time."""
         return self._rows(
             "SELECT (at - %s) / %s, slot, how, count(*), 0, 0.0::float8 FROM driftbandit.decision "
             "WHERE bandit = %s AND at >= %s AND at < %s GROUP BY 1, 2, 3 UNION ALL "
             "SELECT (at - %s) / %s, slot, how, 0, count(*), sum(value) FROM driftbandit.event "
-            f"WHERE bandit = %s AND at >= %s AND at < %s AND kind < {LATE} GROUP BY 1, 2, 3",
-            since, width, bandit, since, until, since, width, bandit, since, until,
+            f"WHERE bandit = %s AND at >= %s AND at < %s AND kind < {LATE} AND decided < %s GROUP BY 1, 2, 3",
+            since, width, bandit, since, until, since, width, bandit, since, until, decided,
         )  # fmt: skip
 
     def check(self) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from driftbandit.live.errors import Damaged
 
-REWARD, DEFAULT, LATE, CHANGE = 1, 2, 3, 4
-KINDS = {REWARD: "reward", DEFAULT: "default", LATE: "late", CHANGE: "change"}
+REWARD, DEFAULT, LATE, CHANGE, SETTLED = 1, 2, 3, 4, 5
+KINDS = {REWARD: "reward", DEFAULT: "default", LATE: "late", CHANGE: "change", SETTLED: "settled"}
 POLICY, FLOOR, HOLDBACK, FIXED = 0, 1, 2, 3
 WAYS = {POLICY: "policy", FLOOR: "floor", HOLDBACK: "holdback", FIXED: "fixed"}
 
@@ -39,7 +39,8 @@ class DecisionRow(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One entry of what a bandit folds, in this order: an outcome, or a change of its configuration."""
+    """One entry of what a bandit folds, in this order: an outcome, a change of its configuration, or SETTLED, which
+    says that every decision made until `decided` has its outcome."""
 
     n: int
     kind: int
@@ -86,11 +87,17 @@ class Config(NamedTuple):
     learn_holdback: bool
     wait: int | None  # microseconds
     default: float
+    learn: str  # with `wait`: "wait" (when the decision is that old) or "arrival"
     fixed: int | None
     key: str  # of the random stream, a whole number
     rounds: str  # how a decision's id gives its numbers: `ids.ROUNDS`
     ahead: int = 0  # microseconds by which the bandit's time is ahead of the store's clock: `Changing.resume_clock`
     arithmetic: str = ""  # the versions of the policy's arithmetic: `opening.arithmetic`
+
+    @property
+    def holds(self) -> bool:
+        """Whether outcomes are held back until their decision is old enough."""
+        return self.wait is not None and self.learn == "wait"
 
     @property
     def active(self) -> list[int]:

@@ -5,6 +5,7 @@ Either way the events come in the one order in which all fold them."""
 
 import contextlib
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,13 +18,18 @@ from driftbandit.live.fold import Fold, Maker
 from driftbandit.live.journal import Journal, Keep, Settle, Settled
 from driftbandit.live.opening import Opened, arithmetic, policy_maker, rereader
 from driftbandit.live.records import Event
+from driftbandit.live.reporting import warnings
 from driftbandit.live.ticket import Ticket
 
-_SETTLED_AT_ONCE = 1000
+log = logging.getLogger("driftbandit.live")
+_SETTLED_AT_ONCE = 5000
 _WORTH_COMPILING = 1000  # events together
 _SNAPSHOT_AGE = 3600 * SECOND  # between two snapshots at most, while events come in: a small bandit has few of them
 _LOOK = 1.0  # seconds: a process that follows a journal looks several times in it
-_SWEEP = SECOND // 20  # least time between two looks for decisions that have waited too long
+_SWEEP, _RARELY = SECOND // 20, 60 * SECOND  # least and most time between two looks for decisions that are old enough
+_DEEP = 60 * SECOND  # between two looks for decisions that were stored long after their time
+_CHECKED = 50  # rewards between two looks at how they are reported
+_OURS = 0.05  # seconds to wait for our own record to come back from PostgreSQL
 
 
 class Replica:
@@ -45,8 +51,12 @@ class Replica:
         self.compiled = compiled
         self.clock = Clock(clock or self.journal.now)
         self._make, self._extra = make, dict[str, Any]()
-        self._next_sweep = 0
+        self._next_sweep = self._next_deep = 0
         self._sweeping: Ticket | None = None
+        self._real_time = clock is None
+        self._kept = 0  # events of the last snapshot
+        self._logged = 0  # warnings about how rewards are reported
+        self._next_check = _CHECKED
         self._view: Any = None
         self._viewed = -1
         self._owner: Any = None
@@ -86,6 +96,8 @@ class Replica:
             with self.lock:
                 self._heard = self._absorb
                 self.writer.listeners.setdefault(self.number, []).append(self._heard)
+        if self._real_time:  # a simulation's clock moves only between its own calls
+            self.writer.idle.append(self._when_idle)
         self._read()
         if self.journal.live:
             self.journal.follow(self.number, self._read)  # type: ignore[attr-defined]
@@ -146,12 +158,26 @@ class Replica:
                     )
             self.delay = (self.journal.now() + self.clock.ahead - events[0].at) / SECOND
             self.clock.at_least(self.fold.last_at)
+            if self.fold.reported.rewards >= self._next_check:
+                self._check_reporting()
             self._snapshot_at = self._snapshot_at or events[0].at
-            due = self.fold.n % self.snapshot_every == 0 or self.fold.last_at - self._snapshot_at >= _SNAPSHOT_AGE
-            if due and not self._closed:
-                self._snapshot_at = self.fold.last_at
+            old = self.fold.last_at - self._snapshot_at >= _SNAPSHOT_AGE
+            # What waits is part of a snapshot, so one is taken only when as many events have come since the last.
+            enough = self.fold.n - self._kept >= len(self.fold.waiting)
+            if (self.fold.n % self.snapshot_every == 0 or old) and enough and not self._closed:
+                self._kept, self._snapshot_at = self.fold.n, self.fold.last_at
                 with contextlib.suppress(StoreError):  # a cache: the next one will do
                     self.writer.submit([self.snapshot()])
+
+    def _check_reporting(self) -> None:
+        """One line in the log where rewards are reported in a way that is likely to mislead the policy."""
+        fold = self.fold
+        self._next_check = fold.reported.rewards + max(_CHECKED, fold.reported.rewards // 4)
+        with contextlib.suppress(StoreError):
+            found = warnings(fold.config, fold.reported, self.journal.counts(self.number)["decisions"])
+            for text in found[self._logged :]:
+                log.warning("bandit %s: %s", self._owner.name, text)
+            self._logged = max(self._logged, len(found))
 
     def _stop(self, error: Exception) -> Exception:
         """An event cannot be folded: one that another process made with a policy that this one does not have, or one at
@@ -204,49 +230,82 @@ class Replica:
                 raise StoreError("The change is written, and this process has not seen it come back within a minute.")
             time.sleep(0.002)
 
-    def sweep(self, at: int) -> None:
-        """Now and then, have the default written for decisions that have waited too long."""
-        config = self.fold.config
-        if config.wait is None or at < self._next_sweep:
-            return
-        if self._sweeping is not None:
-            if not self._sweeping.settled:
-                return
-            self._swept()
-        self._next_sweep = at + max(_SWEEP, min(config.wait // 50, 10 * SECOND))
-        self._sweeping = self.writer.submit([self._settle(at)])
+    def _due(self, at: int) -> bool:
+        """Whether to look for decisions that are old enough by now. All processes see how far any has come."""
+        wait = self.fold.config.wait
+        if wait is None or at < self._next_sweep:
+            return False
+        pause = max(_SWEEP, min(wait // 100, _RARELY))
+        left = self.fold.settled + wait + pause - at
+        self._next_sweep = at + (left if 0 < left < pause else pause)
+        return left <= 0
+
+    def may_settle(self) -> bool:
+        """Whether the next decision is likely to settle something first."""
+        with self.lock:
+            config = self.fold.config
+            return config is not None and config.wait is not None and self.now() >= self._next_sweep
 
     def _settle(self, at: int) -> Settle:
-        config = self.fold.config
+        config, deep = self.fold.config, at >= self._next_deep
         assert config.wait is not None
-        return Settle(self.number, self._after, at - config.wait - 1, at, config.default, _SETTLED_AT_ONCE)
+        if deep:
+            self._next_deep = at + _DEEP
+        until, settled = at - config.wait - 1, self.fold.settled
+        return Settle(self.number, self._after, until, at, config.default, _SETTLED_AT_ONCE, settled, deep)
 
-    def _swept(self) -> None:
-        """Note how far the last sweep came; if it was stopped by its limit, the next comes at once."""
-        ticket, self._sweeping = self._sweeping, None
-        if ticket is None or ticket.error is not None:
-            return
-        settled: Settled = ticket.answers[0]
-        self._after = settled.after
+    def _swept(self, settled: Settled) -> None:
+        """Note how far a look came; if it was stopped by its limit, the next comes at once."""
+        self._after = max(self._after, settled.after)
         if not settled.done:
             self._next_sweep = 0
 
+    def sweep(self, at: int) -> None:
+        """Now and then, have decisions settled that are old enough, without waiting for it."""
+        if self._sweeping is not None and self._sweeping.settled:
+            ticket, self._sweeping = self._sweeping, None
+            if ticket.error is None:
+                self._swept(ticket.answers[0])
+        if self._sweeping is None and self._due(at):
+            self._sweeping = self.writer.submit([self._settle(at)])
+
+    def settle_first(self, commit: Callable[[list[Any]], list[Any]]) -> None:
+        """Before a decision: settle what is old enough, and learn it. Where the store fails, the decision will too."""
+        with self.lock:
+            if self._closed or self._stuck or self.fold.config is None or not self._due(at := self.now()):
+                return
+            ask = self._settle(at)
+        with contextlib.suppress(StoreError):
+            settled: Settled = commit([ask])[0]
+            with self.lock:
+                self._swept(settled)
+            until = time.monotonic() + _OURS
+            while self.journal.live and settled.until is not None and self.fold.settled < settled.until:
+                if self._read() == 0:
+                    if time.monotonic() > until:
+                        return
+                    time.sleep(0.001)
+
+    def _when_idle(self) -> None:
+        """Settle what is old enough where nobody calls."""
+        with self.lock, contextlib.suppress(StoreError):
+            if not (self._closed or self._stuck or self.fold.config is None):
+                self.sweep(self.now())
+
     def settle_all(self) -> int:
-        """Write every default that is due, and say how many there were."""
+        """Settle every decision that is old enough, and say how many defaults were written."""
         total: int = 0
         while True:
             with self.lock:
                 self.open_or_raise()
                 if self.fold.config.wait is None:
                     return total
-                if self._sweeping is not None and self._sweeping.settled:
-                    self._swept()
-                ticket = self._sweeping = self.writer.submit([self._settle(self.now())])
+                self._next_deep = 0
+                ticket = self.writer.submit([self._settle(self.now())])
             settled: Settled = ticket.wait()[0]
             total += settled.written
             with self.lock:
-                if self._sweeping is ticket:
-                    self._swept()
+                self._swept(settled)
             if settled.done:
                 return total
 
@@ -273,6 +332,8 @@ class Replica:
             listeners = self.writer.listeners.get(self.number, [])
             if self._heard in listeners:
                 listeners.remove(self._heard)
+            if self._when_idle in self.writer.idle:
+                self.writer.idle.remove(self._when_idle)
         if self.journal.live:
             self.journal.unfollow(self.number, self._read)  # type: ignore[attr-defined]
         self.opened.release()

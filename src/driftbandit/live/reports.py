@@ -7,7 +7,7 @@ from driftbandit.agent import Chances, page
 from driftbandit.agent.explaining import explained
 from driftbandit.checks import counted
 from driftbandit.half_life import SECOND, moment, policy_told
-from driftbandit.live import rules, settings, words
+from driftbandit.live import reporting, rules, settings, words
 from driftbandit.live.errors import Unknown, damage_told
 from driftbandit.live.ids import checked_id
 from driftbandit.live.records import DEFAULT, KINDS, LATE, REWARD, WAYS, Change, Decision
@@ -35,6 +35,8 @@ class Outcome(NamedTuple):
     kind: str | None  # "reward", "default", or None while nothing came
     reward: float | None
     late: float | None  # a reward that came after the default
+    came: int | None = None  # when the outcome was written, in microseconds since 1970
+    waiting: bool = False  # whether it is still to be learned
 
 
 class Reports:
@@ -121,7 +123,8 @@ class Reports:
         row = found.row
         with damage_told():
             made = Decision(row.id, settings.names_of(self._fold.config)[row.slot], row.at, row.known, WAYS[row.how])
-            return Outcome(made, KINDS.get(found.kind or 0), found.value, found.late)
+            waiting = found.kind is not None and self._fold.config.holds and row.at > self._fold.settled
+            return Outcome(made, KINDS.get(found.kind or 0), found.value, found.late, found.came, waiting)
 
     def changes(self) -> list[dict[str, Any]]:
         """Every change of configuration: when, what (with arms and values), who."""
@@ -136,7 +139,8 @@ class Reports:
 
     def history(self, since: Any = None, until: Any = None, points: int = 200) -> History:
         """Decisions, outcomes and rewards over time, counted by the store in at most `points` stretches. Times are
-        datetimes, or how long ago: "7 days", a timedelta or seconds."""
+        datetimes, or how long ago: "7 days", a timedelta or seconds. With `wait`, outcomes count once their decision is
+        old enough."""
         now = self._replica.now()
         begin, end = (
             None if value is None else moment(value, now, name) for name, value in (("since", since), ("until", until))
@@ -159,7 +163,8 @@ class Reports:
         outcomes = [[0] * len(names) for _ in range(count)]
         rewards = [[0.0] * len(names) for _ in range(count)]
         with damage_told():
-            for stretch, slot, _, made, came, total in self._journal.tally(self._number, begin, end, width):
+            until = self._old_enough()
+            for stretch, slot, _, made, came, total in self._journal.tally(self._number, begin, end, width, until):
                 decisions[stretch][slot] += made
                 outcomes[stretch][slot] += came
                 rewards[stretch][slot] += total
@@ -170,11 +175,15 @@ class Reports:
         period of one configuration, and an interval for the difference. `since` limits it to recent decisions, as in
         "7 days" (or a timedelta, seconds, a datetime)."""
         start = 0 if since is None else moment(since, self._replica.now(), "since")
-        return measured(self._journal, self._number, start, confidence)
+        return measured(self._journal, self._number, start, confidence, self._old_enough())
+
+    def _old_enough(self) -> int:
+        """Decisions before this time have their outcome, or may have it at any time."""
+        return 1 << 62 if self._fold.config.wait is None else self._fold.settled + 1
 
     def settle(self) -> int:
-        """Write the default for every decision that has waited too long, and say how many there were. This happens by
-        itself when decisions and rewards come in."""
+        """Settle every decision that is `wait` old: write the default where no reward came, and learn all outcomes. The
+        number of defaults. This happens automatically, before decisions and while nothing happens."""
         return int(self._replica.settle_all())
 
     def refresh(self) -> None:
@@ -182,18 +191,24 @@ class Reports:
         self._replica.catch_up()
 
     def health(self) -> dict[str, Any]:
-        """Counts and, in a process that writes, lags: for a page or a monitor."""
-        counts = self._journal.counts(self._number)
+        """Counts and, in a process that writes, lags: for a page or a monitor. `waiting` counts outcomes that are
+        learned when their decision is old enough, `late` rewards that came after `wait`. `delays` is a sentence about
+        how long rewards take, `warnings` has one for each way of reporting that is likely to mislead the policy."""
+        counts, fold = self._journal.counts(self._number), self._fold
+        delays = fold.reported.delays
         out = {
             "decisions": counts.get("decisions", 0),
             **{_COUNTED[kind]: counts.get(str(kind), 0) for kind in (REWARD, DEFAULT, LATE)},
-            "events": self._fold.n,
-            "clipped": self._fold.clipped,
+            "waiting": len(fold.waiting),
+            "events": fold.n,
+            "clipped": fold.clipped,
+            "delays": None if delays is None else f"{delays}.",
+            "warnings": reporting.warnings(fold.config, fold.reported, counts.get("decisions", 0)),
         }
         if self._replica.writer is None:  # only looking: the process that writes knows the rest
             return out
         return out | {
-            "waiting": self._replica.writer.waiting,
+            "queued": self._replica.writer.waiting,
             "commits": self._replica.writer.commits,
             "failed": self._replica.writer.failed,
             "lag_ms": self._replica.lag * 1000.0,

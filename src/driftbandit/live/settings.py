@@ -105,7 +105,7 @@ def first_config(policy: Any, arms: int | Iterable[Hashable], key: int, rounds: 
     config = Config(
         policy=repr(policy), arms=checked_arms(arms), retired=[], reward_range=(low, high),
         outside=outside, half_life=None, floor=FLOOR, holdback=0.0, baseline=None, learn_holdback=False, wait=None,
-        default=low, fixed=None, key=str(key), rounds=rounds,
+        default=low, learn="wait", fixed=None, key=str(key), rounds=rounds,
     )  # fmt: skip
     if outside == "allow" and bears(policy) == "[0, 1]":
         raise ValueError(refused_rewards(policy, 'outside="allow"', 'outside="clip" keeps them inside'))
@@ -150,6 +150,10 @@ def changed(config: Config, policy: Any, options: dict[str, Any]) -> Config:
         if not low <= value <= high:
             raise ValueError(f"default is a reward within ({low:g}, {high:g}); got {value!r:.60}.")
         out = out._replace(default=value)
+    if "learn" in options:
+        if options["learn"] not in ("wait", "arrival"):
+            raise ValueError(f'learn is "wait" or "arrival"; got {options["learn"]!r:.60}.')
+        out = out._replace(learn=options["learn"])
     return out
 
 

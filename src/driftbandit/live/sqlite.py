@@ -215,7 +215,7 @@ class SQLite(Tables):
         rows = self._rows("SELECT at FROM decision WHERE bandit = ? AND seq = 1", bandit)
         return rows[0][0] if rows else None
 
-    def tally(self, bandit: int, since: int, until: int, width: int) -> list[tuple[Any, ...]]:
+    def tally(self, bandit: int, since: int, until: int, width: int, decided: int = 1 << 62) -> list[tuple[Any, ...]]:
         """Counts per stretch of time."""
         low, high = self._place("decision", "seq", bandit, since), self._place("decision", "seq", bandit, until)
         out = self._rows(
@@ -225,7 +225,7 @@ class SQLite(Tables):
         low, high = self._place("event", "n", bandit, since), self._place("event", "n", bandit, until)
         return out + self._rows(
             "SELECT (at - ?) / ?, slot, how, 0, count(*), sum(value) FROM event WHERE bandit = ? AND n >= ? AND n < ? "
-            f"AND kind < {LATE} GROUP BY 1, 2, 3", since, width, bandit, low, high,
+            f"AND kind < {LATE} AND decided < ? GROUP BY 1, 2, 3", since, width, bandit, low, high, decided,
         )  # fmt: skip
 
     def _after(self, cursor: Any) -> tuple[str, list[Any]]:

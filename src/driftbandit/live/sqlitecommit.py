@@ -24,7 +24,6 @@ from driftbandit.live.journal import (
     Standing,
     Thin,
     judge,
-    outcome,
     same_decision,
 )
 from driftbandit.live.records import CHANGE, DEFAULT, LATE, DecisionRow, Event, mark
@@ -32,6 +31,10 @@ from driftbandit.live.tables import DECISION, EVENT, KEPT, checked_decision, sta
 
 TOGETHER = 64  # rows in one statement: below the 999 values that every SQLite takes
 _DECISION = ", ".join("d." + name for name in DECISION.split(", "))
+_OPEN = (
+    f"SELECT d.seq, {_DECISION}, d.mark, o.kind FROM decision d "
+    "LEFT JOIN event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0 WHERE d.bandit = ?"
+)
 DECISIONS, EVENTS = f"bandit, seq, {DECISION}, mark", f"bandit, n, {EVENT}, mark"
 
 Numbers = dict[int, list[int]]  # bandit: numbers of its last event and of its last decision
@@ -167,20 +170,23 @@ class Group:
     # ---- outcomes ----------------------------------------------------------------------------------------------------
 
     def _pay(self, bandit: int, asks: list[Pay]) -> list[Any]:
-        """Judge each reward by what stands, and by what those before it in this group have added."""
+        """Judge each reward by what stands, and by what those before it in this group have added. The outcomes are
+        written in the order of their decisions."""
         self._flush()
         known = standings(self._rows, bandit, list(dict.fromkeys(ask.id for ask in asks)))
         answers = []
+        added: list[Event] = []
         for ask in asks:
             events, answer = judge(ask, known.get(ask.id))
             answers.append(answer)
-            self._append(bandit, events)
+            added += events
             for event in events:
                 stands = known[ask.id]
                 assert isinstance(stands, Standing)
                 known[ask.id] = stands._replace(late=event.value) if event.kind == LATE else stands._replace(
                     kind=event.kind, value=event.value, came=event.at
                 )  # fmt: skip
+        self._append(bandit, sorted(added, key=lambda event: (event.decided, event.decision)))
         return answers
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
@@ -203,19 +209,29 @@ class Group:
         self._unwritten = []
 
     def _settle(self, ask: Settle) -> Settled:
-        """Times do not go back along the numbers of decisions, so the number of the last one settled is all there is
-        to remember; it is what stands in the place of a time in `after`."""
+        """Times do not go back along the numbers of decisions, but for those that were stored late: so the number of
+        the last one settled is all there is to remember; it is what stands in the place of a time in `after`."""
         self._flush()
-        rows = self._connection.execute(
-            f"SELECT d.seq, {_DECISION}, d.mark, o.kind FROM decision d "
-            "LEFT JOIN event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0 "
-            "WHERE d.bandit = ? AND d.seq > ? AND d.at <= ? ORDER BY d.seq LIMIT ?",
-            (ask.bandit, ask.after[0], ask.until, ask.limit),
-        ).fetchall()
-        pending = whole_decisions(ask.bandit, (found[1:-1] for found in rows if found[-1] is None))
-        events = [outcome(row, DEFAULT, ask.at, ask.default) for row in pending]
+        after, until = ask.after[0], ask.until
+        young = "SELECT seq FROM decision WHERE bandit = ? AND seq > ? AND at > ? ORDER BY seq LIMIT 1"
+        old = f"{_OPEN} AND d.seq > ? AND d.seq < ? ORDER BY d.seq LIMIT ?"
+        stop = (self._rows(young, ask.bandit, after, until) or [(1 << 62,)])[0][0]
+        rows = self._rows(old, ask.bandit, after, stop, ask.limit)
+        done = len(rows) < ask.limit
+        if not done:  # up to here, with all of the same moment
+            until = max(row[2] for row in rows)
+            stop = (self._rows(young, ask.bandit, after, until) or [(1 << 62,)])[0][0]
+            rows = self._rows(old, ask.bandit, after, stop, -1)
+        reached = rows[-1][0] if rows else after
+        if done and ask.deep:
+            rows += self._rows(f"{_OPEN} AND d.seq > ? AND d.at <= ? AND o.kind IS NULL", ask.bandit, stop, ask.until)
+        there = "SELECT 1 FROM event WHERE bandit = ? AND decision = ? AND (kind = 3) = 0"
+        passed = any(row[2] > ask.settled for row in rows) and not self._rows(there, ask.bandit, f"!{until}")
+        reached_until = until if passed else None
+        pending = whole_decisions(ask.bandit, (row[1:-1] for row in rows if row[-1] is None))
+        events = ask.events(pending, reached_until)
         self._append(ask.bandit, events)
-        return Settled(len(events), (rows[-1][0], "") if rows else ask.after, len(rows) < ask.limit)
+        return Settled(sum(event.kind == DEFAULT for event in events), (reached, ""), done, reached_until)
 
 
 def standings(rows: Any, bandit: int, ids: list[str]) -> Found:

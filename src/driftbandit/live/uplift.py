@@ -18,7 +18,11 @@ _FEW = 20  # outcomes: shorter periods have too few to judge their spread by, an
 
 class Uplift(NamedTuple):
     """Mean reward with the policy and without, and an interval for the difference; NaN where nothing can be said. Means
-    and difference are averages over the periods compared, each weighing as much as it has outcomes."""
+    and difference are averages over the periods compared, each weighing as much as it has outcomes. With `wait`, only
+    decisions that are old enough count.
+
+    The interval is Welch's. Where all outcomes of a group are equal, their variance says nothing; the interval then
+    uses that of the group with one more outcome at either end of reward_range, so it never has width 0."""
 
     policy: float
     baseline: float
@@ -52,14 +56,15 @@ class Uplift(NamedTuple):
         )
 
 
-def measured(journal: Any, number: int, since: int, confidence: float) -> Uplift:
-    """The uplift of decisions made since a time, from sums that the store makes by period and way of deciding."""
+def measured(journal: Any, number: int, since: int, confidence: float, until: int) -> Uplift:
+    """The uplift of decisions made since a time and before another, from sums that the store makes by period and way of
+    deciding."""
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence lies between 0 and 1; got {confidence!r:.60}.")
     starts, configs = _periods([(event.at, Change.read(event.body).config) for _, event in journal.changes(number)])
     first = sum(start <= since for start in starts[1:])  # the period that was under way
     starts, configs = [since, *starts[first + 1 :]], configs[first:]
-    return compared(configs, journal.groups(number, starts, 1 << 62), confidence)
+    return compared(configs, journal.groups(number, starts, until), confidence)
 
 
 def _periods(changes: list[tuple[int, Config]]) -> tuple[list[int], list[Config]]:
@@ -108,15 +113,15 @@ def compared(configs: list[Config], groups: list[tuple[int, int, int, float, flo
         weights = [(pair[0][0] + pair[1][0]) / (n + m) for pair in usable.values()]
         means = [[_mean(side) for side in pair] for pair in usable.values()]
         policy, baseline = (math.fsum(w * x[k] for w, x in zip(weights, means, strict=True)) for k in (0, 1))
+        ends = configs[-1].reward_range
         parts = [
-            (w * w * _variance(side) / side[0], side[0])
+            (w * w * _variance(side, ends) / side[0], side[0])
             for w, pair in zip(weights, usable.values(), strict=True)
             for side in pair
         ]
-        variance, width = math.fsum(part for part, _ in parts), 0.0
-        if variance > 0.0:
-            freedom = variance**2 / math.fsum(part * part / (count - 1) for part, count in parts)
-            width = t_quantile(0.5 + 0.5 * confidence, freedom) * math.sqrt(variance)
+        variance = math.fsum(part for part, _ in parts)
+        freedom = variance**2 / math.fsum(part * part / (count - 1) for part, count in parts)
+        width = t_quantile(0.5 + 0.5 * confidence, freedom) * math.sqrt(variance)
         low, high = policy - baseline - width, policy - baseline + width
     return Uplift(
         policy, baseline, policy - baseline, low, high, n, m, confidence, sum(members[key] for key in usable), left_out,
@@ -135,8 +140,13 @@ def _mean(sums: Sums) -> float:
     return sums[1] / sums[0]
 
 
-def _variance(sums: Sums) -> float:
-    return max(0.0, sums[2] - sums[0] * _mean(sums) ** 2) / (sums[0] - 1)
+def _variance(sums: Sums, ends: tuple[float, float]) -> float:
+    """Of outcomes that are all equal, the variance with one more at either end of their range."""
+    spread = sums[2] - sums[0] * _mean(sums) ** 2
+    if spread > 1e-12 * sums[2]:
+        return spread / (sums[0] - 1)
+    more = _added(sums, (2, ends[0] + ends[1], ends[0] ** 2 + ends[1] ** 2))
+    return (more[2] - more[0] * _mean(more) ** 2) / (more[0] - 1)
 
 
 def t_quantile(p: float, freedom: float) -> float:

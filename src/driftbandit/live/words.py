@@ -23,6 +23,8 @@ def options_told(config: Config) -> dict[str, Any]:
             out["learn_holdback"] = True
     if config.wait is not None:
         out |= {"wait": spelt(config.wait), "default": config.default}
+        if config.learn != "wait":
+            out["learn"] = config.learn
     if config.reward_range != (0.0, 1.0):
         out["reward_range"] = config.reward_range
     if config.outside != "refuse":
@@ -46,7 +48,8 @@ def sentences(config: Config) -> list[str]:
         learnt = "learnt from" if config.learn_holdback else "not learnt from"
         told.append(f"holdback {config.holdback:g}: this share follows {by}, and is {learnt}")
     if config.wait is not None:
-        told.append(f"wait {spelt(config.wait)}: then a decision without a reward gets {config.default:g}")
+        learned = "outcomes are then learned" if config.holds else "rewards are learned on arrival"
+        told.append(f"wait {spelt(config.wait)}: then a decision without a reward gets {config.default:g}; {learned}")
     low, high = config.reward_range
     outside = {"refuse": "refused", "clip": "clipped", "allow": "taken as they are"}[config.outside]
     told.append(f"rewards {low:g} to {high:g}: others are {outside}")

@@ -34,8 +34,12 @@ class Busy(StoreError):
 class Grants(Protocol):
     """What turns wishes into asks: see `deciding`."""
 
-    def grant(self, tickets: list[Ticket]) -> None:
-        """Choose for all of these, and have them enqueued."""
+    def may_settle(self) -> bool:
+        """Whether `grant` would write something first."""
+        ...
+
+    def grant(self, tickets: list[Ticket], settle: bool = True) -> None:
+        """Choose for all of these, and have them enqueued; settle decisions first that are old enough."""
         ...
 
 
@@ -45,6 +49,7 @@ class Writer:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.listeners: dict[int, list[Callable[[list[Event]], None]]] = {}
+        self.idle: list[Callable[[], None]] = []  # called now and then while there is nothing to write
         self.commits = 0
         self.failed = 0  # asks that could not be written
         self._mutex = threading.Lock()
@@ -77,7 +82,8 @@ class Writer:
         """A place in the next commit for what `chooser` makes of this wish when the commit begins. The caller holds no
         lock. If it is alone, and may wait `here`, all is done when this returns."""
         ticket = Ticket([], wish)
-        if here and self._crowd == (1, 1) and len(self) == 0 and not self._leads.locked():
+        alone = here and self._crowd == (1, 1) and len(self) == 0 and not self._leads.locked()
+        if alone and not chooser.may_settle():
             with self._leads:  # an interrupt cannot come between taking this lock and being sure to give it back
                 self._write_alone(chooser, ticket)
             self._ring()
@@ -93,7 +99,7 @@ class Writer:
         signal can interrupt in the middle of something that belongs to others."""
         with self._mutex:
             self._check()
-        chooser.grant([ticket])
+        chooser.grant([ticket], settle=False)  # an interrupt must not come between writing events and folding them
         with self._mutex:
             alone = list(self._pending) == [ticket]
             if alone:
@@ -174,10 +180,20 @@ class Writer:
             left = _UNCALLED if until is None else until - time.monotonic()
             if left <= 0.0:
                 break
-            with contextlib.suppress(queue.Empty):
+            try:
                 self._bell.get(timeout=left)
+            except queue.Empty:
+                for call in list(self.idle) if until is None else ():
+                    with contextlib.suppress(Exception):  # the next call that somebody waits for tells
+                        call()
         self._wanted = _NONE
         return len(self) > 0
+
+    def commit_first(self, asks: list[Ask]) -> list[Any]:
+        """Write these before anything that waits. The caller is called by the thread's `_grant`: no other commits."""
+        answers, added = self.journal.commit(asks)
+        self._tell(added)
+        return answers
 
     def _grant(self) -> None:
         """Have those chosen who have left a wish."""

@@ -23,6 +23,7 @@ _OPTIONS = (
     "learn_holdback",
     "wait",
     "default",
+    "learn",
     "reward_range",
     "outside",
 )

@@ -20,6 +20,7 @@ PolicyText = Annotated[
 ]
 Time = Annotated[str, Meta(min_length=1, max_length=40, description='a duration, "6 h" or "15 min"')]
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
+Learn = Annotated[str, Meta(pattern="^(wait|arrival)$", description="when rewards are learned, where wait is set")]
 Arms = Annotated[list[Arm], Meta(min_length=1, max_length=MOST_ARMS)]
 Who = Annotated[str, Meta(max_length=200, description="who changes it; kept in the journal")]
 
@@ -41,6 +42,7 @@ class NewBandit(Strict):
     learn_holdback: bool | None = None
     wait: Time | None = None
     default: float | None = None
+    learn: Learn | None = None
     reward_range: tuple[float, float] | None = None
     outside: Annotated[str, Meta(pattern="^(refuse|clip|allow)$")] | None = None
     seed: Annotated[int, Meta(ge=0, le=2**53)] | None = None
@@ -60,6 +62,7 @@ class Changes(Strict):
     default: float | UnsetType = UNSET
     add_arm: Arm | UnsetType = UNSET
     retire_arm: Arm | UnsetType = UNSET
+    learn: Learn | UnsetType = UNSET
     from_now: bool = False
     who: Who = ""
 
@@ -125,7 +128,8 @@ class MadeMany(Struct):
 
 
 class RewardVerdict(Struct, omit_defaults=True):
-    """ "learnt", "again" (it was there already) or "late" (kept, not learnt); or the error this reward met."""
+    """ "learnt", "waiting" (it is learned when its decision is `wait` old), "again" (it was there already) or "late"
+    (stored, not learned); or the error this reward met."""
 
     id: str
     verdict: str | None = None
@@ -146,7 +150,8 @@ class Record(Struct):
     outcome: str | None
     reward: float | None
     late: float | None
-    came: int | None = None
+    came: int | None
+    waiting: bool
 
 
 class Records(Struct):
@@ -169,6 +174,7 @@ class BanditInfo(Struct):
     learn_holdback: bool
     wait: str | None
     default: float
+    learn: str
     reward_range: tuple[float, float]
     outside: str
     fixed: Any
@@ -255,15 +261,19 @@ class ChangesInfo(Struct):
 
 
 class HealthInfo(Struct):
-    """Counts and lags of one bandit; null where this process only watches, and cannot know."""
+    """Counts and lags of one bandit; null where this process only watches, and cannot know. `waiting` counts outcomes
+    that are learned when their decision is old enough, `late` rewards that came after `wait`."""
 
     decisions: int
     rewards: int
     defaults: int
     late: int
+    waiting: int
     events: int
     clipped: int
-    waiting: int | None
+    delays: str | None
+    warnings: list[str]
+    queued: int | None
     lag_ms: float | None
     clock_set_back_s: float | None
 
@@ -327,12 +337,14 @@ class Mark(Struct):
 
 
 class Delays(Struct):
-    """How long rewards took, of the last decisions: edges in seconds, one count fewer, and how many have none yet."""
+    """How long rewards took, of the last decisions: edges in seconds, one count fewer, how many decisions that are old
+    enough have none, and a sentence about all rewards."""
 
     edges: list[float]
     counts: list[int]
     none: int
     wait: float | None
+    text: str
 
 
 class Density(Struct):

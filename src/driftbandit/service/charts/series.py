@@ -175,7 +175,7 @@ class Charts:
                 began = time.monotonic()
                 if self._slow is None:
                     self._slow = reading(self.bandits.target)
-                answer = measured(self._slow, bandit._number, start, confidence)
+                answer = measured(self._slow, bandit._number, start, confidence, bandit._old_enough())
             finally:
                 self._slow_lock.release()
             took = time.monotonic() - began
@@ -204,16 +204,18 @@ class Charts:
         found = self.recent(bandit)
         wait = None if bandit.config.wait is None else bandit.config.wait / SECOND
         times = [max((s.came - s.row.at) / SECOND, 1e-4) for s in found if s.kind == 1 and s.came is not None]
-        none = sum(1 for s in found if s.kind != 1)
+        none = sum(1 for s in found if s.kind != 1 and s.row.at < bandit._old_enough())
+        said = bandit._fold.reported.delays
+        text = "" if said is None else f"{said}."
         if not times:
-            return Delays([], [], none, wait)
+            return Delays([], [], none, wait, text)
         low, high = math.log(min(times)), math.log(max(max(times), (wait or 0.0), 1.01 * min(times)))
         count = 24
         edges = [math.exp(low + (high - low) * i / count) for i in range(count + 1)]
         counts = [0] * count
         for value in times:
             counts[min(count - 1, max(0, int((math.log(value) - low) / max(high - low, 1e-9) * count)))] += 1
-        return Delays(edges, counts, none, wait)
+        return Delays(edges, counts, none, wait, text)
 
 
 def _unit(width: int) -> int:

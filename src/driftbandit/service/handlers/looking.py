@@ -78,7 +78,7 @@ async def decision(call: Call) -> Record:
 
 
 def _record(outcome: Any) -> Record:
-    return Record(made(outcome.decision), outcome.kind, outcome.reward, outcome.late)
+    return Record(made(outcome.decision), outcome.kind, outcome.reward, outcome.late, outcome.came, outcome.waiting)
 
 
 @operation("GET", "/v1/bandits/{bandit}/history", "read", HistoryInfo, None, (SINCE, UNTIL, POINTS))

@@ -27,7 +27,7 @@ def described(bandit: Any) -> BanditInfo:
         None if config.half_life is None else spelt(config.half_life), config.floor, config.holdback,
         None if config.holdback == 0.0 else "uniform" if config.baseline is None else names[config.baseline],
         config.learn_holdback, None if config.wait is None else spelt(config.wait), config.default,
-        config.reward_range, config.outside, None if config.fixed is None else names[config.fixed],
+        config.learn, config.reward_range, config.outside, None if config.fixed is None else names[config.fixed],
         bandit._fold.changes,
     )  # fmt: skip
 
@@ -45,7 +45,10 @@ async def create(call: Call) -> Response:
     body = call.body
     if not call.key.may("admin", body.name):
         raise HttpProblem(403, "scope", f"This key does not allow 'admin' for bandit {body.name}.")
-    names = ("half_life", "floor", "holdback", "learn_holdback", "wait", "default", "reward_range", "outside", "seed")
+    names = (
+        "half_life", "floor", "holdback", "learn_holdback", "wait", "default", "learn", "reward_range", "outside",
+        "seed",
+    )  # fmt: skip
     options = {name: getattr(body, name) for name in names}
     if body.baseline is not None:
         options["baseline"] = arm_in(body.baseline)
@@ -62,8 +65,8 @@ async def bandit(call: Call) -> BanditInfo:
 
 @operation("PATCH", "/v1/bandits/{bandit}", "admin", BanditInfo, Changes)
 async def change(call: Call) -> BanditInfo:
-    """Change a bandit while it runs: policy, half_life, floor, holdback, baseline, learn_holdback, wait, default; with
-    add_arm and retire_arm, all of it is one change."""
+    """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait, default or learn of a running bandit;
+    with add_arm and retire_arm, all of it is one change."""
     bandit, body = await call.bandit(), call.body
     given = {name: getattr(body, name) for name in body.__struct_fields__ if name not in ("from_now", "who")}
     options = {name: value for name, value in given.items() if value is not msgspec.UNSET}

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from driftbandit.agent.inputs import to_json_arm
 from driftbandit.live import settings
-from driftbandit.live.records import CHANGE, KINDS, Change
+from driftbandit.live.records import CHANGE, KINDS, SETTLED, Change
 from driftbandit.service.call import Call
 from driftbandit.service.operations import Query, operation
 from driftbandit.service.problems import HttpProblem
@@ -29,7 +29,8 @@ MOST_OF_ONE = 100  # with one key
     (Query("every", float, "say only that something came, at most every so many seconds", None, 0.2, 60),),
 )  # fmt: skip
 async def events(call: Call) -> Response:
-    """Rewards, defaults and changes as they come, as server-sent events. The id of each says where to continue after a
+    """Rewards, defaults and changes as they come, as server-sent events; "settled" says that all decisions made until
+    `decided` have their outcome. The id of each says where to continue after a
     break: send it as Last-Event-ID. A new stream begins with what comes next."""
     bandit, streams = await call.bandit(), call.service.streams
     last, every = _cursor(call.request.headers.get("last-event-id")), call.query["every"]
@@ -117,6 +118,8 @@ def _message(cursor: Any, event: Any, names: list[Any], whats: dict[int, str]) -
         change = Change.read(event.body)
         what = whats.get(event.at, change.what)
         data: dict[str, Any] = {"at": event.at, "what": what, "who": change.who}
+    elif event.kind == SETTLED:
+        data = {"at": event.at, "decided": event.decided}
     else:
         arm = to_json_arm(names[event.slot]) if event.slot < len(names) else None
         data = {"at": event.at, "decision": event.decision, "arm": arm, "reward": event.value, "decided": event.decided}

@@ -11,7 +11,9 @@ _RANGES = (("5 min", 300), ("15 min", 900), ("1 h", 3600), ("6 h", 21600), ("24 
 _NUMBERS = ("Shown", "Rewarded", "Rate", "Share", "Chance", "Believed mean", "± sd", "Reward")  # set flush right
 
 
-def bandit_page(bandit: Any, arms: list[Any], admin: bool, held_back: bool) -> list[Markup | None]:
+def bandit_page(
+    bandit: Any, arms: list[Any], admin: bool, held_back: bool, attention: list[str]
+) -> list[Markup | None]:
     """Everything below the bar."""
     config = bandit.config
     options = [
@@ -34,6 +36,9 @@ def bandit_page(bandit: Any, arms: list[Any], admin: bool, held_back: bool) -> l
             data,
             element("h1", None, bandit.name),
             element("p", {"class": "about", "id": "about"}, " · ".join(text for text in options if text)),
+            element("ul", {"class": "attention"}, [element("li", None, text) for text in attention])
+            if attention
+            else None,
             element("p", {"id": "notice", "role": "status", "aria-live": "polite"}),
         ),
         _ranges(),
@@ -65,7 +70,7 @@ def bandit_page(bandit: Any, arms: list[Any], admin: bool, held_back: bool) -> l
             _chart(
                 "delays",
                 "Delay of rewards",
-                "Of the last 1,000 decisions; the line is how long a decision waits for its reward.",
+                "Of the last 1,000 decisions; the line is `wait`, the age at which outcomes are learned.",
             ),
             element(
                 "section",

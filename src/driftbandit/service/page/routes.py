@@ -99,7 +99,7 @@ def routes(service: Any) -> list[Route]:
         held_back = any(row["config"]["holdback"] for row in changes)
         return page(
             f"{name} · driftbandit",
-            *bandit_page(bandit, arms, admin, held_back),
+            *bandit_page(bandit, arms, admin, held_back, (await asyncio.to_thread(summary, service, bandit)).attention),
             scripts=_SCRIPTS,
             signed_in=_signed(service),
         )

@@ -4,8 +4,11 @@ import time
 from typing import Any, NamedTuple
 
 from driftbandit.half_life import SECOND
+from driftbandit.live.records import LATE, REWARD
+from driftbandit.live.reporting import warnings
 from driftbandit.service.charts.cells import HOUR, MINUTE
 
+_MANY_LATE = 0.05  # share of rewards that come after `wait` from which on it is said
 _JOINED_AFTER = 5 * SECOND  # a reward needs a moment: younger decisions say nothing about those that never get one
 
 
@@ -44,8 +47,7 @@ def _summary(service: Any, bandit: Any) -> BanditSummary:
     leader = max(range(len(names)), key=lambda slot: counts[slot]) if total else None
     covered = min(len(lately) * history.width, max(MINUTE, now - first))
     recent = charts.recent(bandit)
-    wait = config.wait or 0
-    old = [s for s in recent if s.row.at < now - max(_JOINED_AFTER, wait)] or recent
+    old = [s for s in recent if s.row.at < min(now - _JOINED_AFTER, bandit._old_enough())]
     joined = sum(1 for s in old if s.kind == 1 or s.late is not None) / len(old) if old else None
     spark = []
     for row in history.decisions:
@@ -84,7 +86,11 @@ def _attention(service: Any, bandit: Any, recent: list[Any], now: int, names: li
         out.append(f"{bandit._fold.clipped} rewards outside the range were clipped")
     if bandit._replica.clock.set_back:
         out.append("the clock was set back; `driftbandit live clock` lets time go on")
-    return out
+    counts = service.charts._once(("counts", bandit.name), lambda: service.bandits.journal.counts(bandit._number), 30.0)
+    late, rewards = counts.get(str(LATE), 0), counts.get(str(REWARD), 0)
+    if late > _MANY_LATE * (late + rewards):
+        out.append(f"{late} of {late + rewards} rewards came after wait and were not learned")
+    return out + warnings(config, bandit._fold.reported, counts["decisions"])
 
 
 def ago(microseconds: int) -> str:

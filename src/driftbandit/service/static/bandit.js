@@ -204,7 +204,7 @@
     why.type = "button";
     why.textContent = "Why?";
     why.addEventListener("click", () => explain(why, decision.id));
-    const reward = row.outcome == null ? "–" : `${drift.short(row.reward)}${row.outcome === "default" ? " (default)" : ""}${row.late == null ? "" : `, late: ${drift.short(row.late)}`}`;
+    const reward = row.outcome == null ? "–" : `${drift.short(row.reward)}${row.outcome === "default" ? " (default)" : row.waiting ? " (waiting)" : ""}${row.late == null ? "" : `, late: ${drift.short(row.late)}`}`;
     return [cell(new Date(decision.at / 1e3).toLocaleTimeString()), cell(text(decision.arm)), cell(decision.how), cell(reward, true), cell(id), cell(why)];
   }
 

@@ -191,7 +191,8 @@ const drift = (() => {
   const span = (s) => (s < 1e-3 ? `${short(s * 1e6)} µs` : s < 1 ? `${short(s * 1e3)} ms` : s < 120 ? `${short(s)} s` : s < 7200 ? `${short(s / 60)} min` : s < 172800 ? `${short(s / 3600)} h` : `${short(s / 86400)} d`);
 
   function delays(view) {
-    const { edges, counts, none, wait } = view.data.delays;
+    const { edges, counts, none, wait, text } = view.data.delays;
+    if (text) document.querySelector("#delays + .note").textContent = `${text} The chart shows the last 1,000 decisions; the line is wait.`;
     if (!counts.length) return nothing("delays", none ? `${none} decisions, and no reward yet.` : "No decisions yet.");
     const logs = edges.map(Math.log10);
     const line = { hooks: { draw: (u) => {
