@@ -29,6 +29,7 @@ class GaussianTSState(NamedTuple):
 @described(
     short="g-ts",
     family="never forgets",
+    scratch=("scores",),
     forgets="never",
     knows="the scale of rewards (about 1)",
     rewards="any",
@@ -107,6 +108,7 @@ class SlidingGaussianState(NamedTuple):
 @described(
     short="sw-gts",
     family="window",
+    scratch=("scores",),
     forgets="all rounds older than the window; an arm not in it is at the prior",
     knows="how often the world changes, to set the window; the scale of rewards",
     rewards="any",
@@ -193,6 +195,7 @@ class DiscountedGaussianState(NamedTuple):
 @described(
     short="d-gts",
     family="discounts",
+    scratch=("scores",),
     forgets="discounts every past reward by gamma per round; an idle arm returns to the prior",
     knows="how often the world changes, to set gamma; the scale of rewards",
     rewards="any",
@@ -285,6 +288,7 @@ class DiscountedGaussianTS(NamedTuple):
 @described(
     short="gamma-swgts",
     family="window",
+    scratch=("scores",),
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the world changes, to set the window; the noise of rewards, to set the precision",
     rewards="any",

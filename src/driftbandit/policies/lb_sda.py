@@ -131,6 +131,7 @@ def count_play(state: Any, arm: int, reward: float, power: float, rng: Any) -> N
 @described(
     short="lb-sda",
     family="never forgets",
+    scratch=("order", "queue", "planned", "leader"),
     forgets="never (duels look at the leader's latest rewards only)",
     knows="nothing; the horizon, to set capacity",
     rewards="any",
@@ -197,6 +198,7 @@ class LBSDA(NamedTuple):
 @described(
     short="lb-sda-lm",
     family="never forgets",
+    scratch=("order", "queue", "planned", "leader"),
     forgets="all but the latest (ln r)**2 rewards of an arm, in duels; never in counting plays",
     knows="nothing",
     rewards="any",

@@ -71,6 +71,7 @@ def stand(order: Any, place: Any, mean: Any, arm: int, count: int) -> None:
 @described(
     short="ds-ts-many",
     family="discounts",
+    scratch=(),
     forgets="discounts every past reward by gamma per round; an idle arm keeps its mean, its spread grows to tau_max",
     knows="how often the world changes, to set gamma; the largest mean, to set tau_max",
     rewards="any",

@@ -69,6 +69,7 @@ class OSUBState(NamedTuple):
 @described(
     short="osub",
     family="never forgets",
+    scratch=("scores",),
     forgets="never",
     knows="that means are unimodal along the arms' order; the range of rewards",
     rewards="[0, 1]",
@@ -160,6 +161,7 @@ class SlidingOSUBState(NamedTuple):
 @described(
     short="sw-osub",
     family="window",
+    scratch=("scores",),
     forgets="all rounds older than the window",
     knows="that means are unimodal along the arms' order; how fast they move, to set the window",
     rewards="[0, 1]",
