@@ -58,7 +58,7 @@ class Reports:
     @property
     def policy(self) -> Any:
         """The policy that decides now."""
-        return self._fold.policy
+        return self._fold.player.policy
 
     @property
     def config(self) -> Any:
@@ -69,7 +69,7 @@ class Reports:
     def state(self) -> Any:
         """A copy of what the policy knows now, as arrays; retired arms keep their place."""
         with self._lock:
-            return to_arrays(self._fold.view(self._replica.now()), self._fold.policy.init(len(self._fold.config.arms)))
+            return self._fold.player.arrays(self._replica.now())
 
     def fingerprint(self) -> str:
         """The whole folded state as text: equal texts are equal bits."""
@@ -83,8 +83,7 @@ class Reports:
         with self._lock:
             fold, config = self._fold, self._fold.config
             slots = fold.active if available is None else settings.slots_of(config, available)
-            view = fold.view(self._replica.now())
-            values, error = rules.chances(config, fold.policy, view, fold.learnt, slots, draws)
+            values, error = rules.probabilities(config, fold.player, slots, self._replica.now(), draws)
             names = settings.names_of(config)
             out = Chances({names[slot]: float(values[slot]) for slot in (slots or range(len(names)))})
             out.error = error
@@ -94,8 +93,8 @@ class Reports:
         """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
         with self._lock:
             fold, config = self._fold, self._fold.config
-            view = fold.view(self._replica.now())
-            return explained(fold.policy, view, settings.names_of(config), config.reward_range, config.retired)
+            names = settings.names_of(config)
+            return explained(fold.player, names, config.reward_range, config.retired, self._replica.now())
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -42,7 +42,7 @@ def retry_storm(site: Site, decisions: int, seed: int = 1) -> list[Finding]:
         for thread in crew:
             thread.join()
         bandit.refresh()
-        state, learnt = bandit._fold.state, bandit._fold.learnt
+        state, learnt = bandit._fold.player.dump()["state"], bandit._fold.player.learned
         health = bandit.health()
     journal = reading(stormy)
     order = [event for _, event in journal.events(1) if event.kind == REWARD]
@@ -56,7 +56,7 @@ def retry_storm(site: Site, decisions: int, seed: int = 1) -> list[Finding]:
                 if ids:
                     once.decide_many(ids, available=[arm])
             once.reward_many([(event.decision, event.value) for event in part])
-        same = once._fold.state == state and learnt == decisions
+        same = once._fold.player.dump()["state"] == state and learnt == decisions
     doubled = health["decisions"] - 1 - decisions + health["rewards"] - decisions
     proved = not any(report.differences for report in audit(stormy))
     result = f"{doubled} doubled, state {'as sending once, bit for bit' if same else 'DIFFERS'}"
