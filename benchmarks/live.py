@@ -74,17 +74,17 @@ def fold(folder, repeats, count=200_000):
             f"fold interpreted, {name}", rate / 1e3, "k a second", 150, "k wanted", rate / 150e3, ">= 1", rate >= 150e3
         )
         try:
-            from driftbandit.live import compiled  # noqa: F401
+            import numba  # noqa: F401
         except ImportError:
             print("fold compiled: needs the lab extra")
             continue
-        made = Fold(policy_maker())
+        made = Fold(policy_maker(), compiled=True)
         made.apply(events[:1])
-        made.apply_compiled(events[1:5000])
+        made.apply(events[1:5000])
 
         def fast(made=made, events=events):
             began = time.process_time()
-            made.apply_compiled(events[1:])
+            made.apply(events[1:])
             return count / (time.process_time() - began)
 
         rate = statistics.median(fast() for _ in range(repeats))

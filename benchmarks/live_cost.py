@@ -25,7 +25,7 @@ from driftbandit.draws import WORLD, Stream, stream_key
 from driftbandit.environments import Abrupt, Smooth
 from driftbandit.live import rules
 from driftbandit.live.fold import Fold
-from driftbandit.live.ids import Decisions
+from driftbandit.live.ids import decision_stream
 from driftbandit.live.opening import policy_maker
 from driftbandit.live.records import CHANGE, REWARD, Change, Event
 from driftbandit.live.settings import first_config
@@ -64,13 +64,13 @@ def regret(name, run, delay=0, floor=0.0, holdback=0.0, half_life=False, traffic
     due, total = [], 0.0
     for first in range(0, len(times), 256):
         block = times[first : first + 256]
-        numbers = Decisions.of(int(config.key), list(range(first, first + len(block))))
+        numbers = decision_stream(int(config.key), list(range(first, first + len(block))))
         for column, at in enumerate(block):
             at, n = int(at), first + column
             while due and due[0][0] <= at:
                 fold.apply([heapq.heappop(due)[2]])
             tick = at // TICK
-            slot, how = rules.choose(config, fold.policy, fold.view(at), fold.learnt, numbers.at(column), None)
+            slot, how = rules.choose(config, fold.player, numbers.at(column), None, at)
             value = float(world.pull(tick, slot, luck.at(n)))
             heapq.heappush(due, (at + delay * TICK, n, Event(0, REWARD, at, "", slot, how, value, at)))
             total += world.best(tick) - world.mean(tick, slot)

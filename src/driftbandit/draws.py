@@ -285,6 +285,9 @@ def _normal_strides(n: int) -> tuple[np.ndarray, np.ndarray]:
     return strides[0::2], strides[1::2]
 
 
+_AGAIN = 1 << 44  # keys of further draws of one round, far from every slot in use
+
+
 class Stream:
     """A stream for interpreted use: `stream.at(t)` gives the numbers of round t, one Python number at a time.
 
@@ -305,6 +308,22 @@ class Stream:
         self._normals: dict[int, tuple[int, list[list[float]]]] = {}
         self._materials: dict[tuple[int, int], list[tuple[float, float, float]]] = {}
         self._singles: dict[int, list[float]] = {}
+
+    @classmethod
+    def of(cls, keys: np.ndarray) -> "Stream":
+        """The numbers of rounds with these keys; `at(n)` moves to the n-th of them."""
+        stream = cls(0)
+        stream._first, stream._size, stream._block = 0, len(keys), Draws(keys)
+        return stream
+
+    @property
+    def round_key(self) -> Any:
+        """The key of the present round, from which all its numbers follow."""
+        return self._block.key[self._column]
+
+    def again(self, attempt: int) -> "Stream":
+        """Other numbers of the same round."""
+        return Stream.of(np.asarray(mix(self._block.key[self._column : self._column + 1] + stride(_AGAIN + attempt))))
 
     def at(self, t: int) -> "Stream":
         """Move to round t and return the stream itself, ready for a policy or an environment."""

@@ -8,8 +8,8 @@ from driftbandit.live import Bandit, Unknown
 from driftbandit.live.audit import audit
 from driftbandit.live.opening import reading
 from driftbandit.live.records import REWARD
+from driftbandit.player import Player
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.state import to_lists
 from tests.drill.load import ARMS, reward_of
 from tests.drill.site import Finding, Site
 
@@ -43,16 +43,15 @@ def retry_storm(site: Site, decisions: int, seed: int = 1) -> list[Finding]:
         for thread in crew:
             thread.join()
         bandit.refresh()
-        state, learnt = bandit._fold.state, bandit._fold.learnt
+        state, learnt = bandit._fold.player.dump()["state"], bandit._fold.player.learned
         health = bandit.health()
     journal = reading(stormy)
     order = [event for _, event in journal.events(1) if event.kind == REWARD]
     journal.close()
-    policy = DiscountedTS()
-    once = to_lists(policy.init(len(ARMS)))
-    for t, event in enumerate(order):
-        policy.learn(once, t, event.slot, event.value)
-    same = once == state and learnt == decisions
+    player = Player(DiscountedTS(), len(ARMS))
+    for event in order:
+        player.learn(event.slot, event.value)
+    same = player.dump()["state"] == state and learnt == decisions
     doubled = health["decisions"] - 1 - decisions + health["rewards"] - decisions
     proved = not any(report.differences for report in audit(stormy))
     result = f"{doubled} doubled, state {'as sending once, bit for bit' if same else 'DIFFERS'}"

@@ -120,5 +120,5 @@ def test_one_reward_a_thousand_times_in_one_call_counts_once(store) -> None:
         assert out[2::2] == ["again"] * 499
         assert all("already" in str(answer) for answer in out[1::2])
         bandit.refresh()
-        assert bandit._fold.learnt == 2
+        assert bandit._fold.player.learned == 2
     assert_proved(store)

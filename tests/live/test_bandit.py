@@ -83,7 +83,7 @@ def test_without_a_reward_in_time_the_default_is_learnt_and_a_late_reward_is_kep
         assert bandit.outcome(one.id).came == clock.now
         assert bandit.outcome(one.id).waiting
         bandit.refresh()
-        assert (bandit.health()["waiting"], bandit._fold.learnt) == (1, 0)
+        assert (bandit.health()["waiting"], bandit._fold.player.learned) == (1, 0)
         clock.now += 1
         assert bandit.reward(two.id, 1.0) == "late"
         assert bandit.settle() <= 1  # the call before may have been quicker
@@ -98,7 +98,7 @@ def test_without_a_reward_in_time_the_default_is_learnt_and_a_late_reward_is_kep
         assert (bandit.health()["late"], bandit.health()["waiting"]) == (1, 0)
         assert not bandit.outcome(one.id).waiting
         assert sum(bandit.state.pulls > 0) >= 1
-        with_defaults = bandit._fold.learnt
+        with_defaults = bandit._fold.player.learned
         assert with_defaults == 3
         assert three.arm in ARMS
     assert_proved(store)
@@ -133,7 +133,7 @@ def test_what_is_held_back_follows_the_baseline_and_is_not_learnt(store) -> None
         assert abs(len(held) - 120) < 5 * math.sqrt(400 * 0.3 * 0.7)
         bandit.reward_many([(decision.id, 1.0) for decision in held])
         bandit.refresh()
-        assert bandit._fold.learnt == 0
+        assert bandit._fold.player.learned == 0
         bandit.reward_many([(d.id, float(d.arm == "blue")) for d in decisions if d.how != "holdback"])
         uplift = bandit.uplift()
         assert uplift.baseline == 1.0

@@ -61,7 +61,7 @@ def test_several_bandits_share_one_journal(store) -> None:
         decision = two.decide("d0")
         assert two.reward(decision.id, 1.0) == "learnt"
         two.refresh()
-        assert (one._fold.learnt, two._fold.learnt) == (5, 1)
+        assert (one._fold.player.learned, two._fold.player.learned) == (5, 1)
     assert {report.bandit for report in audit(store)} == {"one", "two"}
 
 

@@ -54,10 +54,10 @@ def events(policy, count: int, half_life, seed: int = 1) -> list[Event]:
 )
 def test_compiled_folds_are_the_interpreters_bits(policy, half_life) -> None:
     journal = events(policy, 3000, half_life)
-    plain, fast = Fold(policy_maker()), Fold(policy_maker())
+    plain, fast = Fold(policy_maker()), Fold(policy_maker(), compiled=True)
     plain.apply(journal)
     for first in range(0, len(journal), 1100):
-        fast.apply_compiled(journal[first : first + 1100])
+        fast.apply(journal[first : first + 1100])
     assert fast.dump() == plain.dump()
 
 

@@ -48,7 +48,7 @@ def test_a_late_reward_is_learnt_with_the_probability_of_its_decision(policy, st
         for learnt, event in enumerate(events[1:]):
             args = (coins.at(learnt),) if coins else ()
             policy.learn_late(state, learnt, event.slot, event.value, *args, rows[event.decision].chance)
-        assert repr(state) == repr(bandit._fold.state)
+        assert repr(state) == repr(bandit._fold.player.state)
     assert_proved(store)
     with opened(store, policy=policy, **RULES) as again:
         assert again._fold.dump() == kept
@@ -67,7 +67,7 @@ def test_the_probability_kept_is_the_one_the_policy_had(policy, tmp_path) -> Non
             assert row.chance == chances[row.slot]
             if n >= 9:
                 bandit.reward(f"d{n - 9}", float(n % 2))
-        then = repr(bandit._fold.state)
+        then = repr(bandit._fold.player.state)
         events = [event._replace(chance=None) for _, event in bandit._journal.events(1)]
     present = Fold(policy_maker({}))
     present.apply(events)
@@ -103,12 +103,12 @@ def test_another_policy_learns_by_the_probabilities_that_were_kept(store) -> Non
     with opened(store, policy=EXP3S(0.3, 0.01)) as bandit:
         play_late(bandit, 30, 5)
         bandit.change(policy=REXP3(37, 0.9))
-        chosen = bandit._fold.state
+        chosen = bandit._fold.player.state
         bandit.change(policy=DiscountedTS())
         for n in range(100, 110):
             bandit.reward(bandit.decide(f"d{n}").id, 1.0)
         bandit.change(policy=REXP3(37, 0.9))
-        assert len(chosen.gains) == len(bandit._fold.state.gains)
+        assert len(chosen.gains) == len(bandit._fold.player.state.gains)
         bandit.refresh()
     assert_proved(store)
 
@@ -144,9 +144,9 @@ def test_machine_code_folds_kept_and_missing_probabilities_alike(policy, tmp_pat
         play_late(bandit, 120, 17)
         events = [event for _, event in bandit._journal.events(1)]
     events = [event._replace(chance=None) if n % 5 == 2 else event for n, event in enumerate(events)]
-    plain, compiled = Fold(policy_maker({})), Fold(policy_maker({}))
+    plain, compiled = Fold(policy_maker({})), Fold(policy_maker({}), compiled=True)
     plain.apply(events)
-    compiled.apply_compiled(events)
+    compiled.apply(events)
     assert plain.dump() == compiled.dump()
 
 

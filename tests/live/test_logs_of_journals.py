@@ -183,7 +183,7 @@ def test_decisions_from_one_view_are_integrated_once_and_get_what_each_alone_wou
             bandit.reward_many([(one.id, float(one.arm == "b")) for one in (made + some)[::7]])
     journal = reading(path)
     alone = {
-        made.row.id: rules.chances(made.fold.config, made.fold.policy, made.view, made.fold.learnt, made.allowed)
+        made.row.id: rules.probabilities(made.fold.config, made.fold.player, made.allowed, made.row.at)
         for made in Walk(journal, 1).decisions()
     }
     before = DriftTS.belief

@@ -91,9 +91,9 @@ def test_a_strangers_open_transaction_holds_nothing_up(postgres) -> None:
         decision = bandit.decide()
         bandit.reward(decision.id, 1.0)
         until = time.monotonic() + 10.0
-        while bandit._fold.learnt == 0 and time.monotonic() < until:
+        while bandit._fold.player.learned == 0 and time.monotonic() < until:
             time.sleep(0.005)
-        assert bandit._fold.learnt == 1
+        assert bandit._fold.player.learned == 1
         stranger.rollback()
 
 
@@ -121,7 +121,7 @@ def test_two_processes_worth_of_replicas_agree(postgres, monkeypatch) -> None:
             one.refresh()
             two.refresh()
             assert one.fingerprint() == two.fingerprint()
-            assert one._fold.learnt == 120
+            assert one._fold.player.learned == 120
             assert two.arms == ["x", "y", "z"]
             assert one.decide("a0") == two.decide("a0")
     assert all(report.differences == [] for report in audit(postgres))
@@ -135,11 +135,11 @@ def test_a_dump_restored_into_a_younger_server_goes_on_behind_what_it_holds(post
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("UPDATE driftbandit.event SET xid = (xid::text::bigint + 1000000000)::text::xid8")
     with opened(postgres) as bandit:
-        assert bandit._fold.learnt == 5
+        assert bandit._fold.player.learned == 5
         for n in range(5, 9):
             bandit.reward(bandit.decide(f"d{n}").id, 0.0)
         bandit.refresh()
-        assert bandit._fold.learnt == 9
+        assert bandit._fold.player.learned == 9
         before = bandit.fingerprint()
     with opened(postgres) as bandit:
         assert bandit.fingerprint() == before
@@ -178,4 +178,4 @@ def test_after_its_connections_were_ended_a_bandit_goes_on(postgres) -> None:
         assert bandit.decide("b").id == "b"
         assert bandit.reward("b", 1.0) == "learnt"
         bandit.refresh()
-        assert bandit._fold.learnt == 2
+        assert bandit._fold.player.learned == 2

@@ -182,7 +182,7 @@ def test_a_dump_restored_into_a_fresh_server_under_the_same_address_is_refused(
     with opened(address.url) as again:
         assert again.health()["rewards"] == 10
         play(again, 5, first=10)
-        assert again._fold.learnt == 15
+        assert again._fold.player.learned == 15
     assert_proved(address.url)
     address.close()
 

@@ -63,7 +63,7 @@ def test_a_policy_that_fails_to_learn_stops_its_bandit_and_goes_on_when_mended(s
     with Bandit.open(store, "b", policies={"Own": Mended}) as bandit:
         bandit.refresh()
         assert bandit._fold.n == 79
-        assert sum(bandit._fold.state.pulls) == 78.0
+        assert sum(bandit._fold.player.state.pulls) == 78.0
         assert bandit.decide("f").known == 79
 
 

@@ -43,19 +43,19 @@ def test_outcomes_are_learned_in_the_order_of_the_decisions_when_these_are_old_e
         for id in rng.sample(list(values), len(values)):
             assert bandit.reward(id, values[id]) == "waiting"
         bandit.refresh()
-        assert bandit._fold.learnt == 0
+        assert bandit._fold.player.learned == 0
         assert bandit.health()["waiting"] == len(values)
         clock.now += HOUR - 31 * SECOND  # so that the first half is old enough
         bandit.decide("later")
         half = [(one.arm, values.get(one.id, 0.25)) for one in made[:30]]
-        assert bandit._fold.learnt in (29, 30)
+        assert bandit._fold.player.learned in (29, 30)
         clock.now += 2 * HOUR
         bandit.decide("last")
         bandit.refresh()
         rest = [(one.arm, values.get(one.id, 0.25)) for one in made[30:]]
-        assert bandit._fold.learnt == 61
+        assert bandit._fold.player.learned == 61
         later = bandit.outcome("later")
-        assert bandit._fold.state == taught(bandit, [*half, *rest, (later.decision.arm, 0.25)])
+        assert bandit._fold.player.state == taught(bandit, [*half, *rest, (later.decision.arm, 0.25)])
         assert bandit.health()["waiting"] == 0
         told = bandit.fingerprint()
     assert_proved(store)
@@ -95,8 +95,8 @@ def test_snapshots_restarts_views_and_machine_code_have_what_waits(half_life, st
         plain.apply(events)
         assert plain.dump() == told
         if not is_url(store):
-            compiled = Fold(policy_maker(), lambda count: iter(events[:count]))
-            compiled.apply_compiled(events)
+            compiled = Fold(policy_maker(), lambda count: iter(events[:count]), compiled=True)
+            compiled.apply(events)
             assert compiled.dump() == told
         assert Fold.load(told, policy_maker()).dump() == told
         with View(store, "button") as view:
@@ -124,7 +124,7 @@ def test_two_processes_on_postgresql_agree_and_a_view_proves_them(postgres) -> N
             for bandit in (one, two):
                 bandit.refresh()
             assert one.fingerprint() == two.fingerprint()
-            assert one._fold.learnt == 50
+            assert one._fold.player.learned == 50
         with opening._lock:
             opening._opened[postgres] = mine
     assert_proved(postgres)
@@ -138,7 +138,7 @@ def test_a_decision_after_a_long_silence_sees_what_fell_due_meanwhile(store) -> 
         clock.now += 2 * HOUR
         known = bandit.decide("b").known
         assert known == bandit._fold.n
-        assert bandit._fold.learnt == 1
+        assert bandit._fold.player.learned == 1
 
 
 def test_a_process_that_is_idle_settles_and_one_that_opens_does(tmp_path) -> None:
@@ -148,13 +148,13 @@ def test_a_process_that_is_idle_settles_and_one_that_opens_does(tmp_path) -> Non
     with opened(path, wait="100 ms") as bandit:
         bandit.decide_many(5)
         until = time.monotonic() + 20.0
-        while bandit._fold.learnt < 5 and time.monotonic() < until:
+        while bandit._fold.player.learned < 5 and time.monotonic() < until:
             time.sleep(0.05)
-        assert bandit._fold.learnt == 5
+        assert bandit._fold.player.learned == 5
         bandit.decide("last")
     time.sleep(0.15)
     with opened(path) as again:
-        assert again._fold.learnt == 6
+        assert again._fold.player.learned == 6
 
 
 def test_without_wait_one_call_is_learned_in_the_order_of_its_decisions(store) -> None:
@@ -168,7 +168,7 @@ def test_without_wait_one_call_is_learned_in_the_order_of_its_decisions(store) -
         successes_first = sorted(value.items(), key=lambda pair: -pair[1])
         assert bandit.reward_many(successes_first) == ["learnt"] * 40
         bandit.refresh()
-        assert bandit._fold.state == taught(bandit, [(one.arm, value[one.id]) for one in made])
+        assert bandit._fold.player.state == taught(bandit, [(one.arm, value[one.id]) for one in made])
 
 
 def test_a_decision_stored_long_after_its_time_gets_its_default_from_a_running_process(store) -> None:
@@ -184,7 +184,7 @@ def test_a_decision_stored_long_after_its_time_gets_its_default_from_a_running_p
         bandit.decide("x")
         assert bandit.outcome("straggler").kind == "default"
         bandit.refresh()
-        assert bandit._fold.learnt == 6
+        assert bandit._fold.player.learned == 6
 
 
 def test_a_limited_settling_goes_on_where_it_stopped_and_never_splits_a_moment(store) -> None:
@@ -219,7 +219,7 @@ def test_late_rewards_are_stored_and_counted_and_not_learned(store) -> None:
         assert bandit.reward("a", 1.0) == "late"
         bandit.decide("b")
         bandit.refresh()
-        assert (bandit.health()["late"], bandit.health()["defaults"], bandit._fold.learnt) == (1, 1, 1)
+        assert (bandit.health()["late"], bandit.health()["defaults"], bandit._fold.player.learned) == (1, 1, 1)
         assert bandit.outcome("a").late == 1.0
 
 

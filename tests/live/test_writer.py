@@ -180,7 +180,7 @@ def test_a_thousand_coroutines_share_a_few_commits(tmp_path) -> None:
         before = bandit._writer.commits
         assert asyncio.run(all_of_them()) == ["learnt"] * 1000
         assert bandit._writer.commits - before < 100
-        assert bandit._fold.learnt == 1000
+        assert bandit._fold.player.learned == 1000
 
 
 def test_a_loop_that_ended_before_its_answer_came_stops_nobody_else(tmp_path, monkeypatch) -> None:

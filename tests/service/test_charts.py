@@ -18,7 +18,6 @@ from driftbandit.service.charts.series import Charts
 from driftbandit.service.charts.tracing import ChartTrace
 from driftbandit.service.charts.why import why
 from driftbandit.service.watching import Watched
-from driftbandit.state import to_arrays
 from driftbandit.text.registry import policies
 
 START = 1_800_000_000_000_000 // HOUR * HOUR
@@ -140,7 +139,7 @@ def test_another_half_life_is_the_fold_of_a_bandit_that_always_had_it(played, tm
     trace = ChartTrace(journal, bandit._number, MINUTE, (bandit.config.policy, 5 * MINUTE))
     trace.advance()
     bandit.change(half_life="5 min")
-    state = to_arrays(trace.fold.view(now[0]), trace.fold.policy.init(3))
+    state = trace.fold.player.arrays(now[0])
     for mine, theirs in zip(state, bandit.state, strict=True):
         assert mine.tolist() == theirs.tolist()
 

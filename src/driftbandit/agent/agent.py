@@ -1,6 +1,5 @@
 """One policy playing live: named arms, its own random stream and clock, snapshots."""
 
-import importlib.util
 import math
 import threading
 from collections.abc import Hashable, Iterable, Mapping
@@ -9,7 +8,6 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from driftbandit.agent import clocked, forks, page, snapshots
-from driftbandit.agent.choice import Chances, kept_to, policys_chances
 from driftbandit.agent.explaining import explained
 from driftbandit.agent.exploration import DEFAULT_FLOOR, explored, mixed
 from driftbandit.agent.inputs import (
@@ -28,15 +26,13 @@ from driftbandit.agent.inputs import (
     shown,
     too_deep,
 )
-from driftbandit.agent.interpreted import PlainPolicy
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.half_life import checked_half_life, policy_told, spelt
 from driftbandit.parameters import LARGEST
+from driftbandit.player import Probabilities, make_player
 from driftbandit.policies.drift_ts import DriftTS
-from driftbandit.primitives import weighs
 from driftbandit.protocols import Policy
 from driftbandit.rewards import bears, refused_rewards
-from driftbandit.state import grown, started, to_arrays, to_lists
 
 if TYPE_CHECKING:
     from driftbandit.policies.drift_belief import Explanation
@@ -104,7 +100,7 @@ class Agent:
         self.first: bool = checked_choice("first", first, (True, False))
         self.floor = checked_share("floor", floor)
         self.late: str = checked_choice("late", late, ("ignore", "refuse"))
-        self.rewards_learnt = self.decisions = self.clipped = self.ignored = 0
+        self.decisions = self.clipped = self.ignored = 0
         self._arms: list[Hashable] = names
         self._slot = {name: slot for slot, name in enumerate(names)}
         self._removed: set[int] = set()
@@ -114,7 +110,7 @@ class Agent:
         self._seeded = seed is not None
         # For what the agent itself decides by chance: exploration, and ties between available arms.
         self._stream = Stream(snapshots.own_key() if seed is None else stream_key(checked_seed(seed), 0, POLICY))
-        self._player: Any = self._playing(started(policy, len(names)), len(names))
+        self._player = make_player(policy, len(names), self._stream.key, self.half_life, 0, compiled)
         self._lock = threading.RLock()
         forks.watch(self)
 
@@ -124,11 +120,15 @@ class Agent:
         return [name for slot, name in enumerate(self._arms) if slot not in self._removed]
 
     @property
+    def rewards_learnt(self) -> int:
+        """How many rewards the policy has learned."""
+        return self._player.learned
+
+    @property
     def state(self) -> Any:
         """A copy of what the policy knows now, as arrays; removed arms keep their place."""
         with self._lock:
-            clocked.look(self.half_life, self._player, None)
-            return to_arrays(self._player.state, self.policy.init(len(self._arms)))
+            return self._player.arrays(clocked.asked_at(self.half_life, None))
 
     @overload
     def choose(self, n: None = None, *, available: Iterable[Hashable] | None = None, now: Any = None) -> Any: ...
@@ -141,14 +141,10 @@ class Agent:
         are made before any of their rewards is known."""
         with self._lock:
             allowed = self._allowed(available) if available is not None or self._removed else None
-            clocked.look(self.half_life, self._player, now)
-            if n is not None:
-                return self._choose_batch(checked_n(n), allowed)
-            # The policy is asked in every case: what it notes for `learn` is then about the latest decision.
-            asked = self._policys_choice(allowed, self.decisions)
-            slot = self._explored(allowed, self.decisions)
-            self.decisions += 1
-            return self._arms[asked if slot is None else slot]
+            at = clocked.asked_at(self.half_life, now)
+            if n is None:
+                return self._arms[self._chosen(allowed, at)]
+            return [self._arms[self._chosen(allowed, at)] for _ in range(checked_n(n))]
 
     def learn(
         self, arm: Hashable, reward: float, *, at: Any = None, now: Any = None, probability: float | None = None
@@ -169,14 +165,8 @@ class Agent:
             if slot in self._removed:
                 self.ignored += 1
                 return
-            if chance is not None and weighs(self.policy):
-                self._player.learn_late(self.rewards_learnt, slot, value, chance)
-            elif decided is None:
-                self._player.learn(self.rewards_learnt, slot, value)
-            else:
-                self._player.learn_at(self.rewards_learnt, slot, value, decided)
+            self._player.learn(slot, value, decided or 0, chance)
             self._untried.discard(slot)
-            self.rewards_learnt += 1
             self.clipped += clipped
 
     def add_arm(self, arm: Hashable) -> None:
@@ -186,8 +176,7 @@ class Agent:
             name = arm_name(arm)
             arm_names([*self.arms, name])
             n_arms = len(self._arms)
-            state = grown(to_lists(self._player.kept), self.policy, n_arms, self.rewards_learnt)
-            self._player = self._playing(state, n_arms + 1)
+            self._player.add_arm()
             self._arms.append(name)
             self._slot[name] = n_arms
             if self.first:
@@ -203,23 +192,20 @@ class Agent:
             self._removed.add(slot)
             self._untried.discard(slot)
 
-    def probabilities(self, draws: int = 2000, *, now: Any = None) -> Chances:
+    def probabilities(self, draws: int = 2000, *, now: Any = None) -> Probabilities:
         """Each arm's chance of being chosen now, exploration included; `error` says how exact it is.
 
         Computed by quadrature where the policy has a belief to integrate (the Thompson samplers), read off where it
         draws from probabilities (EXP3), and otherwise estimated from `draws` choices that the agent does not count."""
         draws = checked_draws(draws)
         with self._lock:
-            clocked.look(self.half_life, self._player, now)
-            allowed, out = self._allowed(None), Chances()
+            at = clocked.asked_at(self.half_life, now)
+            allowed, out = self._allowed(None), Probabilities()
             untried = np.array([slot in self._untried for slot in allowed])
             if untried.any():
                 values = untried / untried.sum()
             else:
-                n_arms, t = len(self._arms), self.rewards_learnt
-                values, error = policys_chances(
-                    self.policy, self._player, self._stream, t, allowed, n_arms, draws, self._playing
-                )
+                values, error = self._player.probabilities(allowed, at, draws)
                 values, out.error = mixed(values, self.floor), (1.0 - self.floor) * error
             out.update({self._arms[slot]: float(value) for slot, value in zip(allowed, values, strict=True)})
             return out
@@ -227,7 +213,7 @@ class Agent:
     def explain(self) -> "Explanation":
         """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
         with self._lock:
-            told: Explanation = explained(self.policy, self._player.state, self._arms, self.reward_range)
+            told: Explanation = explained(self._player, self._arms, self.reward_range)
             return told
 
     def snapshot(self) -> str:
@@ -264,21 +250,6 @@ class Agent:
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
-    def _playing(self, state: Any, n_arms: int | None = None) -> Any:
-        """The policy with a state to go on from, in the interpreter or as machine code."""
-        if self._compiled and importlib.util.find_spec("numba") is None:
-            raise ValueError("compiled=True needs Numba: pip install 'driftbandit[lab]' brings it.")
-        n_arms = n_arms or len(self._arms)
-        if self.half_life is not None:
-            time = getattr(getattr(self, "_player", None), "time", 0)  # nothing is known yet, at any time
-            return clocked.playing(self.policy, state, self._stream.key, self.half_life, time, self._compiled, n_arms)
-        if not self._compiled:
-            return PlainPolicy(self.policy, state, self._stream.key)
-        from driftbandit.lab.engine.compiled_player import LivePolicy
-
-        arrays = to_arrays(to_lists(state), self.policy.init(n_arms))
-        return LivePolicy(self.policy, arrays, self._stream.key, n_arms)
-
     def _own_stream_unless_seeded(self) -> None:
         """After a fork: what a process draws without a seed is its own."""
         if not self._seeded:
@@ -296,21 +267,12 @@ class Agent:
             self._untried.discard(slot)
         return slot
 
-    def _policys_choice(self, allowed: list[int] | None, decision: int) -> int:
-        if allowed is None:
-            return int(self._player.choose(self.rewards_learnt, decision))
-        return kept_to(allowed, self._player, self._stream, self.rewards_learnt, decision)
-
-    def _choose_batch(self, n: int, allowed: list[int] | None) -> list[Any]:
-        decisions = range(self.decisions, self.decisions + n)
-        if allowed is None:
-            asked = self._player.choose_many(self.rewards_learnt, self.decisions, n)
-        else:
-            asked = [self._policys_choice(allowed, decision) for decision in decisions]
-        taken = [self._explored(allowed, decision) for decision in decisions]
-        slots = [one if other is None else other for one, other in zip(asked, taken, strict=True)]
-        self.decisions += n
-        return [self._arms[slot] for slot in slots]
+    def _chosen(self, allowed: list[int] | None, at: int) -> int:
+        """The slot of the next decision."""
+        decision = self.decisions
+        slot = self._explored(allowed, decision)
+        self.decisions += 1
+        return self._player.choose(self._stream.at(decision), allowed, at) if slot is None else slot
 
     def _allowed(self, available: Iterable[Hashable] | None) -> list[int]:
         if available is None:

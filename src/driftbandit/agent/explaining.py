@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from driftbandit.state import to_arrays
+from driftbandit.player import Player
 
 
 def can_explain(policy: Any) -> bool:
@@ -12,15 +12,13 @@ def can_explain(policy: Any) -> bool:
 
 
 def explained(
-    policy: Any, state: Any, names: list[Any], reward_range: tuple[float, float], retired: Iterable[int] = ()
+    player: Player, names: list[Any], reward_range: tuple[float, float], retired: Iterable[int] = (), at: int = 0
 ) -> Any:
     """The policy's own account; where it tells what it expects from each arm, in the caller's rewards and without the
     arms that are retired."""
-    if not can_explain(policy):
-        raise ValueError(f"{type(policy).__name__} cannot explain itself; DriftTS can.")
     gone = set(retired)
     told = [(name, "retired", slot) if slot in gone else name for slot, name in enumerate(names)]
-    found = policy.explain(to_arrays(state, policy.init(len(names))), told)
+    found = player.explain(told, at)
     if not hasattr(found, "in_rewards"):
         return found
     return found.in_rewards(*reward_range, [name for slot, name in enumerate(told) if slot not in gone])

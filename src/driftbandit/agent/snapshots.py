@@ -11,22 +11,14 @@ from typing import Any, TypeVar
 
 import driftbandit
 from driftbandit.agent import clocked
-from driftbandit.agent.choice import FAR
 from driftbandit.agent.inputs import arm_name, checked_choice, checked_count, from_json_arm, shown, to_json_arm
 from driftbandit.draws import Stream
-from driftbandit.state import from_plain, numbers_in, room_of, started, to_arrays, to_lists, to_plain
-from driftbandit.validity import check_state
+from driftbandit.player import make_player
+from driftbandit.state import numbers_in, room_of
 
 T = TypeVar("T")
-FORMAT = 3  # of snapshots written
-_FORMAT_2 = {  # what an agent of format 2, which knew none of these, did
-    "first": False,
-    "floor": 0.0,
-    "untried": [],
-    "late": "refuse",
-    "ignored": 0,
-    "seeded": True,
-}
+FORMAT = 4  # of snapshots
+_MOST = 1 << 50  # decisions never get here
 
 
 def own_key() -> int:
@@ -51,12 +43,11 @@ def taken(agent: Any) -> str:
             "late": agent.late,
             "clipped": agent.clipped,
             "ignored": agent.ignored,
-            "rewards_learnt": agent.rewards_learnt,
             "decisions": agent.decisions,
             "seeded": agent._seeded,
             "key": str(agent._stream.key),
-            "state": to_plain(to_lists(agent._player.kept)),
-            **clocked.written(agent.half_life, agent._player),
+            "half_life": agent.half_life,
+            "player": agent._player.dump(),
         }
     )
 
@@ -68,7 +59,7 @@ def revived(cls: type[T], policy: Any, data: dict[str, Any], compiled: bool, fre
         n_arms = len(names)
         removed = {checked_count(slot, n_arms) for slot in data["removed"]}
         live = [slot for slot in range(n_arms) if slot not in removed]
-        held = numbers_in(data["state"])
+        held = numbers_in(data["player"]["state"])
         if (
             room_of(policy, n_arms) > 4 * held + 100
         ):  # before a state is made: what `room` says is at most twice as much
@@ -89,23 +80,19 @@ def revived(cls: type[T], policy: Any, data: dict[str, Any], compiled: bool, fre
         agent._untried = {checked_count(slot, n_arms) for slot in data["untried"]}
         if agent._untried & removed or (agent._untried and not agent.first):
             raise ValueError("an arm that is to come first cannot.")
-        agent.clipped, agent.ignored, agent.rewards_learnt, agent.decisions = (
-            checked_count(data[name], FAR) for name in ("clipped", "ignored", "rewards_learnt", "decisions")
+        agent.clipped, agent.ignored, agent.decisions = (
+            checked_count(data[name], _MOST) for name in ("clipped", "ignored", "decisions")
         )
         agent._seeded = checked_choice("seeded", data["seeded"], (True, False)) and not fresh
         agent._stream = Stream(own_key() if fresh else checked_count(int(data["key"]), 1 << 64))
-        like = started(policy, n_arms)
-        state = to_arrays(from_plain(data["state"], like), like)
-        check_state(policy, state, agent.rewards_learnt, like)
         agent._compiled = compiled
-    agent._player = agent._playing(state, n_arms)
-    if agent.half_life is not None:
-        agent._player.time = data["time"]
+        agent._player = make_player(policy, n_arms, agent._stream.key, agent.half_life, 0, compiled)
+        agent._player.load(data["player"])
     return agent  # type: ignore[no-any-return]
 
 
 def read(text: Any) -> dict[str, Any]:
-    """The content of a snapshot, of this format or the one before."""
+    """The content of a snapshot."""
     try:
         data = json.loads(text, parse_constant=_no_number)
         version = data["format"]
@@ -113,16 +100,16 @@ def read(text: Any) -> dict[str, Any]:
         raise ValueError(
             "This is not a snapshot of an agent: it is not complete JSON with a format number. Was the file cut short?"
         ) from None
-    if isinstance(version, bool) or version not in (2, FORMAT):
+    if isinstance(version, bool) or version != FORMAT:
         raise ValueError(
-            f"This snapshot has format {shown(version, 40)}; this version reads formats 2 and {FORMAT}. "
-            + ("Read it with the version that made it." if version == 1 else "Update driftbandit to read it.")
+            f"This snapshot has format {shown(version, 40)}; this version reads format {FORMAT}. "
+            "Read it with the version that made it."
         )
     if data.get("check", checksum(data)) != checksum(data):
         raise ValueError(
             "This snapshot is damaged and was not restored: its checksum does not match what it holds."
         ) from None
-    return {**_FORMAT_2, **data} if version == 2 else data
+    return data  # type: ignore[no-any-return]
 
 
 class damage_told:  # read as a sentence: with damage_told()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
-from driftbandit.agent import Chances
+from driftbandit.agent import Probabilities
 from driftbandit.agent.inputs import arm_names, as_float, from_json_arm, to_json_arm
 from driftbandit.client.sending import Forbidden, Sender, address, error_for
 from driftbandit.half_life import duration, moment, spelt
@@ -181,13 +181,13 @@ class Bandit:
     def refresh(self) -> None:
         """Does nothing: the service folds new events by itself."""
 
-    def probabilities(self, *, available: Iterable[Hashable] | None = None, draws: int = 2000) -> Chances:
+    def probabilities(self, *, available: Iterable[Hashable] | None = None, draws: int = 2000) -> Probabilities:
         """Each arm's chance of being chosen now, all rules included; `error` says how exact it is."""
         among = None if available is None else json.dumps(_available(available)["available"])
         found = self._sender.send("GET", address(self.name, "arms", available=among, draws=draws))
         wanted = None if available is None else set(available)
         arms = [(from_json_arm(row["arm"]), row) for row in found["arms"] if not row["retired"]]
-        out = Chances({arm: row["probability"] for arm, row in arms if wanted is None or arm in wanted})
+        out = Probabilities({arm: row["probability"] for arm, row in arms if wanted is None or arm in wanted})
         out.error = found["error"]
         return out
 

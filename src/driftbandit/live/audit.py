@@ -8,10 +8,11 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from driftbandit.checks import counted
+from driftbandit.draws import Stream
 from driftbandit.live import rules
 from driftbandit.live.errors import Damaged, StoreError, Unknown, damage_told
 from driftbandit.live.fold import Fold
-from driftbandit.live.ids import ROUNDS, Decisions
+from driftbandit.live.ids import ROUNDS, decision_stream
 from driftbandit.live.journal import Journal
 from driftbandit.live.opening import arithmetic, policy_maker, reading, rereader
 from driftbandit.live.records import WAYS, DecisionRow, slots_from
@@ -36,8 +37,7 @@ class Known(NamedTuple):
 
     row: DecisionRow
     fold: Fold  # after row.known events; valid until the next one
-    view: Any  # its state at the time of the decision
-    rng: Decisions  # at the decision's numbers
+    rng: Stream  # at the decision's numbers
     allowed: list[int] | None
 
 
@@ -87,15 +87,15 @@ def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str
                     stretch = others.setdefault(fold.config.arithmetic, [0, row.known, row.known])
                     stretch[0], stretch[2] = stretch[0] + 1, row.known
                     continue
-                slot, how = rules.choose(fold.config, fold.policy, known.view, fold.learnt, known.rng, known.allowed)
+                slot, how = rules.choose(fold.config, fold.player, known.rng, known.allowed, row.at)
                 if (slot, how) != (row.slot, row.how):
                     differences.append(
                         f"decision {row.id} (after {row.known} events) says arm {row.slot} by "
                         f"{WAYS.get(row.how, row.how)}; recomputed it is arm {slot} by {WAYS[how]}"
                     )
                     break
-                if row.chance is not None and fold.weighs:
-                    chance = rules.chance_of(fold.policy, known.view, fold.learnt, slot, known.rng)
+                if row.chance is not None and fold.player.weighs:
+                    chance = fold.player.probability_of(slot, known.rng, row.at)
                     if chance != row.chance:
                         differences.append(
                             f"decision {row.id} (after {row.known} events) says its arm had the chance {row.chance!r}; "
@@ -131,8 +131,6 @@ class Walk:
         self._events = (event for _, event in journal.events(number))
         self._asked: Any = None
         self._arithmetic = ""
-        self._view: Any = None
-        self._viewed = -1
 
     def decisions(self) -> Iterator[Known]:
         """Every decision with what was known."""
@@ -140,22 +138,17 @@ class Walk:
         while block := list(islice(rows, _BLOCK)):
             self._advance(block[0].known)
             config = self.fold.config
-            numbers = Decisions.of(int(config.key), [ROUNDS[config.rounds](row.id) for row in block])
+            numbers = decision_stream(int(config.key), [ROUNDS[config.rounds](row.id) for row in block])
             for column, row in enumerate(block):
                 self._advance(row.known)
                 slots = slots_from(row.available)
                 allowed = self.fold.active if slots is None else slots
-                yield Known(row, self.fold, self._seen(row.at), numbers.at(column), allowed)
-
-    def _seen(self, at: int) -> Any:
-        if self.fold.fades or self._viewed != self.fold.n:
-            self._view, self._viewed = self.fold.view(at), self.fold.n
-        return self._view
+                yield Known(row, self.fold, numbers.at(column), allowed)
 
     @property
     def comparable(self) -> bool:
         """Whether the journal was written here with the arithmetic that this version has."""
-        policy, config = self.fold.policy, self.fold.config
+        policy, config = self.fold.player.policy, self.fold.config
         if policy is not self._asked:
             self._asked, self._arithmetic = policy, arithmetic(policy)
         return bool(config.arithmetic == self._arithmetic)

@@ -136,7 +136,7 @@ class Bandit(Changing):
                 with contextlib.suppress(Conflict):  # another process was quicker: what it wrote stands
                     bandit._configure("create", config)
                 bandit._replica.catch_up(changes=1)
-            check_own(bandit._fold.policy, len(bandit._fold.config.arms))
+            check_own(bandit._fold.player.policy, len(bandit._fold.config.arms))
             bandit._mark_arithmetic()
             bandit._replica.settle_all()
             differ = settings.differences(bandit._fold.config, options, policy, arms)
@@ -326,7 +326,7 @@ class Bandit(Changing):
         self.close()
 
     def __repr__(self) -> str:
-        config, told = self._fold.config, policy_told(self._fold.policy, self._fold.config.half_life)
+        config, told = self._fold.config, policy_told(self._fold.player.policy, self._fold.config.half_life)
         options = "".join(f", {name}={value!r}" for name, value in words.options_told(config).items())
         return f"Bandit({self.name!r}, {told}, arms={listed(self.arms)}{options}, events={self._fold.n})"
 

@@ -64,7 +64,7 @@ class Changing(Reports):
             if "add_arm" in options:
                 config = settings.with_arm(config, rest.pop("add_arm"))
             rest.pop("retire_arm", None)
-            config = settings.changed(config, self._fold.policy, rest)
+            config = settings.changed(config, self._fold.player.policy, rest)
             return settings.without_arm(config, options["retire_arm"]) if "retire_arm" in options else config
 
         self._change("change " + ", ".join(options), edit, who, from_now)

@@ -8,8 +8,9 @@ import contextlib
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from driftbandit.draws import Stream
 from driftbandit.live import rules, settings
-from driftbandit.live.ids import ROUNDS, Decisions, Supply, made_ids
+from driftbandit.live.ids import ROUNDS, Supply, decision_stream, made_ids
 from driftbandit.live.journal import Decide
 from driftbandit.live.records import Config, DecisionRow, slots_text
 from driftbandit.live.replica import Replica
@@ -84,14 +85,14 @@ class Chooser:
         else:
             fresh = iter(made_ids(wish.ids.count(None)))
             named = [next(fresh) if id is None else id for id in wish.ids]
-            stream = Decisions.of(int(config.key), [self._round(name) for name in named])
+            stream = decision_stream(int(config.key), [self._round(name) for name in named])
             numbered = ((name, stream.at(column)) for column, name in enumerate(named))
             asks = [Decide(number, row) for row in self._rows(numbered, slots)]
         if not wish.probability:
             return asks, None
         fold, at = self._fold, asks[0].row.at
         allowed = fold.active if slots is None else slots
-        return asks, rules.chances(config, fold.policy, self._replica.view(at), fold.learnt, allowed)[0]
+        return asks, rules.probabilities(config, fold.player, allowed, at)[0]
 
     def _made(self, count: int, slots: list[int] | None = None) -> list[DecisionRow]:
         """Decisions with ids of our own."""
@@ -100,16 +101,16 @@ class Chooser:
         take = self._supply.take
         return self._rows((take() for _ in range(count)), slots)
 
-    def _rows(self, numbered: Iterable[tuple[str, Decisions]], slots: list[int] | None) -> list[DecisionRow]:
+    def _rows(self, numbered: Iterable[tuple[str, Stream]], slots: list[int] | None) -> list[DecisionRow]:
         """Decisions with these ids and numbers, from one look at the clock and at what is known."""
         self._replica.whole_or_raise()
         fold, config, at = self._fold, self.config(), self._replica.now()
-        view, policy, learnt, n, weighs = self._replica.view(at), fold.policy, fold.learnt, fold.n, fold.weighs
+        player, n = fold.player, fold.n
         allowed, text = (fold.active, None) if slots is None else (slots, slots_text(slots))
         rows, choose, chance = [], rules.choose, None
         for id, rng in numbered:
-            slot, how = choose(config, policy, view, learnt, rng, allowed)
-            if weighs:
-                chance = rules.chance_of(policy, view, learnt, slot, rng)
+            slot, how = choose(config, player, rng, allowed, at)
+            if player.weighs:
+                chance = player.probability_of(slot, rng, at)
             rows.append(DecisionRow(id, at, slot, how, n, text, chance))
         return rows

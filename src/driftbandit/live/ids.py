@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.draws import Draws, Stream, mix
+from driftbandit.draws import Stream, mix
 from driftbandit.live.records import Decision
-from driftbandit.primitives import stride
 
 _ID = re.compile(r"[A-Za-z0-9_.:~-]{1,128}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:~-]{0,127}")
-_AGAIN = 1 << 44  # slots of keys for further draws of one decision, far from every slot in use
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -66,29 +64,10 @@ def numbered_round(decision: str) -> int:
 ROUNDS = {"hash": hashed_round, "number": numbered_round}
 
 
-class Decisions(Stream):
-    """The numbers of some decisions, one column each: what `Stream` is for rounds that follow each other."""
-
-    def __init__(self, keys: np.ndarray) -> None:
-        super().__init__(0)
-        self._size = len(keys)
-        self._block = Draws(keys)
-
-    @classmethod
-    def of(cls, key: int, rounds: list[int]) -> "Decisions":
-        """The decisions with these rounds (`ROUNDS`) of the stream `key`."""
-        places = np.array(rounds, np.uint64) + np.uint64(1)
-        return cls(np.asarray(mix(np.uint64(key) + places * _GOLDEN)))
-
-    def at(self, t: int) -> "Decisions":
-        """Move to column t."""
-        self._column = t
-        return self
-
-    def again(self, attempt: int) -> "Decisions":
-        """Other numbers of the same decision."""
-        key = self._block.key[self._column : self._column + 1]
-        return Decisions(np.asarray(mix(key + stride(_AGAIN + attempt))))
+def decision_stream(key: int, rounds: list[int]) -> Stream:
+    """The numbers of the decisions with these rounds (`ROUNDS`) of the stream `key`; `at(n)` moves to the n-th."""
+    places = np.array(rounds, np.uint64) + np.uint64(1)
+    return Stream.of(np.asarray(mix(np.uint64(key) + places * _GOLDEN)))
 
 
 class Supply:
@@ -99,17 +78,17 @@ class Supply:
     def __init__(self, key: int) -> None:
         self._key = key
         self._size = self.SMALLEST // 2
-        self._block: tuple[list[str], Decisions] = [], Decisions(np.zeros(0, np.uint64))
+        self._block: tuple[list[str], Stream] = [], Stream(0)
         self._column = 0
 
-    def take(self) -> tuple[str, Decisions]:
+    def take(self) -> tuple[str, Stream]:
         """The next id, and its numbers, valid until the next call. An interrupt at any place leaves every id with its
         own numbers."""
         column = self._column
         if column >= len(self._block[0]):
             self._size = min(2 * self._size, self.LARGEST)
             made = made_ids(self._size)
-            block = made, Decisions.of(self._key, [hashed_round(id) for id in made])
+            block = made, decision_stream(self._key, [hashed_round(id) for id in made])
             self._column, self._block, column = len(made), block, 0
         self._column = column + 1
         ids, stream = self._block

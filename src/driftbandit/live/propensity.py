@@ -12,7 +12,6 @@ import numpy as np
 from driftbandit.live import rules
 from driftbandit.live.audit import Known
 from driftbandit.live.records import Config, DecisionRow
-from driftbandit.state import to_arrays
 
 _BLOCK = 256  # decisions at a time
 
@@ -43,8 +42,10 @@ def with_chances(decisions: Iterable[Known]) -> Iterator[Drawn]:
     while True:
         block: list[tuple[DecisionRow, Config, Any]] = []
         for made in islice(walk, _BLOCK):  # a fold is valid until the next decision: what is asked of it is asked here
-            if viewed is not made.view:
-                viewed, last = made.view, {}
+            player = made.fold.player
+            state = player, player.learned, made.fold.config, 0 if player.half_life is None else made.row.at
+            if state != viewed:
+                viewed, last = state, {}
             key = None if made.allowed is None else tuple(made.allowed)
             if key not in last:
                 last[key] = _asked(made)
@@ -60,14 +61,13 @@ def with_chances(decisions: Iterable[Known]) -> Iterator[Drawn]:
 
 def _asked(made: Known) -> Any:
     """The probabilities of a view, or a question that is better answered together with others."""
-    fold, config, policy = made.fold, made.fold.config, made.fold.policy
+    config, player, at = made.fold.config, made.fold.player, made.row.at
     slots = list(range(len(config.arms))) if made.allowed is None else made.allowed
-    if len(slots) > 1 and config.fixed not in slots and not hasattr(policy, "exact_chances"):
-        make = getattr(policy, "belief", None)
-        belief = None if make is None else make(to_arrays(made.view, policy.init(len(config.arms))))
+    if len(slots) > 1 and config.fixed not in slots and not hasattr(player.policy, "exact_chances"):
+        belief = player.belief(at)
         if hasattr(belief, "together"):
             return _Question(config, made.allowed, belief, slots)
-    return rules.chances(config, policy, made.view, fold.learnt, made.allowed)
+    return rules.probabilities(config, player, made.allowed, at)
 
 
 def _answered(questions: list[_Question]) -> dict[int, tuple[np.ndarray, float]]:
@@ -80,5 +80,5 @@ def _answered(questions: list[_Question]) -> dict[int, tuple[np.ndarray, float]]
     for (kind, _), some in by_size.items():
         own = kind.together([one.belief for one in some], [one.slots for one in some])  # type: ignore[attr-defined]
         for one, found in zip(some, own, strict=True):
-            out[id(one)] = rules.chances(one.config, None, None, 0, one.allowed, own=found)
+            out[id(one)] = rules.probabilities(one.config, None, one.allowed, 0, own=found)
     return out

@@ -23,7 +23,6 @@ from driftbandit.live.ticket import Ticket
 
 log = logging.getLogger("driftbandit.live")
 _SETTLED_AT_ONCE = 5000
-_WORTH_COMPILING = 1000  # events together
 _SNAPSHOT_AGE = 3600 * SECOND  # between two snapshots at most, while events come in: a small bandit has few of them
 _LOOK = 1.0  # seconds: a process that follows a journal looks several times in it
 _SWEEP, _RARELY = SECOND // 20, 60 * SECOND  # least and most time between two looks for decisions that are old enough
@@ -48,7 +47,6 @@ class Replica:
         self.journal, self.writer = opened.journal, opened.writer
         self.lock = threading.RLock()
         self.snapshot_every = snapshot_every
-        self.compiled = compiled
         self.clock = Clock(clock or self.journal.now)
         self._make, self._extra = make, dict[str, Any]()
         self._next_sweep = self._next_deep = 0
@@ -57,8 +55,6 @@ class Replica:
         self._kept = 0  # events of the last snapshot
         self._logged = 0  # warnings about how rewards are reported
         self._next_check = _CHECKED
-        self._view: Any = None
-        self._viewed = -1
         self._owner: Any = None
         self._closed = False
         self._stuck = ""  # why no further event can be folded
@@ -69,7 +65,7 @@ class Replica:
         self.delay = 0.0  # seconds from the call that made an event to its being folded here
         self._whole = self.journal.now()  # when the fold last held everything that the journal had
         # the fold, how far it has read, and up to which decision all have an outcome
-        self.fold, self._cursor, self._after = latest(self.journal, number, self._made)
+        self.fold, self._cursor, self._after = latest(self.journal, number, self._made, compiled=compiled)
         self._snapshot_at = self.fold.last_at
         self._follow_clock()
         self.clock.at_least(max([self.fold.last_at, *(row.at for row in self.journal.recent(number, 1))]))
@@ -79,7 +75,7 @@ class Replica:
 
     def arithmetic(self, policy: str | None = None) -> str:
         """The version of a policy's arithmetic in this process; without a text, of the policy that decides."""
-        return arithmetic(self.fold.policy if policy is None else self._made(policy))
+        return arithmetic(self.fold.player.policy if policy is None else self._made(policy))
 
     def _follow_clock(self) -> None:
         self.clock.ahead = self.fold.config.ahead if self.fold.config is not None else 0
@@ -140,10 +136,7 @@ class Replica:
         with self.lock:
             changes = self.fold.changes
             try:
-                if self.compiled and len(events) >= _WORTH_COMPILING:
-                    self.fold.apply_compiled(events)
-                else:
-                    self.fold.apply(events)
+                self.fold.apply(events)
             except Exception as error:
                 raise self._stop(error) from error
             self._cursor = cursor
@@ -208,14 +201,6 @@ class Replica:
     def now(self) -> int:
         """The store's time, never going back."""
         return self.clock.now()
-
-    def view(self, at: int) -> Any:
-        """What is known, as it stands at a time: to choose from."""
-        fold = self.fold
-        if fold.fades or self._viewed != fold.n:
-            self._view = fold.view(at)
-            self._viewed = fold.n
-        return self._view
 
     def catch_up(self, changes: int = 0) -> None:
         """Fold what the journal holds by now, and wait for this change of configuration to be part of it."""
@@ -339,7 +324,9 @@ class Replica:
         self.opened.release()
 
 
-def latest(journal: Journal, number: int, make: Maker, most: int | None = None) -> tuple[Fold, Any, tuple[int, str]]:
+def latest(
+    journal: Journal, number: int, make: Maker, most: int | None = None, compiled: bool = False
+) -> tuple[Fold, Any, tuple[int, str]]:
     """The fold of the newest snapshot (of at most `most` events) that can be read, the cursor to go on from, and how
     far decisions were settled. A snapshot is a cache: an older one, or none, leads to the same state."""
     reread = rereader(journal, number)
@@ -348,8 +335,8 @@ def latest(journal: Journal, number: int, make: Maker, most: int | None = None) 
             continue
         try:
             data = json.loads(body)
-            fold = Fold.load(json.dumps(data["fold"]), make, reread)
-            if fold.config.arithmetic != arithmetic(fold.policy):
+            fold = Fold.load(json.dumps(data["fold"]), make, reread, compiled)
+            if fold.config.arithmetic != arithmetic(fold.player.policy):
                 continue
             at, name = data["after"]
             found = fold, _tupled(data["cursor"]), (int(at), str(name))
@@ -358,7 +345,7 @@ def latest(journal: Journal, number: int, make: Maker, most: int | None = None) 
         journal.verify(number, n, found[1])
         return found
     journal.verify(number)
-    return Fold(make, reread), None, (0, "")
+    return Fold(make, reread, compiled), None, (0, "")
 
 
 def _tupled(value: Any) -> Any:

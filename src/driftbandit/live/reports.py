@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
-from driftbandit.agent import Chances, page
+from driftbandit.agent import Probabilities, page
 from driftbandit.agent.explaining import explained
 from driftbandit.checks import counted
 from driftbandit.half_life import SECOND, moment, policy_told
@@ -12,7 +12,6 @@ from driftbandit.live.errors import Unknown, damage_told
 from driftbandit.live.ids import checked_id
 from driftbandit.live.records import DEFAULT, KINDS, LATE, REWARD, WAYS, Change, Decision
 from driftbandit.live.uplift import Uplift, measured
-from driftbandit.state import to_arrays
 
 _COUNTED = {REWARD: "rewards", DEFAULT: "defaults", LATE: "late"}
 
@@ -58,7 +57,7 @@ class Reports:
     @property
     def policy(self) -> Any:
         """The policy that decides now."""
-        return self._fold.policy
+        return self._fold.player.policy
 
     @property
     def config(self) -> Any:
@@ -69,24 +68,23 @@ class Reports:
     def state(self) -> Any:
         """A copy of what the policy knows now, as arrays; retired arms keep their place."""
         with self._lock:
-            return to_arrays(self._fold.view(self._replica.now()), self._fold.policy.init(len(self._fold.config.arms)))
+            return self._fold.player.arrays(self._replica.now())
 
     def fingerprint(self) -> str:
         """The whole folded state as text: equal texts are equal bits."""
         with self._lock:
             return str(self._fold.dump())
 
-    def probabilities(self, *, available: Iterable[Hashable] | None = None, draws: int = 2000) -> Chances:
+    def probabilities(self, *, available: Iterable[Hashable] | None = None, draws: int = 2000) -> Probabilities:
         """Each arm's chance of being chosen now, all rules included; `error` says how exact it is."""
         if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
             raise ValueError(f"probabilities needs draws of 1 or more; got {draws!r:.60}.")
         with self._lock:
             fold, config = self._fold, self._fold.config
             slots = fold.active if available is None else settings.slots_of(config, available)
-            view = fold.view(self._replica.now())
-            values, error = rules.chances(config, fold.policy, view, fold.learnt, slots, draws)
+            values, error = rules.probabilities(config, fold.player, slots, self._replica.now(), draws)
             names = settings.names_of(config)
-            out = Chances({names[slot]: float(values[slot]) for slot in (slots or range(len(names)))})
+            out = Probabilities({names[slot]: float(values[slot]) for slot in (slots or range(len(names)))})
             out.error = error
             return out
 
@@ -94,8 +92,8 @@ class Reports:
         """What the policy believes about the world and every arm, printable, if it can say so; `DriftTS` can."""
         with self._lock:
             fold, config = self._fold, self._fold.config
-            view = fold.view(self._replica.now())
-            return explained(fold.policy, view, settings.names_of(config), config.reward_range, config.retired)
+            names = settings.names_of(config)
+            return explained(fold.player, names, config.reward_range, config.retired, self._replica.now())
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

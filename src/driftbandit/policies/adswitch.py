@@ -39,6 +39,7 @@ class AdSwitchState(NamedTuple):
 @described(
     short="adswitch",
     family="detects",
+    scratch=("scores",),
     forgets="starts over when an arm's rewards on neighbouring intervals disagree",
     knows="the horizon",
     rewards="any",

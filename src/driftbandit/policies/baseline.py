@@ -20,6 +20,7 @@ class UniformState(NamedTuple):
 @described(
     short="uniform",
     family="baseline",
+    scratch=(),
     forgets="learns nothing",
     knows="nothing",
     rewards="any",
@@ -69,6 +70,7 @@ class ScoresState(NamedTuple):
 @described(
     short="fixed",
     family="baseline",
+    scratch=(),
     forgets="learns nothing",
     knows="the arm",
     rewards="any",
@@ -181,6 +183,7 @@ class EpsilonGreedyState(NamedTuple):
 @described(
     short="eps-greedy",
     family="discounts",
+    scratch=("scores",),
     forgets="discounts every past reward by gamma per round; an idle arm keeps its mean",
     knows="how often the world changes, to set gamma and explore",
     rewards="any",

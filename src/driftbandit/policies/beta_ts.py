@@ -37,6 +37,7 @@ class BetaTSState(NamedTuple):
 @described(
     short="ts",
     family="never forgets",
+    scratch=("scores",),
     forgets="never",
     knows="nothing",
     rewards="[0, 1]",
@@ -111,6 +112,7 @@ class BetaTS(NamedTuple):
 @described(
     short="dts",
     family="discounts",
+    scratch=("scores",),
     aliases={"dots": {"optimistic": True}},
     forgets="discounts wins and losses by gamma per round; an idle arm returns to the prior",
     knows="how often the world changes, to set gamma",
@@ -233,6 +235,7 @@ class SlidingTSState(NamedTuple):
 @described(
     short="sw-ts",
     family="window",
+    scratch=("scores",),
     forgets="all rounds older than the window; an arm not in it is at the prior",
     knows="how often the world changes, to set the window",
     rewards="[0, 1]",

@@ -94,6 +94,7 @@ class GlobalCTSState(NamedTuple):
 @described(
     short="global-cts",
     family="infers",
+    scratch=("a", "b", "scores"),
     forgets="by inference: draws the time of the last change from its posterior and ignores what came before",
     knows="how often the world changes, to set hazard",
     rewards="[0, 1]",

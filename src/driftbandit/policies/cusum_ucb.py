@@ -57,6 +57,7 @@ def choose_watched(policy: Any, state: Any, rng: Any) -> int:
 @described(
     short="cusum-ucb",
     family="detects",
+    scratch=("scores",),
     forgets="drops all it knows about an arm when the arm's two-sided cumulative-sum test raises an alarm",
     knows="how often the world changes, to set threshold and explore; the smallest change, to set drift",
     rewards="any",

@@ -24,6 +24,7 @@ class DiscountedTSState(NamedTuple):
 @described(
     short="ds-ts",
     family="discounts",
+    scratch=("scores",),
     forgets="discounts every past reward by gamma per round; an idle arm keeps its mean, its spread grows to tau_max",
     knows="how often the world changes, to set gamma; the largest mean, to set tau_max",
     rewards="any",

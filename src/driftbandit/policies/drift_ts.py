@@ -61,6 +61,7 @@ class DriftTSState(NamedTuple):
 @described(
     short="drift-ts",
     family="infers",
+    scratch=("a", "b", "draws", "scores"),
     forgets="by inference: weighs runs since a change, drifts and tides by how well they predict",
     knows="nothing",
     rewards="[0, 1]",

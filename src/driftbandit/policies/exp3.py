@@ -30,6 +30,7 @@ class EXP3SState(NamedTuple):
 @described(
     short="exp3s",
     family="shares weight",
+    scratch=(),
     forgets="gives every arm the same small share of all weight each round",
     knows="the number of phases and the horizon, to set explore and share",
     rewards="[0, 1]",
@@ -186,6 +187,7 @@ class REXP3State(NamedTuple):
 @described(
     short="rexp3",
     family="restarts",
+    scratch=(),
     forgets="restarts every batch rounds",
     knows="the variation budget and the horizon, to set batch",
     rewards="[0, 1]",

@@ -37,6 +37,7 @@ class GLRKLUCBState(NamedTuple):
 @described(
     short="glr-klucb",
     family="detects",
+    scratch=("scores",),
     forgets="drops an arm (or all) when a likelihood-ratio test finds a change point in its record",
     knows="the horizon",
     rewards="[0, 1]",

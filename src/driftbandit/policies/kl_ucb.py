@@ -36,6 +36,7 @@ class KLUCBState(NamedTuple):
 @described(
     short="kl-ucb",
     family="never forgets",
+    scratch=("scores",),
     forgets="never",
     knows="the range of rewards",
     rewards="[0, 1]",
@@ -99,6 +100,7 @@ class DiscountedKLUCBState(NamedTuple):
 @described(
     short="d-klucb",
     family="discounts",
+    scratch=("scores",),
     forgets="discounts every past reward by gamma per round; an idle arm's index rises until it is played",
     knows="how often the world changes, to set gamma; the range of rewards",
     rewards="[0, 1]",
@@ -186,6 +188,7 @@ class SlidingKLUCBState(NamedTuple):
 @described(
     short="sw-klucb",
     family="window",
+    scratch=("scores",),
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the world changes, to set the window; the range of rewards",
     rewards="[0, 1]",

@@ -34,6 +34,7 @@ class MonitoredUCBState(NamedTuple):
 @described(
     short="m-ucb",
     family="detects",
+    scratch=("scores",),
     forgets="drops everything when the two halves of an arm's last `window` rewards differ by more than threshold",
     knows="horizon, number of changes and smallest change, to set window, threshold and explore",
     rewards="any",

@@ -33,6 +33,7 @@ class MetaState(NamedTuple):
 @described(
     short="meta",
     family="detects",
+    scratch=("chances",),
     forgets="starts over when no arm is left that was good throughout the episode; replays test evicted arms",
     knows="the horizon",
     rewards="any",

@@ -30,6 +30,7 @@ class PerArmCTSState(NamedTuple):
 @described(
     short="pa-cts",
     family="infers",
+    scratch=("a", "b", "scores"),
     forgets="by inference, arm by arm; an idle arm returns to the prior at the rate hazard",
     knows="how often an arm changes, to set hazard",
     rewards="[0, 1]",

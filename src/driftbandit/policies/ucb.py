@@ -28,6 +28,7 @@ class DiscountedUCBState(NamedTuple):
 @described(
     short="d-ucb",
     family="discounts",
+    scratch=("scores",),
     forgets="discounts every past reward by gamma per round; an idle arm's bonus grows until it is played",
     knows="how often the world changes, to set gamma; the range of rewards",
     rewards="any",
@@ -137,6 +138,7 @@ class SlidingUCBState(NamedTuple):
 @described(
     short="sw-ucb",
     family="window",
+    scratch=("scores",),
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the world changes, to set the window; the range of rewards",
     rewards="any",

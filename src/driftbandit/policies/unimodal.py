@@ -74,6 +74,7 @@ class SlidingOSUBState(NamedTuple):
 @described(
     short="sw-osub",
     family="window",
+    scratch=("scores",),
     forgets="all rounds older than the window",
     knows="that means are unimodal along the arms' order; how fast they move, to set the window",
     rewards="[0, 1]",

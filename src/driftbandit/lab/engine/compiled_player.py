@@ -1,9 +1,10 @@
-"""A live agent's policy as machine code: the same choices as interpreted, some microseconds sooner.
+"""A player as machine code: the same choices as interpreted, some microseconds sooner.
 
 Handing a tuple of arrays to compiled code costs more than a choice does, because every array is unpacked again. So the
 state stays where it is, and a call hands over one address: that of a table of the arrays' addresses and lengths. `load`
 turns it back into the state inside compiled code."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numba
@@ -17,8 +18,11 @@ from numba.extending import NativeValue, intrinsic, register_model, typeof_impl,
 from numba.np.arrayobj import populate_array
 
 from driftbandit.draws import Draws, round_key
-from driftbandit.lab.engine import code_cache, compile_errors, compiled_draws, numba_methods
+from driftbandit.half_life import half_to_the, learn_by_time
+from driftbandit.lab.engine import code_cache, compile_errors, numba_methods
+from driftbandit.player import Player
 from driftbandit.primitives import teach, teach_late
+from driftbandit.state import to_arrays, to_lists
 from driftbandit.text import policy_check
 
 _I64 = ir.IntType(64)
@@ -97,86 +101,176 @@ def load(typing_context: Any, ref: Any) -> Any:
     return ref.state(ref), codegen
 
 
-def choose_once(policy: Any, ref: Any, t: int, key: Any, decision: int) -> Any:
-    """The arm for one decision."""
-    return policy.choose(load(ref), t, Draws(round_key(key, decision)))
+# ---- what is compiled, each function when it is first used -----------------------------------------------------------
+
+
+def choose_once(policy: Any, ref: Any, t: int, key: Any) -> Any:
+    """The arm of one decision, whose numbers have this key."""
+    return policy.choose(load(ref), t, Draws(key))
 
 
 def learn_once(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any) -> None:
-    """Take in one reward, the t-th."""
+    """Learn one reward, the t-th."""
     teach(policy, load(ref), t, arm, reward, Draws(round_key(key, t)))
 
 
-def learn_once_late(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any, chance: float) -> None:
-    """Take in one reward of an arm that was played with this probability."""
-    teach_late(policy, load(ref), t, arm, reward, Draws(round_key(key, t)), chance)
+def learn_once_late(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any, probability: float) -> None:
+    """Learn one reward of an arm that was played with this probability."""
+    teach_late(policy, load(ref), t, arm, reward, Draws(round_key(key, t)), probability)
 
 
-def choose_many(policy: Any, ref: Any, t: int, stream: Any, decision: int, out: Any) -> None:
-    """The arms of len(out) decisions without a reward between them."""
+def learn_once_at(policy: Any, ref: Any, time: int, half_life: int, arm: int, reward: float, decided: int) -> Any:
+    """Learn one reward by the age of its decision; the state's time afterwards."""
+    return learn_by_time(policy, load(ref), time, half_life, arm, reward, decided)
+
+
+def learn_all(policy: Any, ref: Any, t: int, key: Any, arms: Any, rewards: Any) -> None:
+    """Learn rewards one after the other, the first of them the t-th."""
     state = load(ref)
-    for j in range(len(out)):
-        out[j] = policy.choose(state, t, stream.at(decision + j))
+    for j in range(len(arms)):
+        teach(policy, state, t + j, arms[j], rewards[j], Draws(round_key(key, t + j)))
 
 
-class LivePolicy:
-    """A policy with its state, compiled; `state` holds the arrays themselves."""
+def learn_all_at(policy: Any, ref: Any, time: int, half_life: int, arms: Any, rewards: Any, decided: Any) -> Any:
+    """The same with a half-life. The state's time afterwards."""
+    state = load(ref)
+    for j in range(len(arms)):
+        time = learn_by_time(policy, state, time, half_life, arms[j], rewards[j], decided[j])
+    return time
 
-    def __init__(self, policy: Any, state: Any, key: int, n_arms: int) -> None:
+
+def fade_once(policy: Any, ref: Any, elapsed: int, half_life: int) -> None:
+    """Let this much time go by."""
+    policy.fade(load(ref), half_to_the(elapsed / half_life))
+
+
+class CompiledPlayer(Player):
+    """A player whose policy is machine code. All arrays of its state lie in one block of memory, so that a copy of the
+    state is a copy of the block."""
+
+    def __init__(
+        self,
+        policy: Any,
+        n_arms: int,
+        key: int = 0,
+        half_life: int | None = None,
+        time: int = 0,
+        most: int | None = None,
+    ) -> None:
         policy_check.check(policy, n_arms)
         numba_methods.prepare(policy)
-        numba_methods.prepare(state)
-        self.policy, self.state, self._n_arms = policy, state, n_arms
-        self._ref = StateRef(state)
-        self.rekey(key)
-        self._choose = self._entry(choose_once, types.int64, types.uint64, types.int64)
-        self._learn = self._entry(learn_once, types.int64, types.int64, types.float64, types.uint64)
-        self._late: Any = None
-        room = np.empty(0, np.int64)
-        self._many = self._entry(choose_many, types.int64, numba.typeof(self._stream), types.int64, numba.typeof(room))
+        self._key = np.uint64(key)
+        super().__init__(policy, n_arms, key, half_life, time, most)
+        self._choose = self._entry(choose_once, types.int64, types.uint64)
+
+    def rekey(self, key: int) -> None:
+        """Take random numbers for learning from another stream."""
+        super().rekey(key)
+        self._key = np.uint64(key)
+
+    def _hold(self, state: Any) -> None:
+        like = self.policy.init(self.n_arms)
+        self._block, self.state = in_one_block(to_arrays(state, like))
+        numba_methods.prepare(self.state)
+        self._ref = self._view_ref = StateRef(self.state)
+        if self.half_life is not None or not self._in_place:
+            self._view_block, self._view = in_one_block(self.state)
+            self._view_ref = StateRef(self._view)
+        self._viewed = None
+        self._learn: Any = None
+        self._entries: dict[Any, Any] = {}
+
+    def lists(self) -> Any:
+        """The state as plain lists."""
+        return to_lists(self.state)
 
     def _entry(self, function: Any, *kinds: Any) -> Any:
         """The compiled function for just these types, past Numba's look at the arguments, which takes longer than all
         the rest."""
-        signature = (numba.typeof(self.policy), numba.typeof(self._ref), *kinds)
-        dispatcher = code_cache.compiled(function, self.policy, self.state)
-        try:
-            with code_cache.LOCK, numba_methods.whole_stores():
-                dispatcher.compile(signature)
-        except NumbaError as error:
-            raise TypeError(compile_errors.explain(error, self.policy)) from error
-        return dispatcher.get_overload(signature)
+        found = self._entries.get(function)
+        if found is None:
+            signature = (numba.typeof(self.policy), numba.typeof(self._ref), *kinds)
+            dispatcher = code_cache.compiled(function, self.policy, self.state)
+            try:
+                with code_cache.LOCK, numba_methods.whole_stores():
+                    dispatcher.compile(signature)
+            except NumbaError as error:
+                raise TypeError(compile_errors.explain(error, self.policy)) from error
+            found = self._entries[function] = dispatcher.get_overload(signature)
+        return found
 
-    def rekey(self, key: int) -> None:
-        """Draw from this stream from now on."""
-        self.key = np.uint64(key)
-        self._stream = compiled_draws.ahead_stream(key, self._n_arms)
+    def view(self, at: int = 0) -> Any:
+        """The state to choose from at a time."""
+        if self._view_ref is self._ref:
+            return self.state
+        stamp = self.learned, 0 if self.half_life is None else at
+        if self._viewed != stamp:
+            self._view_block[:] = self._block
+            if self.half_life is not None and at > self.time:
+                fade = self._entry(fade_once, types.int64, types.int64)
+                fade(self.policy, self._view_ref, at - self.time, self.half_life)
+            self._viewed = stamp
+        return self._view
 
-    @property
-    def kept(self) -> Any:
-        """What was learnt: the state itself."""
-        return self.state
+    def _ask(self, view: Any, rng: Any) -> int:
+        return int(self._choose(self.policy, self._view_ref, self.learned, rng.round_key))
 
-    def choose(self, t: int, decision: int) -> int:
-        """The arm for one decision."""
-        return int(self._choose(self.policy, self._ref, t, self.key, decision))
+    def learn(self, slot: int, reward: float, decided: int = 0, probability: float | None = None) -> None:
+        """Learn one reward."""
+        t, slot = self.learned, self._checked(slot)
+        if self.half_life is not None:
+            value = float(reward if self._coins is None else self.policy.seen(reward, self._coins.at(t)))
+            entry = self._entry(learn_once_at, types.int64, types.int64, types.int64, types.float64, types.int64)
+            self.time = int(entry(self.policy, self._ref, self.time, self.half_life, slot, value, decided))
+        elif probability is not None and self.weighs:
+            kinds = types.int64, types.int64, types.float64, types.uint64, types.float64
+            late = self._entry(learn_once_late, *kinds)
+            late(self.policy, self._ref, t, slot, reward, self._key, probability)
+        else:
+            if self._learn is None:
+                self._learn = self._entry(learn_once, types.int64, types.int64, types.float64, types.uint64)
+            self._learn(self.policy, self._ref, t, slot, reward, self._key)
+        self.learned = t + 1
 
-    def learn(self, t: int, arm: int, reward: float) -> None:
-        """Take in one reward."""
-        self._learn(self.policy, self._ref, t, arm, reward, self.key)
+    def _checked(self, slot: int) -> int:
+        if not 0 <= slot < self.n_arms:  # machine code would not notice
+            raise IndexError(f"there is no arm {slot}")
+        return slot
 
-    def learn_late(self, t: int, arm: int, reward: float, chance: float) -> None:
-        """Take in one reward of an arm that was played with this probability. Few policies ask for it, and few agents
-        hear late, so it is compiled when it is first used."""
-        if self._late is None:
-            self._late = self._entry(
-                learn_once_late, types.int64, types.int64, types.float64, types.uint64, types.float64
-            )
-        self._late(self.policy, self._ref, t, arm, reward, self.key, chance)
+    def learn_many(self, rewards: Iterable[tuple[int, float, int, float | None]]) -> None:
+        """Learn several rewards in one call of machine code."""
+        rows = list(rewards)
+        if len(rows) < 2 or (self.weighs and self.half_life is None):
+            super().learn_many(rows)
+            return
+        arms = np.array([self._checked(row[0]) for row in rows], np.int64)
+        values = np.array([row[1] for row in rows], np.float64)
+        kinds = numba.typeof(arms), numba.typeof(values)
+        if self.half_life is None:
+            entry = self._entry(learn_all, types.int64, types.uint64, *kinds)
+            entry(self.policy, self._ref, self.learned, self._key, arms, values)
+        else:
+            if self._coins is not None:
+                seen, coins, t = self.policy.seen, self._coins, self.learned
+                values = np.array([seen(value, coins.at(t + n)) for n, value in enumerate(values.tolist())])
+            decided = np.array([row[2] for row in rows], np.int64)
+            entry = self._entry(learn_all_at, types.int64, types.int64, *kinds, numba.typeof(decided))
+            self.time = int(entry(self.policy, self._ref, self.time, self.half_life, arms, values, decided))
+        self.learned += len(rows)
 
-    def choose_many(self, t: int, decision: int, n: int) -> list[int]:
-        """The arms of n decisions without a reward between them."""
-        out = np.empty(n, np.int64)
-        self._stream.filled[0] = -1
-        self._many(self.policy, self._ref, t, self._stream, decision, out)
-        return out.tolist()
+
+def in_one_block(state: Any) -> tuple[np.ndarray, Any]:
+    """A copy of a state whose arrays lie in one block of memory, and the block."""
+    sizes = [array.nbytes + -array.nbytes % 8 for array in _arrays(state)]
+    block = np.zeros(sum(sizes), np.uint8)
+    starts = iter([0, *np.cumsum(sizes).tolist()])
+
+    def placed(field: Any) -> Any:
+        if isinstance(field, tuple):
+            return tuple.__new__(type(field), [placed(part) for part in field])
+        start = next(starts)
+        out = block[start : start + field.nbytes].view(field.dtype)
+        out[:] = field
+        return out
+
+    return block, placed(state)

@@ -62,9 +62,9 @@ class Track:
         if (
             not self.ring
             or bandit._fold.n != self.ring[-1].n
-            or (bandit._fold.fades and now - self.ring[-1].at > 10 * SECOND)
+            or (bandit._fold.player.half_life is not None and now - self.ring[-1].at > 10 * SECOND)
         ):
-            if self.ring and self.ring[-1].at < self._looked and not bandit._fold.fades:
+            if self.ring and self.ring[-1].at < self._looked and not bandit._fold.player.half_life is not None:
                 self.ring.append(self.ring[-1]._replace(at=self._looked))  # it had stood still until then
             with bandit._lock:
                 self.ring.append(sample(bandit._fold, now))

@@ -13,7 +13,6 @@ from driftbandit.live.fold import Fold
 from driftbandit.live.opening import policy_maker, rereader
 from driftbandit.live.records import CHANGE, Change
 from driftbandit.service.charts.beliefs import Believed, alarms_of, believed
-from driftbandit.state import to_arrays
 
 _STEP = 400  # events between two rests: requests are answered meanwhile
 _REST = 0.004  # seconds
@@ -30,8 +29,8 @@ class Sample(NamedTuple):
 
 def sample(fold: Any, at: int) -> Sample:
     """What a fold believes, seen from a time."""
-    state = to_arrays(fold.view(at), fold.policy.init(len(fold.config.arms)))
-    return Sample(at, believed(fold.policy, state, fold.config), alarms_of(state), fold.n)
+    state = fold.player.arrays(at)
+    return Sample(at, believed(fold.player.policy, state, fold.config), alarms_of(state), fold.n)
 
 
 class ChartTrace:

@@ -7,7 +7,7 @@ from driftbandit.agent.inputs import to_json_arm
 from driftbandit.live import rules, settings
 from driftbandit.live.errors import Unknown
 from driftbandit.live.fold import Fold
-from driftbandit.live.ids import ROUNDS, Decisions
+from driftbandit.live.ids import ROUNDS, decision_stream
 from driftbandit.live.opening import policy_maker
 from driftbandit.live.records import FIXED, FLOOR, HOLDBACK, POLICY, WAYS, slots_from
 from driftbandit.live.replica import latest
@@ -33,11 +33,10 @@ def why(journal: Any, number: int, id: str) -> WhyInfo:
     config, names = fold.config, [to_json_arm(name) for name in settings.names_of(fold.config)]
     slots = slots_from(row.available)
     allowed = fold.active if slots is None else slots
-    view = fold.view(row.at)
-    chances, error = rules.chances(config, fold.policy, view, fold.learnt, allowed)
-    rng = Decisions.of(int(config.key), [ROUNDS[config.rounds](row.id)]).at(0)
-    slot, how = rules.choose(config, fold.policy, view, fold.learnt, rng, allowed)
-    compared = getattr(view, "scores", None) if how == POLICY else None
+    chances, error = rules.probabilities(config, fold.player, allowed, row.at)
+    rng = decision_stream(int(config.key), [ROUNDS[config.rounds](row.id)]).at(0)
+    slot, how = rules.choose(config, fold.player, rng, allowed, row.at)
+    compared = getattr(fold.player.view(row.at), "scores", None) if how == POLICY else None
     if compared is not None and len(compared) != len(names):
         compared = None
     shown = range(len(names)) if allowed is None else allowed
