@@ -12,8 +12,8 @@ from typing import Any
 
 from driftbandit.lab.engine.arguments import Shared, Task, arguments, collect, with_world
 from driftbandit.lab.engine.simulation import Simulation
-from driftbandit.lab.support.fingerprints import classes_in
 from driftbandit.lab.support.progress import Progress
+from driftbandit.text.user_code import classes_in
 
 LANES = 32
 _WORTH_LANES = 6  # with fewer runs than this, 32 lanes take longer than the runs one by one

@@ -19,8 +19,8 @@ from driftbandit.lab.jobs.store import prune
 from driftbandit.lab.jobs.work import Cell, weight
 from driftbandit.lab.stats import drift_metrics
 from driftbandit.lab.stats.intervals import Difference, Interval, difference, interval
-from driftbandit.lab.support.files import slug
-from driftbandit.lab.support.fingerprints import number_digest
+from driftbandit.lab.support.digest import code_digest
+from driftbandit.lab.support.files import cache_root, slug
 from driftbandit.lab.support.machine import versions
 from driftbandit.lab.support.tables import encoded, save_columns, save_rows, to_frame
 from driftbandit.policies.beta_ts import BetaTS
@@ -146,7 +146,7 @@ class Comparison:
         folder = Path(folder)
         paths = [_save_table(folder / "summary.csv", *summary_rows(self.summary()))]
         note = {"study": self.study.title, "runs": self.study.runs, "seed": self.study.seed, "versions": versions()}
-        note["source"] = number_digest(*((cell.policy, cell.environment) for cell in self.cells))
+        note["source"] = code_digest(*((cell.policy, cell.environment) for cell in self.cells))
         paths.append(_save_columns(self.columns(), folder / "runs.parquet", note))
         if len(self.worlds) <= 20 and len(self.cells) <= 400:
             for world in self.worlds:
@@ -179,7 +179,7 @@ def provenance(study: Study, cells: list[Cell], seconds: dict[str, float]) -> di
         "checkpoints": study.checkpoints,
         "seconds": seconds,
         "versions": versions(),
-        "source": number_digest(*((cell.policy, cell.environment) for cell in cells)),
+        "source": code_digest(*((cell.policy, cell.environment) for cell in cells)),
     }
 
 
@@ -214,8 +214,6 @@ def kept_in(folder: str | Path | None) -> Path:
     """Where finished pieces of a study lie."""
     if folder is not None:
         return Path(folder) / "chunks"
-    from driftbandit.lab.engine.kernel_files import cache_root
-
     shared = cache_root() / "chunks"
     prune(shared)
     return shared

@@ -20,7 +20,7 @@ import numpy as np
 
 from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.lab.jobs.work import Chunk
-from driftbandit.lab.support import fingerprints
+from driftbandit.lab.support.digest import code_digest
 
 _MAGIC = b"driftbandit-chunk-3 "
 _ABANDONED = 3600.0  # seconds after which a file half written belongs to nobody
@@ -41,7 +41,7 @@ def _described(value: Any) -> Any:
 
 def fingerprint(chunk: Chunk) -> str:
     """The name of the chunk's result."""
-    digest = fingerprints.number_digest(chunk.policy, chunk.environment, drift=chunk.drift)
+    digest = code_digest(chunk.policy, chunk.environment)
     text = json.dumps([digest, _described(chunk._replace(compiled=True))], separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
