@@ -15,7 +15,8 @@ import pytest
 
 import crew
 import driftbandit
-from driftbandit.lab.jobs.batch import Batch, WorkerError
+from driftbandit.lab.jobs.batch import Batch
+from driftbandit.lab.jobs.executors import WorkerError
 from driftbandit.text import user_code
 
 pytest.importorskip("distributed")
@@ -30,7 +31,9 @@ def dask(tmp_path):
     def start(*words: str, **environment: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:], "--no-dashboard"]
         log = open(tmp_path / f"{words[0]}-{len(started)}.log", "wb")  # noqa: SIM115  the process keeps it
-        started.append(subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **environment}, cwd=tmp_path))
+        started.append(
+            subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **environment}, cwd=tmp_path)
+        )
         return started[-1]
 
     yield start

@@ -43,6 +43,8 @@ def loads(text: str, name: str = "study.toml", folder: str | Path = ".") -> Stud
     """The study in a text; paths of users' files in it begin in `folder`."""
     try:
         data = tomllib.loads(text)
+    except RecursionError:
+        raise StudyError(f"{name}: its tables or lists are nested too deeply.") from None
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", message)

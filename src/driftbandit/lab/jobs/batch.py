@@ -31,10 +31,6 @@ from driftbandit.text import user_code
 _BREAKS = 5  # how often in a row our own processes may die without finishing anything
 
 
-class WorkerError(OSError):
-    """Workers elsewhere cannot be used: they have other code, or their cluster has gone."""
-
-
 class Tally(NamedTuple):
     """How a batch went: chunks found ready, chunks computed."""
 
@@ -89,7 +85,7 @@ def _unpack(work: Work, answer: Any) -> Simulation:
     if isinstance(answer, tuple) and len(answer) == 3 and answer[0] == work.digest and answer[2] is not None:
         return answer[2]  # type: ignore[no-any-return]
     worker = answer[1] if isinstance(answer, tuple) and len(answer) == 3 else "a worker with an unknown version"
-    raise WorkerError(
+    raise executors.WorkerError(
         f"A worker has other code than this process, and its results were not stored. Worker: {worker}. This process: "
         f"{describe_code(work.digest)}. Install the same versions on every worker, restart it, and run the same "
         "command again."
@@ -183,12 +179,12 @@ class Batch:
                 reason = f"{type(error).__name__}: {error}".split("\n")[0]
                 if executors.is_cluster_failure(error):
                     stored = len(self.store.names() & set(self.plan))
-                    raise WorkerError(
+                    raise executors.WorkerError(
                         f"The cluster failed ({reason:.200}); {stored} of {len(self.plan)} chunks are stored. Run the "
                         "same command again to continue."
                     ) from None
                 if isinstance(error, AttributeError | ImportError) and "driftbandit" in reason:
-                    raise WorkerError(
+                    raise executors.WorkerError(
                         f"A worker cannot load this version of driftbandit ({reason:.200}). Install the same version "
                         "on every worker, restart it, and run the same command again."
                     ) from None

@@ -24,6 +24,10 @@ _SILENCE = 5.0  # seconds without workers after which the user is told
 _RETRIES = 3  # how often a cluster tries a chunk again whose worker died
 
 
+class WorkerError(OSError):
+    """Workers elsewhere cannot be used: their library is missing, they have other code, or their cluster failed."""
+
+
 class Pool(NamedTuple):
     """An executor at work."""
 
@@ -232,4 +236,4 @@ def is_cluster_failure(error: BaseException) -> bool:
 
 def _need(module: str, extra: str) -> None:
     if importlib.util.find_spec(module) is None:
-        raise ImportError(f"This needs {module}: pip install 'driftbandit[{extra}]'.", name=module)
+        raise WorkerError(f"--executor {extra} needs {module}: pip install 'driftbandit[{extra}]'.")
