@@ -21,6 +21,7 @@ from driftbandit.lab.field.standings import (
     summaries,
 )
 from driftbandit.lab.field.suite import SuiteWorld
+from driftbandit.lab.jobs.batch import check_own
 
 QUICK_RUNS = 8
 SHOWN = 5  # contestants in the figure and in the table by world, beside those that were asked for
@@ -114,7 +115,7 @@ class Field(NamedTuple):
         runs = self.runs or (QUICK_RUNS if self.quick else tuned.RUNS)
         texts = self.texts or tuple(short for short in UNTUNED if short in registered()) or ("ts",)
         contest = Contest(texts, runs, self.seed, self.store, self.workers)
-        contest.cells(self.worlds)  # a text that cannot be read is refused before any work
+        check_own(contest.cells(self.worlds).values())  # before any work
         lines = self._lines(progress, say)
         best = best_tuned(self.worlds, lines)
         worlds = [world for world in self.worlds if world.name in best]

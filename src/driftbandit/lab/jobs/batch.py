@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.lab.engine.simulate import Simulation
+from driftbandit.lab.engine.simulate import Simulation, plays_compiled
 from driftbandit.lab.jobs import executors, plain
 from driftbandit.lab.jobs.store import Store, fingerprint
 from driftbandit.lab.jobs.work import Cell, Chunk, weight
 from driftbandit.lab.support.digest import ROOT, modules_digest, sent_modules, versions
 from driftbandit.lab.support.progress import Progress
-from driftbandit.text import user_code
+from driftbandit.text import policy_check, user_code
 
 _BREAKS = 5  # how often in a row our own processes may die without finishing anything
 
@@ -92,6 +92,19 @@ def _unpack(work: Work, answer: Any) -> Simulation:
     )
 
 
+def check_own(pieces: Iterable[Cell | Chunk]) -> dict[Any, bool]:
+    """Try each of the user's policies and environments before anything long starts: whether it compiles, by kind."""
+    known: dict[Any, bool] = {}
+    for piece in pieces:
+        if policy_check.own_classes(piece.policy, piece.environment) and _kind(piece) not in known:
+            known[_kind(piece)] = plays_compiled(piece.policy, piece.environment, piece.drift)
+    return known
+
+
+def _kind(piece: Cell | Chunk) -> Any:
+    return type(piece.policy), type(piece.environment), piece.environment.n_arms, piece.drift
+
+
 class Batch:
     """Cells to be computed, with a store that remembers finished chunks.
 
@@ -130,6 +143,10 @@ class Batch:
 
         Ctrl-C, or a kill, loses at most the chunks in flight."""
         todo = self.missing()
+        known = check_own(self.plan[name] for name in todo)
+        for name in todo:
+            chunk = self.plan[name]
+            self.plan[name] = chunk._replace(compiled=chunk.compiled and known.get(_kind(chunk), True))
         if todo:
             total = sum(weight(self.plan[name]) for name in todo)
             with executors.opened(executor, workers) as pool, Progress(total, progress, label, pool.slots()) as bar:

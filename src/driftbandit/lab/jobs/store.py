@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import pickle
 import tempfile
 import time
 import uuid
@@ -23,6 +24,7 @@ from driftbandit.lab.jobs.work import Chunk
 from driftbandit.lab.support.digest import code_digest
 
 _MAGIC = b"driftbandit-chunk-3 "
+_PROCESS = uuid.uuid4().hex
 _ABANDONED = 3600.0  # seconds after which a file half written belongs to nobody
 
 
@@ -36,7 +38,12 @@ def _described(value: Any) -> Any:
         return [_described(item) for item in value]
     if isinstance(value, np.ndarray):
         return [str(value.dtype), list(value.shape), hashlib.sha256(value.tobytes()).hexdigest()]
-    return value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    try:  # a plain object, such as a policy that is not a tuple
+        return [type(value).__qualname__, hashlib.sha256(pickle.dumps(value)).hexdigest()]
+    except Exception:  # it is only found again in this process
+        return [type(value).__qualname__, id(value), _PROCESS]
 
 
 def fingerprint(chunk: Chunk) -> str:
