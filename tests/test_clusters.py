@@ -93,24 +93,24 @@ def test_no_workers_are_reported_and_those_that_join_later_are_used(tmp_path, ca
     batch = Batch(crew.cells(40, horizon=200), tmp_path / "out", compiled=False)
     most = 0
 
-    with LocalCluster(n_workers=0, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
-        with Client(cluster) as client:
+    local = LocalCluster(n_workers=0, threads_per_worker=1, processes=False, dashboard_address=None)
+    with local as cluster, Client(cluster) as client:
 
-            def join() -> None:
-                nonlocal most
-                time.sleep(6.5)
-                cluster.scale(1)
-                while not batch.store.names():
-                    time.sleep(0.02)
-                cluster.scale(6)
-                while batch.missing():
-                    most = max(most, sum(map(len, client.processing().values())))
-                    time.sleep(0.1)
+        def join() -> None:
+            nonlocal most
+            time.sleep(6.5)
+            cluster.scale(1)
+            while not batch.store.names():
+                time.sleep(0.02)
+            cluster.scale(6)
+            while batch.missing():
+                most = max(most, sum(map(len, client.processing().values())))
+                time.sleep(0.1)
 
-            joining = threading.Thread(target=join)
-            joining.start()
-            batch.run(client)
-            joining.join()
+        joining = threading.Thread(target=join)
+        joining.start()
+        batch.run(client)
+        joining.join()
     assert "no workers" in capfd.readouterr().err
     assert most > 6  # six workers; with one, four chunks are under way
 

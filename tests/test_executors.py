@@ -132,3 +132,14 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path, capsys, monk
     ]
     assert cli.main(words) == 2
     assert "No Dask scheduler answers at 'tcp://127.0.0.1:1'" in capsys.readouterr().err
+
+
+def test_a_missing_library_is_one_sentence(tmp_path, capsys, monkeypatch):
+    found = executors.importlib.util.find_spec
+    monkeypatch.setattr(
+        executors.importlib.util, "find_spec", lambda name: None if name == "distributed" else found(name)
+    )
+    monkeypatch.setenv("DRIFTBANDIT_CACHE", str(tmp_path))
+    words = ["compare", "ts", "--env", "abrupt(horizon=50, phases=2)", "--runs", "2", "--executor", "dask"]
+    assert cli.main(words) == 2
+    assert "pip install 'driftbandit[dask]'" in capsys.readouterr().err

@@ -42,7 +42,7 @@ def own_classes(*values: Any) -> list[type]:
 def check(policy: Any, n_arms: int, compiled: bool = True) -> None:
     """Refuse a user's policy that cannot be played live, where its state has to fit into journals and machine code."""
     if own_classes(policy):
-        _read_all(policy)
+        read_methods(policy)
         state = _called(policy, "init", policy.init, n_arms)
         reason = obstacle(policy, state) if compiled else _state_obstacle(type(policy), state)
         if reason:
@@ -54,7 +54,7 @@ def rehearse(policy: Any, n_arms: int, stream: Any) -> float:
     """Refuse a user's policy that fails in its first rounds; else, the seconds that a round takes."""
     if not own_classes(policy):
         return 0.0
-    _read_all(policy)
+    read_methods(policy)
     return _play(policy, _called(policy, "init", policy.init, n_arms), n_arms, stream)
 
 
@@ -69,7 +69,8 @@ def obstacle(policy: Any, state: Any) -> str:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _read_all(policy: Any) -> None:
+def read_methods(policy: Any) -> None:
+    """Refuse a user's policy with missing methods, other parameters, or numbers that do not come from the seed."""
     for cls in own_classes(policy):
         if hasattr(cls, "choose") or cls is type(policy):
             _read(cls)

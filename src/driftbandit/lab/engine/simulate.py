@@ -108,6 +108,7 @@ def _note(reason: str, slower: float) -> None:
 
 
 def _check(policy: Any, environment: Any, runs: int, seed: int, first_run: int, workers: int | None) -> None:
+    policy_check.read_methods(policy)
     for value, protocol, name, verbs in (
         (policy, Policy, "a policy", "init, choose, learn"),
         (environment, Environment, "an environment", "n_arms, horizon, realise"),

@@ -47,7 +47,7 @@ def compute(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
     return plain.played(chunk, stop)
 
 
-class Work(NamedTuple):
+class SentChunk(NamedTuple):
     """A chunk on its way to another process or machine, with the code that it was planned with."""
 
     packed: bytes
@@ -56,14 +56,14 @@ class Work(NamedTuple):
     digest: str
 
 
-def pack(chunk: Chunk) -> Work:
+def pack(chunk: Chunk) -> SentChunk:
     """The chunk, ready to be sent."""
     # A class from the user's script or notebook has no module a worker could import; cloudpickle, which comes with
     # Dask and Ray, sends the class itself.
     script = "__main__" in {cls.__module__ for cls in user_code.classes_in(chunk)}
     packer = importlib.import_module("cloudpickle" if script and importlib.util.find_spec("cloudpickle") else "pickle")
     modules = sent_modules(chunk)
-    return Work(packer.dumps(chunk), user_code.worker_code(chunk), modules, modules_digest(modules))
+    return SentChunk(packer.dumps(chunk), user_code.worker_code(chunk), modules, modules_digest(modules))
 
 
 def compute_sent(work: tuple[Any, ...]) -> tuple[str, str, Simulation | None]:
@@ -80,7 +80,7 @@ def describe_code(digest: str) -> str:
     return f"{socket.gethostname()}, process {os.getpid()}: digest {digest[:12]}, {ROOT}, {versions()}"
 
 
-def _unpack(work: Work, answer: Any) -> Simulation:
+def _unpack(work: SentChunk, answer: Any) -> Simulation:
     """The result of work that was sent, if it was made by the code that the work was planned with."""
     if isinstance(answer, tuple) and len(answer) == 3 and answer[0] == work.digest and answer[2] is not None:
         return answer[2]  # type: ignore[no-any-return]
@@ -175,7 +175,7 @@ class Batch:
     def _elsewhere(self, todo: list[str], pool: executors.Pool, bar: Progress) -> None:
         """In other processes. Should one of our own be killed, the pool is lost but not what it finished: we make
         another and go on. A Dask or Ray cluster sees to this itself."""
-        executor, breaks, works = pool.executor, 0, dict[str, Work]()
+        executor, breaks, works = pool.executor, 0, dict[str, SentChunk]()
         while True:
             assert executor is not None
 
