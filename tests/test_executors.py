@@ -80,6 +80,8 @@ def test_the_hash_is_the_same_from_a_dask_cluster_also_when_a_worker_is_killed(t
 def test_the_hash_is_the_same_from_a_local_ray(tmp_path, expected):
     pytest.importorskip("ray")
     assert crew.played(tmp_path, "ray:2")[0] == expected
+    with executors.opened("ray:1") as pool:
+        assert pool.executor.submit(os.nice, 0).result() == os.nice(0)  # workers do not wait for everything else
 
 
 @pytest.mark.slow

@@ -188,6 +188,7 @@ def _ray(address: str, count: int) -> Iterator[Pool]:
     _need("ray", "ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports to its makers unless told otherwise
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # silences a warning about GPUs
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's default is 15: workers wait for everything else
     import ray
 
     started = not ray.is_initialized()
