@@ -200,10 +200,10 @@ class Batch:
                         f"The cluster failed ({reason:.200}); {stored} of {len(self.plan)} chunks are stored. Run the "
                         "same command again to continue."
                     ) from None
-                if isinstance(error, AttributeError | ImportError) and "driftbandit" in reason:
+                if isinstance(error, ImportError) or (isinstance(error, AttributeError) and "driftbandit" in reason):
                     raise executors.WorkerError(
-                        f"A worker cannot load this version of driftbandit ({reason:.200}). Install the same version "
-                        "on every worker, restart it, and run the same command again."
+                        f"A worker cannot load the code of this work ({reason:.200}). Install the same versions on "
+                        "every worker, restart it, and run the same command again."
                     ) from None
                 raise
 
