@@ -80,6 +80,8 @@ def test_the_hash_is_the_same_from_a_dask_cluster_also_when_a_worker_is_killed(t
 def test_the_hash_is_the_same_from_a_local_ray(tmp_path, expected):
     pytest.importorskip("ray")
     assert crew.played(tmp_path, "ray:2")[0] == expected
+    with executors.opened("ray:1") as pool:
+        assert pool.executor.submit(os.nice, 0).result() == os.nice(0)  # workers do not wait for everything else
 
 
 @pytest.mark.long
@@ -132,3 +134,14 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path, capsys, monk
     ]
     assert cli.main(words) == 2
     assert "No Dask scheduler answers at 'tcp://127.0.0.1:1'" in capsys.readouterr().err
+
+
+def test_a_missing_library_is_one_sentence(tmp_path, capsys, monkeypatch):
+    found = executors.importlib.util.find_spec
+    monkeypatch.setattr(
+        executors.importlib.util, "find_spec", lambda name: None if name == "distributed" else found(name)
+    )
+    monkeypatch.setenv("DRIFTBANDIT_CACHE", str(tmp_path))
+    words = ["compare", "ts", "--env", "abrupt(horizon=50, phases=2)", "--runs", "2", "--executor", "dask"]
+    assert cli.main(words) == 2
+    assert "pip install 'driftbandit[dask]'" in capsys.readouterr().err

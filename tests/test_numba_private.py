@@ -10,7 +10,7 @@ numba = pytest.importorskip("numba")
 
 def test_the_private_names_we_use_are_there():
     from numba.core import cgutils, typing
-    from numba.core.caching import FunctionCache
+    from numba.core.compiler import CompileResult
     from numba.core.datamodel import models
     from numba.core.imputils import lower_builtin
     from numba.np.arrayobj import populate_array
@@ -20,8 +20,8 @@ def test_the_private_names_we_use_are_there():
         assert hasattr(templates, name), f"numba.core.typing.templates.{name} is gone"
     for name in ("_init_once", "_resolve", "_get_target_registry", "_get_function_type", "_get_signature"):
         assert hasattr(templates._OverloadMethodTemplate, name), f"_OverloadMethodTemplate.{name} is gone"
-    for name in ("_guard_against_spurious_io_errors", "_load_overload", "load_overload"):
-        assert hasattr(FunctionCache, name), f"FunctionCache.{name} is gone"
+    for name in ("_reduce", "_rebuild"):
+        assert hasattr(CompileResult, name), f"CompileResult.{name} is gone"
     assert hasattr(models, "StructModel")
     assert callable(cgutils.create_struct_proxy)
     assert callable(lower_builtin)

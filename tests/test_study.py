@@ -202,3 +202,8 @@ def test_wrong_words_are_refused_in_one_sentence(capsys, words, hint):
     err = capsys.readouterr().err
     assert hint in err
     assert err.count("\n") == 1
+
+
+def test_a_file_nested_too_deeply_is_one_sentence():
+    with pytest.raises(StudyError, match="nested too deeply"):
+        loads("policies = " + "[" * 20_000 + "]" * 20_000)

@@ -172,6 +172,6 @@ def _ours(arms: list[int], scale: Scale) -> list[dict[str, Any]]:
 
 def default_place() -> Path:
     """Where the environments are kept between calls: beside the compiled loops."""
-    from driftbandit.lab.engine.kernel_files import cache_root
+    from driftbandit.lab.support.files import cache_root
 
     return cache_root() / f"peers-{sys.version_info.major}.{sys.version_info.minor}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.speed import workload
 from benchmarks.speed.workload import Scale
-from driftbandit.lab.engine.kernel_files import cache_root
+from driftbandit.lab.support.files import cache_root
 from driftbandit.text.registry import policies
 
 _CPU = """

@@ -184,7 +184,7 @@ def test_the_same_call_again_reuses_everything_and_a_changed_parameter_or_source
     for changed in (replace(options, seed=1), replace(options, runs=3)):
         assert len(PaperRun(changed, items=small("fig6a")).batch.missing()) == cells
     assert len(PaperRun(options, items=small("fig6a", horizon=900)).batch.missing()) == cells
-    monkeypatch.setattr(store.fingerprints, "number_digest", lambda *values, drift: "another source")
+    monkeypatch.setattr(store, "code_digest", lambda *values: "another source")
     assert len(PaperRun(options, items=small("fig6a")).batch.missing()) == cells
 
 

@@ -14,8 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from driftbandit.lab.support.digest import code_digest
 from driftbandit.lab.support.files import replacing
-from driftbandit.lab.support.fingerprints import number_digest
 from driftbandit.policies import BetaTS, Delayed
 from driftbandit.text import registry
 from tools.site import card_figure, facts, index, standing, store
@@ -71,7 +71,7 @@ def numbers(cls: Any, quick: bool) -> str:
     """A digest of all that the played numbers of a policy depend on."""
     worlds = [world.environment for world in small_worlds(quick)]
     policies = [as_its_theory_says(cls, world) for world in worlds]
-    sources = number_digest(policies, worlds, Delayed(BetaTS()))
+    sources = code_digest(policies, worlds, Delayed(BetaTS()))
     return digest(sources, (HERE / "behaviour.py").read_bytes(), policies, worlds)
 
 

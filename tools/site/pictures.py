@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from driftbandit.lab.support.digest import code_digest
 from driftbandit.lab.support.files import replacing
-from driftbandit.lab.support.fingerprints import number_digest
 from tools.site import change, decision, field_map, sliders, standing
 from tools.site.colours import image
 from tools.site.made import Made, digest, own_sources
@@ -28,7 +28,7 @@ class Picture(NamedTuple):
 
 
 def _played() -> str:
-    return number_digest(change.SHOWN, change.WORLD)
+    return code_digest(change.SHOWN, change.WORLD)
 
 
 def _field() -> str:

@@ -3,8 +3,8 @@
 A decision's rule and arm are a pure function of configuration, state, time and id; so are the probabilities.
 
 The floor is additive: an arm's probability is floor / K + (1 - floor) * (the policy's). Clipping small probabilities
-and dividing by their sum would be biased. Every rule takes its numbers from slots that no policy uses, so that switching
-it on changes no other draw."""
+and dividing by their sum would be biased. Every rule takes its numbers from slots that no policy uses: switching it on
+changes no other draw."""
 
 from typing import Any
 

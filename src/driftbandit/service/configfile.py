@@ -35,7 +35,7 @@ def apply(path: str | Path, bandits: Any) -> list[str]:
     """Bring the bandits to what the file says; a sentence for each that was made or changed."""
     try:
         tables = tomllib.loads(Path(path).read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not valid TOML: {error}.") from None
     checked = {name: _checked(name, table) for name, table in tables.items()}
     return [line for name, table in checked.items() for line in _brought(bandits, name, table)]

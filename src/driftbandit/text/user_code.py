@@ -13,7 +13,7 @@ import sys
 import sysconfig
 import traceback
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from driftbandit.checks import nearest
@@ -128,20 +128,13 @@ class WorkerCode(NamedTuple):
 
 def worker_code(value: Any) -> WorkerCode:
     """What of the user's is needed to unpack this tuple elsewhere: only the modules its classes come from."""
-    modules = sorted(_modules_in(value))
+    modules = sorted({cls.__module__ for cls in classes_in(value)})
     files = tuple(_files[name] for name in modules if name in _files)
     imported = tuple(name for name in modules if name in _imported)
     if not files and not imported:
         return WorkerCode((), (), ())
     folders = (os.path.abspath(entry or os.getcwd()) for entry in sys.path)
     return WorkerCode(files, imported, tuple(folder for folder in folders if is_own_file(folder)))
-
-
-def _modules_in(value: Any) -> set[str]:
-    """The modules of the classes a tuple is made of."""
-    if not isinstance(value, tuple):
-        return set()
-    return {type(value).__module__}.union(*(_modules_in(item) for item in value))
 
 
 def load_worker_code(code: WorkerCode) -> None:
@@ -156,19 +149,31 @@ def load_worker_code(code: WorkerCode) -> None:
 def text_of(value: Any) -> str:
     """The text by which a policy or world is found again: its repr, with the place before a user's own class, wherever
     in it one stands."""
-    if not isinstance(value, tuple) or not hasattr(value, "_fields"):
-        return repr(value)
     module, cls = type(value).__module__, type(value)
-    given = ", ".join(f"{name}={text_of(field)}" for name, field in zip(value._fields, value, strict=True))
-    written = f"{cls.__name__}({given})" if cls.__repr__ is not tuple.__repr__ else repr(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = dict(zip(value._fields, value, strict=True))
+    elif module in _files or module in _imported:
+        fields = vars(value) if hasattr(value, "__dict__") else {}
+    else:
+        return repr(value)
+    given = ", ".join(f"{name}={text_of(field)}" for name, field in fields.items())
+    written = f"{cls.__name__}({given})"
     if module in _files:
         return f"{_files[module][0]}:{written}"
     return f"{module}:{written}" if module in _imported else written
 
 
 def classes_in(value: Any) -> frozenset[type]:
-    """The classes of the tuples a value is made of, itself included."""
-    if not isinstance(value, tuple | list):
-        return frozenset()
-    here = frozenset() if type(value) in (tuple, list) else frozenset({type(value)})
-    return here.union(*(classes_in(item) for item in value))
+    """The classes of the tuples and plain objects a value is made of, itself included."""
+    found: set[type] = set()
+    todo, seen = [value], set()
+    while todo:
+        item = todo.pop()
+        plain = hasattr(item, "__dict__") and not isinstance(item, type | ModuleType | FunctionType)
+        if not (plain or isinstance(item, tuple | list)) or id(item) in seen:
+            continue
+        seen.add(id(item))
+        if type(item) not in (tuple, list):
+            found.add(type(item))
+        todo += item if isinstance(item, tuple | list) else vars(item).values()
+    return frozenset(found)

@@ -4,14 +4,17 @@ lanes.
 The loop is written once; which of the three it plays is decided by the types it is handed here. `Shared` is what all
 runs of one simulation have in common, `Task` says which of them are played together."""
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.draws import POLICY, REWARD, Stream, stream_key
 from driftbandit.lab.engine.loop import Trajectory
+from driftbandit.lab.engine.numpy_stream import NumpyStream
 from driftbandit.lab.engine.simulation import Simulation
 from driftbandit.state import to_lists
+from driftbandit.text.policy_check import own_classes
 
 
 class Task(NamedTuple):
@@ -98,12 +101,14 @@ def arguments(shared: Shared, task: Task) -> Arguments:
 
 
 def _interpreted(shared: Shared, common: Arguments, keys: dict[int, list[int]]) -> Arguments:
-    """One run in plain Python, which is faster on lists than on arrays."""
-    state = to_lists(common.state)
+    """One run in plain Python. The package's own states are lists there, which are faster than arrays; a user's are
+    what `init` made, so that NumPy's expressions mean what they say."""
+    own = own_classes(common.policy, common.state)
+    state = common.state if own else to_lists(common.state)
     return common._replace(
         state=state,
-        environment=to_lists(common.environment),
-        draws=Stream(keys[POLICY][0]),
+        environment=common.environment if own_classes(common.environment) else to_lists(common.environment),
+        draws=NumpyStream(keys[POLICY][0]) if own else Stream(keys[POLICY][0]),
         reward_rng=Stream(keys[REWARD][0]),
         regret_so_far=[0.0],
         counts=[0] * shared.n_arms if shared.pulls else None,
@@ -154,9 +159,12 @@ def collect(task: Task, played: Arguments, result: Simulation) -> None:
 
 
 def with_world(policy: Any, world: Any) -> Any:
-    """Policies that may look into the world (the oracles) are given it; all others stay as they are."""
+    """Policies that may look into the world (the oracles) are given it. A plain object may keep what it learned in
+    itself, so that every run has a copy; tuples stay as they are."""
     given = getattr(policy, "with_world", None)
-    return policy if given is None else given(world)
+    if given is not None:
+        return given(world)
+    return policy if isinstance(policy, tuple) else copy.deepcopy(policy)
 
 
 def _trajectory(shared: Shared, state: Any, make: Any) -> Any:

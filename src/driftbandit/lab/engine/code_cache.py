@@ -1,69 +1,92 @@
-"""Where compiled loops are kept, so that the next process starts at once, and never with old code.
+"""Where compiled loops are kept, so that the next process starts at once, and never with old or damaged code.
 
-Three traps, and the answers used here:
-* Numba's disk cache looks only at the file of the outermost function, so an edited policy would go on running its old
-  code. The place in the cache is named by a digest of every source the loop is made from.
-* A cache index that has seen a user's own class cannot be read where that class does not exist. A class from a file
-  that `text.user_code` loaded belongs to a module named by the file's text, so its loops have a place that only this
-  text is ever looked up in. Loops with any other class from outside the package are compiled afresh in each process.
-* A home directory may be read-only, a file may be damaged: `kernel_files`."""
+One file per signature, in a folder named by the digest of all sources. Numba's own cache is not used for three reasons:
+it compares only the file of the outermost function, it runs whatever a damaged file contains, and it reads in all
+that Numba can compile before it loads anything, 0.8 s of every start. A file here begins with a checksum and contains
+its signature; whatever does not match is compiled again."""
 
 import contextlib
+import hashlib
+import pickle
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 
 from driftbandit.lab.engine import columns, compiled_draws, loop, simd_choice  # noqa: F401  what compiled loops may call
-from driftbandit.lab.engine.kernel_files import KernelCache, cache_root
 from driftbandit.lab.engine.numba_methods import OPTIONS
-from driftbandit.lab.support.fingerprints import classes_in, kernel_digest
+from driftbandit.lab.support.digest import code_digest
+from driftbandit.lab.support.files import cache_root, replacing
 from driftbandit.text import user_code
 
-
-def _prune(root: Path, keep: int = 400) -> None:
-    """Forget the oldest places in the cache, so that it does not grow with every edit for ever."""
-    with contextlib.suppress(OSError):
-        places = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for old in places[keep:]:
-            shutil.rmtree(old, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _numba_cache(directory: Path) -> Iterator[None]:
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(directory)
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = before
-
-
-_dispatchers: dict[tuple[Any, str], Any] = {}
+_FOLDERS = 100  # versions of the code whose compiled loops are kept
+_dispatchers: dict[tuple[Any, ...], Any] = {}
 LOCK = threading.RLock()  # held while something is told to the compiler, which keeps it in tables of its own
+
+
+class KernelCache:
+    """The compiled signatures of one function on disk, with the methods that Numba expects of a cache."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.cache_path, self._name = str(folder), name
+
+    def _path(self, signature: Any, codegen: Any) -> Path:
+        key = repr((self._name, str(signature), codegen.magic_tuple()))
+        return Path(self.cache_path) / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.kernel"
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The machine code for a signature; None if it is absent or damaged."""
+        try:
+            head, _, body = self._path(signature, target_context.codegen()).read_bytes().partition(b"\n")
+        except OSError:
+            return None
+        if head != hashlib.sha256(body).hexdigest().encode():
+            return None
+        *kept, payload = pickle.loads(body)
+        return CompileResult._rebuild(target_context, *payload) if kept == [self._name, signature] else None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep machine code. A full or read-only disk costs the next process its warm start, and this one nothing."""
+        if result.lifted or result.library.has_dynamic_globals:
+            return
+        body = dumps((self._name, signature, result._reduce()))
+        path = self._path(signature, result.codegen)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(exist_ok=True)
+            with replacing(path) as draft:
+                draft.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
 
 
 def compiled(function: Callable[..., Any], *tuples: Any) -> Any:
     """A function as machine code for these policies, states and worlds, on demand: kept on disk if every class
     involved is the package's or from a file that `text.user_code` loaded, otherwise for this process only."""
-    classes = classes_in(tuples)
+    classes = user_code.classes_in(tuples)
     kept = all(cls.__module__.startswith(("driftbandit.", user_code.PREFIX)) for cls in classes)
-    place = kernel_digest(function, classes) if kept else "fresh"
-    with LOCK:  # several threads may begin at once, and the compiler's setting is one for all
-        if (function, place) not in _dispatchers:
+    key = (function, classes, code_digest(tuples)) if kept else (function,)
+    with LOCK:  # several threads may begin at once
+        if key not in _dispatchers:
+            made = numba.njit(nogil=True, **OPTIONS)(function)
             if kept:
                 root = cache_root()
                 _prune(root)
-                with _numba_cache(root / f"kernels-{place}"):
-                    made = numba.njit(nogil=True, cache=True, **OPTIONS)(function)
-                    made._cache = KernelCache(function)
-            else:
-                made = numba.njit(nogil=True, **OPTIONS)(function)
-            _dispatchers[function, place] = made
-        return _dispatchers[function, place]
+                names = sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)
+                name = f"{function.__module__}.{function.__qualname__} {' '.join(names)}"
+                made._cache = KernelCache(root / f"kernels-{key[-1]}", name)
+            _dispatchers[key] = made
+        return _dispatchers[key]
+
+
+def _prune(root: Path) -> None:
+    """Remove the oldest folders, so that the cache does not grow with every edit."""
+    with contextlib.suppress(OSError):
+        folders = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in folders[_FOLDERS:]:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def compiled_advance(*tuples: Any) -> Any:

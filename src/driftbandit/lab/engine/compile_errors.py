@@ -1,67 +1,41 @@
-"""What a compiler's page of errors means, in one sentence."""
+"""Why a policy or environment does not compile, in one sentence from the compiler's page."""
 
-import inspect
+import linecache
 import os
 import re
 from typing import Any
 
-from driftbandit.text import user_code
+from driftbandit.text import policy_check, user_code
 
-_FILE = re.compile(r'File "([^"]+)", line (\d+)')
+_PLACE = re.compile(r'File "([^"]+)", line (\d+)|at (\S+\.py) \((\d+)\)')
+_CAUSE = re.compile(r"^(Unknown|Invalid|Cannot|Untyped|Undefined|Use of|NameError|No implementation|No conversion)")
 
 
-def explain(error: Exception, policy: Any, environment: Any = None) -> str:
-    """One sentence from a compiler's page: which line failed to compile, and why.
+class NotCompiled(TypeError):
+    """A user's policy or environment that can only be interpreted; the message says which line, and why."""
 
-    The page tells the story from the inside out, so the first place that is not in this package is the user's line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    files = [number for number, line in enumerate(lines) if _FILE.match(line)]
-    users = [number for number in files if user_code.is_own_file(os.path.abspath(str(_FILE.match(lines[number])[1])))]  # type: ignore[index]
-    at = (users or files or [len(lines)])[0]
-    starts = (
-        "No implementation",
-        "Unknown",
-        "Invalid",
-        "Cannot",
-        "Untyped",
-        "Undefined",
-        "Use of",
-        "NameError",
-        "No conversion",
-    )
-    causes = [
-        number for number, line in enumerate(lines[:at]) if line.startswith(starts) and "<function typed" not in line
-    ]
-    cut = next((line for line in lines if "A number with a fraction" in line), None)
-    if cut is not None:
-        causes = []
-        lines.insert(0, cut[cut.index("A number with a fraction") :])
-        at += 1
-    cause = lines[causes[-1]] if causes else next((line for line in lines if "Failed in" not in line), str(error))
-    if causes and causes[-1] + 1 < len(lines) and lines[causes[-1] + 1].startswith(">>>"):
-        cause += " " + lines[causes[-1] + 1].removeprefix(">>> ")
-    place = type(policy).__name__ + (f" on {type(environment).__name__}" if environment is not None else "")
-    if users:
-        match = _FILE.match(lines[at])
-        arrow = next((number for number in range(at, len(lines)) if set(lines[number]) == {"^"}), at + 1)
-        code = f": `{lines[arrow - 1]}`" if arrow > at + 1 else ""
-        place = f"{os.path.basename(match[1])}, line {match[2]}{code}" if match else place
+
+def explain(error: Exception, policy: Any) -> str:
+    """The first of the user's lines that the page names, which tells its story from the inside out, and the cause."""
+    text = str(error)
+    place = next((found for found in _PLACE.finditer(text) if _is_own(found[1] or found[3])), None)
+    lines = [line.strip() for line in text[: place.start() if place else None].splitlines() if line.strip()]
+    causes = [line for line in lines if _CAUSE.match(line) and "<function typed" not in line]
+    fraction = re.search(r"A number with a fraction.*", text)
+    if fraction:
+        cause = fraction[0]
+    elif "NRT required" in text:
+        cause = "it makes a new array or another object, which compiled code does not; use a loop over the arms"
     else:
-        place = _line_of(re.search(r"name '(\w+)' is not defined", cause), policy, environment) or place
-    return (
-        f"{place} does not compile: {cause.rstrip('.:')}. Methods of a policy or world may use numbers, arrays, loops, "
-        "`math` and functions marked `compilable`; simulate(..., compiled=False), or --interpreted, runs it meanwhile."
-    )
+        cause = (
+            causes[-1] if causes else next((line for line in lines if "Failed in" not in line), type(error).__name__)
+        )
+    cause = re.sub(r" of type \w*Draws\(.*", " of rng; compiled code has rng.uniform(slot) and rng.normal(slot)", cause)
+    if place is None:
+        return f"{policy_check.where(type(policy))}: {cause.rstrip('.:')}"
+    path, line = os.path.abspath(place[1] or place[3]), int(place[2] or place[4])
+    return f"{os.path.basename(path)}, line {line}: `{linecache.getline(path, line).strip()}`: {cause.rstrip('.:')}"
 
 
-def _line_of(missing: re.Match[str] | None, *tuples: Any) -> str:
-    """Where a name stands that does not exist: the one mistake for which the compiler tells no line."""
-    for cls in (type(value) for value in tuples if missing):
-        try:
-            lines, first = inspect.getsourcelines(cls)
-        except (OSError, TypeError):
-            continue
-        for number, line in enumerate(lines, first):
-            if missing and re.search(rf"\b{missing[1]}\b", line):
-                return f"{os.path.basename(inspect.getsourcefile(cls) or '')}, line {number}: `{line.strip()}`"
-    return ""
+def _is_own(path: str) -> bool:
+    return user_code.is_own_file(os.path.abspath(path))

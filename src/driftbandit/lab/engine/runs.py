@@ -11,15 +11,18 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from driftbandit.lab.engine.arguments import Shared, Task, arguments, collect, with_world
+from driftbandit.lab.engine.compile_errors import NotCompiled, explain
 from driftbandit.lab.engine.simulation import Simulation
-from driftbandit.lab.support.fingerprints import classes_in
 from driftbandit.lab.support.progress import Progress
+from driftbandit.text.policy_check import obstacle, own_classes
+from driftbandit.text.user_code import classes_in
 
 LANES = 32
 _WORTH_LANES = 6  # with fewer runs than this, 32 lanes take longer than the runs one by one
 _SEGMENT = 1_000_000  # arms × rounds in one call of the compiled loop: some milliseconds; four times that in lanes
 _SEGMENT_INTERPRETED = 20_000
 _LONGEST = 0.1  # seconds; a segment that took longer is followed by shorter ones
+_refused: dict[frozenset[type], str] = {}  # users' classes that do not compile, and why
 _ready: set[Any] = set()  # what this process has compiled, or loaded, already
 
 
@@ -33,7 +36,15 @@ def tasks(shared: Shared, lockstep: bool) -> list[Task]:
 
 def compiled_loop(shared: Shared, todo: Iterable[Task]) -> Any:
     """The loop as machine code for every kind of task: compiled or loaded from disk, in the main thread, where Ctrl-C
-    is heard at once."""
+    is heard at once. A `NotCompiled` if that cannot be done with a user's policy or environment."""
+    world = shared.worlds[0]
+    policy = with_world(shared.policy, world)
+    state = policy.init(shared.n_arms)
+    own = frozenset(own_classes(policy, state, world))
+    if own and own not in _refused and (reason := obstacle(policy, state)):
+        _refused[own] = reason
+    if own in _refused:
+        raise NotCompiled(_refused[own])
     try:
         from numba.core.errors import NumbaError
     except ImportError:
@@ -42,15 +53,13 @@ def compiled_loop(shared: Shared, todo: Iterable[Task]) -> Any:
             "Without it, simulate(..., compiled=False) runs the same, slower."
         ) from None
 
-    from driftbandit.lab.engine import code_cache, compile_errors, numba_methods
+    from driftbandit.lab.engine import code_cache, numba_methods
 
-    world = shared.worlds[0]
-    policy = with_world(shared.policy, world)
     with code_cache.LOCK:
         numba_methods.prepare(policy)
-        numba_methods.prepare(policy.init(shared.n_arms))
+        numba_methods.prepare(state)
         numba_methods.prepare(world)
-    advance = code_cache.compiled_advance(policy, policy.init(shared.n_arms), world)
+    advance = code_cache.compiled_advance(policy, state, world)
     classes = classes_in((policy, world))
     same = all(other is world for other in shared.worlds)
     for task in {task.lanes: task for task in todo}.values():
@@ -60,8 +69,13 @@ def compiled_loop(shared: Shared, todo: Iterable[Task]) -> Any:
         try:
             with code_cache.LOCK, numba_methods.whole_stores():
                 advance(*arguments(shared, task)._replace(start=0, stop=0))
-        except NumbaError as error:
-            raise TypeError(compile_errors.explain(error, shared.policy, world)) from error
+        except Exception as error:
+            if not own and isinstance(error, NumbaError):
+                raise TypeError(explain(error, policy)) from error
+            if not own:
+                raise
+            _refused[own] = explain(error, policy if own_classes(policy) else world)
+            raise NotCompiled(_refused[own]) from error
         _ready.add(kind)
     return advance
 

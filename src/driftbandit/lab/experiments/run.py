@@ -18,7 +18,8 @@ from driftbandit.lab.jobs.store import fingerprint, prune
 from driftbandit.lab.jobs.work import Cell, weight
 from driftbandit.lab.stats import drift_metrics
 from driftbandit.lab.stats.intervals import Interval, difference, interval
-from driftbandit.lab.support.fingerprints import number_digest
+from driftbandit.lab.support.digest import code_digest
+from driftbandit.lab.support.files import cache_root
 from driftbandit.lab.support.machine import versions
 from driftbandit.policies.beta_ts import BetaTS
 
@@ -93,7 +94,7 @@ def provenance(study: Study, cells: list[Cell]) -> dict[str, Any]:
         "runs": study.runs,
         "checkpoints": study.checkpoints,
         "versions": versions(),
-        "source": number_digest(*((cell.policy, cell.environment) for cell in cells)),
+        "source": code_digest(*((cell.policy, cell.environment) for cell in cells)),
     }
 
 
@@ -109,8 +110,6 @@ def _kept_in(folder: str | Path | None, look: bool = False) -> Path:
     """Where finished chunks are kept; with `look` nothing is removed there."""
     if folder is not None:
         return Path(folder) / "chunks"
-    from driftbandit.lab.engine.kernel_files import cache_root
-
     shared = cache_root() / "chunks"
     if not look:
         prune(shared)

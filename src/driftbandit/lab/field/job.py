@@ -24,6 +24,7 @@ from driftbandit.lab.field.standings import (
     summaries,
 )
 from driftbandit.lab.field.suite import SuiteWorld
+from driftbandit.lab.jobs.batch import check_own
 
 QUICK_RUNS = 8
 SHOWN = 5  # contestants in the figure and in the table by world, beside those that were asked for
@@ -94,7 +95,7 @@ def field(
     folder = Path(out)
     played_runs = runs or (QUICK_RUNS if quick else tuned.RUNS)
     texts = tuple(dict.fromkeys(policies)) or tuple(short for short in UNTUNED if short in registered()) or ("ts",)
-    cells_of(texts, chosen, played_runs, seed)  # a text that cannot be read is refused before any work
+    check_own(cells_of(texts, chosen, played_runs, seed))  # what cannot be played is refused before any work
     if quick or tune:
         plan = tuning.TuningPlan(
             folder / "store", QUICK_RUNS if quick else tuned.RUNS, tuned.SEED, quick, executor, workers

@@ -1,20 +1,32 @@
 """Many simulations as one job: cut into chunks of a few seconds, spread over workers, kept as they finish, resumed
 where they stopped."""
 
+import importlib
+import importlib.util
+import os
 import pickle
+import socket
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.lab.engine.simulate import Simulation
+from driftbandit.lab.engine.simulate import Simulation, plays_compiled
 from driftbandit.lab.jobs import executors, plain
 from driftbandit.lab.jobs.store import Store, fingerprint
 from driftbandit.lab.jobs.work import Cell, Chunk, weight
+from driftbandit.lab.support.digest import ROOT, modules_digest, sent_modules, versions
 from driftbandit.lab.support.progress import Progress
-from driftbandit.text import user_code
+from driftbandit.text import policy_check, user_code
 
 _BREAKS = 5  # how often in a row our own processes may die without finishing anything
 
@@ -35,22 +47,62 @@ def compute(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
     return plain.played(chunk, stop)
 
 
-def compute_packed(packed: bytes, code: user_code.WorkerCode) -> Simulation:
-    """`compute` in another process or on another machine, which is first given the user's own classes."""
-    user_code.load_worker_code(code)
-    return compute(pickle.loads(packed))
+class SentChunk(NamedTuple):
+    """A chunk on its way to another process or machine, with the code that it was planned with."""
+
+    packed: bytes
+    code: user_code.WorkerCode
+    modules: tuple[str, ...]  # of the user's, which the other process must have in the same version
+    digest: str
 
 
-def _packed(chunk: Chunk) -> bytes:
+def pack(chunk: Chunk) -> SentChunk:
+    """The chunk, ready to be sent."""
     # A class from the user's script or notebook has no module a worker could import; cloudpickle, which comes with
-    # Dask, sends the class itself.
-    if "__main__" in {type(chunk.policy).__module__, type(chunk.environment).__module__}:
-        try:
-            import cloudpickle
-        except ImportError:
-            cloudpickle = pickle
-        return bytes(cloudpickle.dumps(chunk))
-    return pickle.dumps(chunk)
+    # Dask and Ray, sends the class itself.
+    script = "__main__" in {cls.__module__ for cls in user_code.classes_in(chunk)}
+    packer = importlib.import_module("cloudpickle" if script and importlib.util.find_spec("cloudpickle") else "pickle")
+    modules = sent_modules(chunk)
+    return SentChunk(packer.dumps(chunk), user_code.worker_code(chunk), modules, modules_digest(modules))
+
+
+def compute_sent(work: tuple[Any, ...]) -> tuple[str, str, Simulation | None]:
+    """`compute` in another process or on another machine: the digest of the code there, a description of that code,
+    and the result, which is None if the digest is not the one that the work was planned with."""
+    packed, code, modules, digest = work
+    user_code.load_worker_code(user_code.WorkerCode(*code))
+    here = modules_digest(modules)
+    return here, describe_code(here), compute(pickle.loads(packed)) if here == digest else None
+
+
+def describe_code(digest: str) -> str:
+    """Where this process runs, and with which code."""
+    return f"{socket.gethostname()}, process {os.getpid()}: digest {digest[:12]}, {ROOT}, {versions()}"
+
+
+def _unpack(work: SentChunk, answer: Any) -> Simulation:
+    """The result of work that was sent, if it was made by the code that the work was planned with."""
+    if isinstance(answer, tuple) and len(answer) == 3 and answer[0] == work.digest and answer[2] is not None:
+        return answer[2]  # type: ignore[no-any-return]
+    worker = answer[1] if isinstance(answer, tuple) and len(answer) == 3 else "a worker with an unknown version"
+    raise executors.WorkerError(
+        f"A worker has other code than this process, and its results were not stored. Worker: {worker}. This process: "
+        f"{describe_code(work.digest)}. Install the same versions on every worker, restart it, and run the same "
+        "command again."
+    )
+
+
+def check_own(pieces: Iterable[Cell | Chunk]) -> dict[Any, bool]:
+    """Try each of the user's policies and environments before anything long starts: whether it compiles, by kind."""
+    known: dict[Any, bool] = {}
+    for piece in pieces:
+        if policy_check.own_classes(piece.policy, piece.environment) and _kind(piece) not in known:
+            known[_kind(piece)] = plays_compiled(piece.policy, piece.environment, piece.drift)
+    return known
+
+
+def _kind(piece: Cell | Chunk) -> Any:
+    return type(piece.policy), type(piece.environment), piece.environment.n_arms, piece.drift
 
 
 class Batch:
@@ -91,36 +143,48 @@ class Batch:
 
         Ctrl-C, or a kill, loses at most the chunks in flight."""
         todo = self.missing()
+        known = check_own(self.plan[name] for name in todo)
+        for name in todo:
+            chunk = self.plan[name]
+            self.plan[name] = chunk._replace(compiled=chunk.compiled and known.get(_kind(chunk), True))
         if todo:
             total = sum(weight(self.plan[name]) for name in todo)
-            with executors.opened(executor, workers) as pool, Progress(total, progress, label, pool.slots) as bar:
+            with executors.opened(executor, workers) as pool, Progress(total, progress, label, pool.slots()) as bar:
                 if pool.executor is None:
-                    self._in_threads(todo, pool.slots, bar)
+                    self._in_threads(todo, pool, bar)
                 else:
                     self._elsewhere(todo, pool, bar)
         return Tally(len(self.plan) - len(todo), len(todo))
 
-    def _in_threads(self, todo: list[str], count: int, bar: Progress) -> None:
+    def _in_threads(self, todo: list[str], pool: executors.Pool, bar: Progress) -> None:
+        """Compiled chunks in threads. Interpreted ones, which hold Python's lock, in this thread, where the first
+        Ctrl-C stops whatever the policy does."""
         stop = threading.Event()
-        with ThreadPoolExecutor(count) as pool:
+        with ThreadPoolExecutor(pool.slots()) as threads:
             try:
-                self._spread(todo, lambda chunk: pool.submit(compute, chunk, stop), 2 * count + 2, bar)
+                there = [name for name in todo if self.plan[name].compiled]
+                self._spread(there, lambda name: threads.submit(compute, self.plan[name], stop), pool, bar)
             finally:
                 stop.set()
-                pool.shutdown(wait=False, cancel_futures=True)
+                threads.shutdown(wait=False, cancel_futures=True)
+        for name in todo:
+            if not self.plan[name].compiled:
+                self.store.put(name, compute(self.plan[name]))
+                bar.add(weight(self.plan[name]))
 
     def _elsewhere(self, todo: list[str], pool: executors.Pool, bar: Progress) -> None:
         """In other processes. Should one of our own be killed, the pool is lost but not what it finished: we make
         another and go on. A Dask or Ray cluster sees to this itself."""
-        executor, breaks = pool.executor, 0
+        executor, breaks, works = pool.executor, 0, dict[str, SentChunk]()
         while True:
             assert executor is not None
 
-            def submit(chunk: Chunk, executor: Executor = executor) -> Future[Simulation]:
-                return executor.submit(compute_packed, _packed(chunk), user_code.worker_code(chunk))
+            def submit(name: str, executor: Executor = executor) -> Future[Any]:
+                works[name] = pack(self.plan[name])
+                return executor.submit(compute_sent, tuple(works[name]))
 
             try:
-                self._spread(todo, submit, 2 * pool.slots + 2, bar)
+                self._spread(todo, submit, pool, bar, lambda name, answer: _unpack(works.pop(name), answer))
                 return
             except BrokenExecutor:
                 left = [name for name in todo if name not in self.store.names()]
@@ -128,24 +192,44 @@ class Batch:
                 if pool.renew is None or breaks > _BREAKS:
                     raise
                 todo, executor = left, pool.renew()
+            except Exception as error:
+                reason = f"{type(error).__name__}: {error}".split("\n")[0]
+                if executors.is_cluster_failure(error):
+                    stored = len(self.store.names() & set(self.plan))
+                    raise executors.WorkerError(
+                        f"The cluster failed ({reason:.200}); {stored} of {len(self.plan)} chunks are stored. Run the "
+                        "same command again to continue."
+                    ) from None
+                if isinstance(error, ImportError) or (isinstance(error, AttributeError) and "driftbandit" in reason):
+                    raise executors.WorkerError(
+                        f"A worker cannot load the code of this work ({reason:.200}). Install the same versions on "
+                        "every worker, restart it, and run the same command again."
+                    ) from None
+                raise
 
     def _spread(
-        self, todo: list[str], submit: Callable[[Chunk], Future[Simulation]], limit: int, bar: Progress
+        self,
+        todo: list[str],
+        submit: Callable[[str], Future[Any]],
+        pool: executors.Pool,
+        bar: Progress,
+        unpack: Callable[[str, Any], Simulation] = lambda name, answer: answer,
     ) -> None:
-        """Keep `limit` chunks under way, and each result as soon as it comes: the memory this takes does not grow with
-        the number of chunks."""
-        waiting: dict[Future[Simulation], str] = {}
+        """Keep two chunks per worker under way, however many workers there are by now, and each result as soon as it
+        comes: the memory this takes does not grow with the number of chunks."""
+        waiting: dict[Future[Any], str] = {}
         names = iter(todo)
         try:
             while True:
+                limit = 2 * pool.slots() + 2
                 while len(waiting) < limit and (name := next(names, None)) is not None:
-                    waiting[submit(self.plan[name])] = name
+                    waiting[submit(name)] = name
                 if not waiting:
                     return
                 done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in done:
                     name = waiting.pop(future)
-                    self.store.put(name, future.result())
+                    self.store.put(name, unpack(name, future.result()))
                     bar.add(weight(self.plan[name]))
         finally:
             for future in waiting:

@@ -5,11 +5,14 @@ Clusters run any code they are sent, so they belong on a network whose every mac
 
 import contextlib
 import importlib.util
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from typing import Any, NamedTuple
@@ -17,14 +20,19 @@ from typing import Any, NamedTuple
 from driftbandit.checks import nearest
 
 KINDS = ("threads", "processes", "dask", "ray")
+_SILENCE = 5.0  # seconds without workers after which the user is told
 _RETRIES = 3  # how often a cluster tries a chunk again whose worker died
+
+
+class WorkerError(OSError):
+    """Workers elsewhere cannot be used: their library is missing, they have other code, or their cluster failed."""
 
 
 class Pool(NamedTuple):
     """An executor at work."""
 
     executor: Executor | None  # None: threads, which `Batch` makes itself because it can stop them
-    slots: int  # how many chunks it computes at a time
+    slots: Callable[[], int]  # how many chunks it computes at a time, now: workers may come and go
     renew: Callable[[], Executor] | None = None  # makes another one if this one breaks; ours only
 
 
@@ -52,11 +60,12 @@ def opened(executor: Any = None, workers: int | None = None) -> Iterator[Pool]:
     """Start what a text, a number of processes or an executor describes, and end it again if we started it.
 
     >>> with opened(None, workers=3) as pool:
-    ...     pool
-    Pool(executor=None, slots=3, renew=None)
+    ...     pool.slots()
+    3
     """
     if isinstance(executor, Executor):
-        yield Pool(executor, workers or getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
+        size = workers or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+        yield Pool(executor, lambda: size)
         return
     if hasattr(executor, "get_executor"):  # a Dask client
         yield _dask_pool(executor)
@@ -71,7 +80,7 @@ def opened(executor: Any = None, workers: int | None = None) -> Iterator[Pool]:
     kind, detail = parse(executor or "threads")
     count = int(detail) if detail.isdigit() else (workers or os.cpu_count() or 1)
     if kind == "threads":
-        yield Pool(None, count)
+        yield Pool(None, lambda: count)
     elif kind == "processes":
         with _processes(count) as pool:
             yield pool
@@ -94,7 +103,12 @@ def _processes(count: int) -> Iterator[Pool]:
         return pools[-1]
 
     try:
-        yield Pool(renew(), count, renew)
+        yield Pool(renew(), lambda: count, renew)
+    except BaseException:  # also Ctrl-C: a chunk that is under way may never end
+        for pool in pools:
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
+        raise
     finally:
         for pool in pools:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -139,8 +153,31 @@ def _dask(address: str, count: int) -> Iterator[Pool]:
 
 
 def _dask_pool(client: Any) -> Pool:
-    slots = sum(client.nthreads().values()) or os.cpu_count() or 1
-    return Pool(client.get_executor(pure=False, retries=_RETRIES), slots)
+    workers = _Counted(
+        lambda: sum(client.nthreads().values()),
+        f"The Dask scheduler at {client.scheduler.address} has no workers yet; waiting. Start one with "
+        f"`dask worker {client.scheduler.address}`.",
+    )
+    return Pool(client.get_executor(pure=False, retries=_RETRIES), workers)
+
+
+class _Counted:
+    """The slots of a cluster, counted again every second. If there are none for five seconds, a line says so."""
+
+    def __init__(self, count: Callable[[], int], none: str) -> None:
+        self._count, self._none = count, none
+        self._empty: float | None = None  # since when there have been none; None if there are some
+        self._at, self._last = -math.inf, 0
+
+    def __call__(self) -> int:
+        now = time.monotonic()
+        if now - self._at > 1.0:
+            self._at, self._last = now, self._count()
+            self._empty = None if self._last else self._empty or now
+        if self._empty is not None and now - self._empty > _SILENCE:
+            print(self._none, file=sys.stderr, flush=True)
+            self._empty = math.inf
+        return max(1, self._last)
 
 
 # ---- Ray -------------------------------------------------------------------------------------------------------------
@@ -151,6 +188,7 @@ def _ray(address: str, count: int) -> Iterator[Pool]:
     _need("ray", "ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports to its makers unless told otherwise
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # silences a warning about GPUs
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's default is 15: workers wait for everything else
     import ray
 
     started = not ray.is_initialized()
@@ -164,7 +202,8 @@ def _ray(address: str, count: int) -> Iterator[Pool]:
                 f"No Ray cluster answers at {address!r} ({first}); start one with `ray start --head`."
             ) from None
     try:
-        yield Pool(RayExecutor(), int(ray.cluster_resources().get("CPU", 1)))
+        none = "The Ray cluster has no CPUs yet; waiting. Start a node with `ray start --address ADDRESS`."
+        yield Pool(RayExecutor(), _Counted(lambda: int(ray.cluster_resources().get("CPU", 0)), none))
     finally:
         if started:
             ray.shutdown()
@@ -189,6 +228,13 @@ def _call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
     return fn(*args, **kwargs)
 
 
+def is_cluster_failure(error: BaseException) -> bool:
+    """Whether the cluster failed, and not the work: its scheduler has gone, or its workers died again and again."""
+    names = {cls.__name__ for cls in type(error).__mro__}  # by name, so that neither library has to be there
+    failures = names & {"CancelledError", "CommClosedError", "KilledWorker"}
+    return bool(failures) or ("RayError" in names and "RayTaskError" not in names)
+
+
 def _need(module: str, extra: str) -> None:
     if importlib.util.find_spec(module) is None:
-        raise ImportError(f"This needs {module}: pip install 'driftbandit[{extra}]'.", name=module)
+        raise WorkerError(f"--executor {extra} needs {module}: pip install 'driftbandit[{extra}]'.")

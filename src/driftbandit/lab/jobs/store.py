@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import pickle
 import tempfile
 import time
 import uuid
@@ -20,9 +21,10 @@ import numpy as np
 
 from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.lab.jobs.work import Chunk
-from driftbandit.lab.support import fingerprints
+from driftbandit.lab.support.digest import code_digest
 
 _MAGIC = b"driftbandit-chunk-3 "
+_PROCESS = uuid.uuid4().hex
 _ABANDONED = 3600.0  # seconds after which a file half written belongs to nobody
 
 
@@ -36,12 +38,17 @@ def _described(value: Any) -> Any:
         return [_described(item) for item in value]
     if isinstance(value, np.ndarray):
         return [str(value.dtype), list(value.shape), hashlib.sha256(value.tobytes()).hexdigest()]
-    return value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    try:  # a plain object, such as a policy that is not a tuple
+        return [type(value).__qualname__, hashlib.sha256(pickle.dumps(value)).hexdigest()]
+    except Exception:  # it is only found again in this process
+        return [type(value).__qualname__, id(value), _PROCESS]
 
 
 def fingerprint(chunk: Chunk) -> str:
     """The name of the chunk's result."""
-    digest = fingerprints.number_digest(chunk.policy, chunk.environment, drift=chunk.drift)
+    digest = code_digest(chunk.policy, chunk.environment)
     text = json.dumps([digest, _described(chunk._replace(compiled=True))], separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

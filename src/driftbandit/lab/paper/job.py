@@ -20,8 +20,8 @@ from driftbandit.lab.paper.options import PaperOptions
 from driftbandit.lab.paper.picture import save_figure
 from driftbandit.lab.paper.summary import save_summary
 from driftbandit.lab.plots.style import ENDINGS
+from driftbandit.lab.support.digest import package_digest
 from driftbandit.lab.support.files import writable
-from driftbandit.lab.support.fingerprints import package_digest
 from driftbandit.lab.support.machine import versions
 from driftbandit.lab.support.progress import Progress
 from driftbandit.lab.support.tables import note_in

@@ -1,13 +1,19 @@
 """Files that are either whole or not there: checked before the work, written beside their place and moved there at the
 end."""
 
+import atexit
 import os
 import re
+import shutil
+import stat
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+
+import platformdirs
 
 
 def writable(path: str | Path, endings: tuple[str, ...] = ()) -> Path:
@@ -50,3 +56,38 @@ def replacing(path: str | Path) -> Iterator[Path]:
 def slug(text: str) -> str:
     """A file name from a world's text."""
     return re.sub(r"[^A-Za-z0-9=.]+", "-", text).strip("-.")[:80] or "world"
+
+
+def cache_root() -> Path:
+    """Where compiled loops and results are kept: $DRIFTBANDIT_CACHE, else the user's cache directory, else a temporary
+    one. What is read from a cache is run, so a folder that the user did not choose must be closed to all others."""
+    chosen = os.environ.get("DRIFTBANDIT_CACHE")
+    base = Path(chosen) if chosen else Path(platformdirs.user_cache_dir("driftbandit", appauthor=False))
+    spare = Path(tempfile.gettempdir()) / f"driftbandit-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    for root in (base, spare):
+        with suppress(OSError):
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not (chosen and root == base) and not _is_private(root, spare):
+                continue
+            with tempfile.TemporaryFile(dir=root):
+                return root
+    return _process_folder()
+
+
+def _is_private(root: Path, spare: Path) -> bool:
+    """Whether the folder is ours and nobody else can write into it. In a temporary directory, which everyone may write
+    to, a link may lead anywhere."""
+    if not hasattr(os, "getuid"):
+        return True
+    seen = root.lstat() if root == spare else root.stat()
+    return (
+        stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.getuid() and not seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
+
+
+@cache
+def _process_folder() -> Path:
+    """A folder for this process only, removed at its end."""
+    folder = Path(tempfile.mkdtemp(prefix="driftbandit-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -22,8 +22,8 @@ from driftbandit.lab.paper.report.claims_part import NAMES, shown_claims
 from driftbandit.lab.paper.report.figures_part import shown_figures
 from driftbandit.lab.paper.report.in_short import in_short
 from driftbandit.lab.paper.report.page import number, render, spread
+from driftbandit.lab.support.digest import package_digest
 from driftbandit.lab.support.files import replacing, writable
-from driftbandit.lab.support.fingerprints import package_digest
 from driftbandit.lab.support.machine import machine, versions
 
 SIGNS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_RUN: "–"}
