@@ -83,7 +83,6 @@ FUNCTIONS = {
     "run": "driftbandit.lab",
     "serve": "driftbandit.service.server",
     "theory": "driftbandit.lab.investigations.guarantee",
-    "tune": "driftbandit.logs",
 }
 OTHERS = {"list", "init", "keys", "live", "watch", "demo"}
 

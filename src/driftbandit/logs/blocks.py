@@ -121,11 +121,13 @@ class Estimate(NamedTuple):
 
     def scaled(self, factor: float, shift: float = 0.0) -> "Estimate":
         """The same in another unit."""
-        return Estimate(*(shift + factor * value for value in self[:3]), factor * self.error)
+        mean, low, high = (shift + factor * value for value in self[:3])
+        return Estimate(mean, low, high, factor * self.error)
 
     def clipped(self, low: float, high: float) -> "Estimate":
         """Kept to the values that are possible."""
-        return Estimate(*(min(max(value, low), high) for value in self[:3]), self.error)
+        mean, least, most = (min(max(value, low), high) for value in self[:3])
+        return Estimate(mean, least, most, self.error)
 
 
 def block_mean(sums: Any, events: Any, level: float = 0.95, size: float = math.inf, seed: int = 0) -> Estimate:

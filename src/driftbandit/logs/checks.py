@@ -214,21 +214,26 @@ def copies(events: Events) -> str:
     )
 
 
-def order_of_ties(events: Events) -> str:
-    """Do the rewards of rows of equal time fall or rise with their place in the file? A permutation test: under no
-    order, each group's sum of place times reward has a known mean and variance, and the groups add up."""
-    starts, sizes = _groups(events.time)
-    many, reward = sizes > 1, events.reward
-    if not many.any():
-        return ""
+def order_statistic(time: np.ndarray, reward: np.ndarray) -> float:
+    """How many standard deviations the rewards of rows of equal time rise with their place in the file. A permutation
+    test: under no order, each group's sum of place times reward has a known mean and variance, and the groups add
+    up."""
+    starts, sizes = _groups(time)
+    many = sizes > 1
     group = np.repeat(np.arange(len(starts)), sizes)
-    centred = np.arange(events.n) - starts[group] - (sizes[group] - 1) / 2.0
+    centred = np.arange(len(time)) - starts[group] - (sizes[group] - 1) / 2.0
     deviation = reward - (np.bincount(group, reward) / sizes)[group]
     spread, noise = np.bincount(group, centred**2), np.bincount(group, deviation**2)
     variance = float((spread[many] * noise[many] / (sizes[many] - 1)).sum())
-    z = float((centred * deviation).sum()) / math.sqrt(variance) if variance > 0.0 else 0.0
-    if abs(z) < _STRANGE:
+    return float((centred * deviation).sum()) / math.sqrt(variance) if variance > 0.0 else 0.0
+
+
+def order_of_ties(events: Events) -> str:
+    """Does the order of rows of equal time give their rewards away?"""
+    if abs(order_statistic(events.time, events.reward)) < _STRANGE:
         return ""
+    starts, sizes = _groups(events.time)
+    many, reward = sizes > 1, events.reward
     first, last = reward[starts[many]].mean(), reward[(starts + sizes - 1)[many]].mean()
     return (
         f"{int(sizes[many].sum())} rows share their time with others, and their order predicts their reward: the first "

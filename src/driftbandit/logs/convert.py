@@ -18,6 +18,7 @@ UNIX = {f"unix-{unit}": UNITS[unit] for unit in ("s", "ms", "us", "ns")}  # numb
 BARE = 1e9  # bare numbers from here on are not taken for seconds: they would be 31 years
 _MISSING = ("", "na", "nan", "nat", "null", "none", "n/a")
 _BOOLEANS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "t": 1.0, "f": 0.0}
+_OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _COMMA = re.compile(r"[-+]?\d*,\d+")
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d")
 _HOURS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f")
@@ -31,7 +32,7 @@ class Different(NamedTuple):
 
     def rows_of(self, place: int, rows: np.ndarray) -> np.ndarray:
         """The rows that have this value."""
-        return rows[self.which == place]
+        return np.asarray(rows[self.which == place])
 
 
 def _is_arrow(column: Any) -> bool:
@@ -138,23 +139,22 @@ def _whole_dates(column: Any) -> np.ndarray | None:
     """A column of dates, or of texts all in ISO form, in seconds since 1970."""
     if isinstance(column, np.ndarray) and column.dtype.kind == "M":
         micros = column.astype("datetime64[us]")
-    elif _is_arrow(column) and str(column.type).startswith(("timestamp", "date", "string")) and not column.null_count:
-        import pyarrow as pa
-
-        try:
-            if str(column.type) == "string":
-                first = column[0].as_py() if len(column) else ""
-                zone = None if not re.search(r"(Z|[+-]\d\d:?\d\d)$", first[10:]) else "UTC"
-                column = column.cast(pa.timestamp("us", zone)) if not _looks_like_number(first) else None
-            micros = None if column is None else column.cast(pa.timestamp("us"), safe=False).cast("int64")
-        except pa.ArrowInvalid:
-            return None
-        if micros is None:
-            return None
-        return np.asarray(micros.to_numpy(zero_copy_only=False) * 1e-6)
-    else:
+        return None if np.isnat(micros).any() else np.asarray(micros.astype(np.int64) * 1e-6)
+    kind = str(column.type) if _is_arrow(column) else ""
+    if not kind.startswith(("timestamp", "date", "string")) or column.null_count or not len(column):
         return None
-    return None if np.isnat(micros).any() else micros.astype(np.int64) * 1e-6
+    import pyarrow as pa
+
+    try:
+        if kind == "string":
+            first = column[0].as_py()
+            if _looks_like_number(first):
+                return None
+            column = column.cast(pa.timestamp("us", "UTC" if _OFFSET.search(first[10:]) else None))
+        whole = column.cast(pa.timestamp("us"), safe=False).cast("int64")
+    except pa.ArrowInvalid:
+        return None
+    return np.asarray(whole.to_numpy(zero_copy_only=False) * 1e-6)
 
 
 def _looks_like_number(item: Any) -> bool:
@@ -183,7 +183,8 @@ class Clock:
         found = different(column)
         there = [item for item in found.values if item is not None]
         like_numbers = sum(map(_looks_like_number, there))
-        if not self.format and self.dates is not True and (2 * like_numbers > len(there) or not there):
+        numeric = self.dates is False or 2 * like_numbers > len(there) or not there
+        if not self.format and self.dates is not True and numeric:
             if self.unit is None:
                 self.unit = unit_of(next((number_of(one, True) for one in there if _looks_like_number(one)), 0.0), name)
             size = (UNITS | UNIX)[self.unit]
@@ -202,7 +203,8 @@ class Clock:
     ) -> np.ndarray:
         read = self._reader(there, name)
         out = np.full(len(found.values), math.nan)
-        bad, placed = [], {}
+        bad: list[tuple[Any, np.ndarray]] = []
+        placed: dict[bool, int] = {}
         for at, item in enumerate(found.values):
             here = found.rows_of(at, rows)
             if item is None:
@@ -212,7 +214,7 @@ class Clock:
                 continue
             try:
                 moment = read(item)
-                placed.setdefault(moment.tzinfo is not None, here[0])
+                placed.setdefault(moment.tzinfo is not None, int(here[0]))
                 zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
                 out[at] = (zoned - _EPOCH) / _SECOND
             except (ValueError, OverflowError, TypeError):
@@ -243,8 +245,7 @@ class Clock:
         return _iso if self.format is None else lambda item: _by_format(item, self.format or "")
 
     def _detected(self, texts: list[str], name: str) -> str | None:
-        hours = [(day + hour) for day in _DAYS for hour in _HOURS]
-        fitting = [form for form in hours if all(_fits(lambda t, f=form: _by_format(t, f), text) for text in texts)]
+        fitting = [day + hour for day in _DAYS for hour in _HOURS if _all_fit(texts, day + hour)]
         if len(fitting) > 1:  # 03/04/2026 may be March or April: rows are in order of time
             ordered = []
             for form in fitting:
@@ -268,6 +269,10 @@ def _fits(read: Callable[[Any], Any], item: Any) -> bool:
     except (ValueError, OverflowError, TypeError):
         return False
     return True
+
+
+def _all_fit(texts: list[str], form: str) -> bool:
+    return all(_fits(lambda text: _by_format(text, form), text) for text in texts)
 
 
 def _iso(item: Any) -> datetime.datetime:

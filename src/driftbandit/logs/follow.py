@@ -239,8 +239,8 @@ class Follower:
         count = np.zeros(5, np.int64)
         count[4] = int(log.summary.start * SECOND)
         empty = np.zeros(0)
-        own = [getattr(self.state, name, empty) for name in ("scores", "chances")]
-        self.place = Place(count, np.zeros(k), *own, np.ones(log.n, np.uint8))
+        scores, chances = (getattr(self.state, name, empty) for name in ("scores", "chances"))
+        self.place = Place(count, np.zeros(k), scores, chances, np.ones(log.n, np.uint8))
         self.work, self.rate = work, rate
         self.keys = np.array([stream_key(seed, number, POLICY) for number in (0, 1)], np.uint64)
         self._play = _compiled(play, k, self.policy, self.state, self.place, work) if compiled else play

@@ -70,9 +70,8 @@ class Log:
                 "write them with their offset, as in 02:30:00+02:00.",
                 back,
             )
-        self._settle(events, rows, declared, faults)
+        unordered = self._settled(events, rows, declared, faults)
         faults.raise_if_any(self.name)
-        unordered = self._events
         self._events = _in_order(unordered, seed)
         self.summary: LogSummary = summarise(self, rows, unordered, faults)
         faults.raise_if_any(self.name)
@@ -91,8 +90,8 @@ class Log:
             faults.raise_if_any(self.name)
         return Events(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
 
-    def _settle(self, events: Events, rows: Rows, declared: list[str] | None, faults: Faults) -> None:
-        """Number the arms in their final order, and lay out which were available."""
+    def _settled(self, events: Events, rows: Rows, declared: list[str] | None, faults: Faults) -> Events:
+        """The events with arms numbered in their final order; lay out which were available."""
         met = list(rows.codes) or ["?"]
         self.arms: list[str] = [arm for arm in (declared or sorted(met, key=_natural)) if arm in rows.codes]
         place = np.array([self.arms.index(arm) if arm in self.arms else 0 for arm in met])
@@ -105,7 +104,7 @@ class Log:
         mu = events.propensity
         if rows.uniform:
             mu = (1.0 / np.maximum(self.menus.sum(axis=1), 1))[events.menu]
-        self._events = events._replace(arm=arm, propensity=mu)
+        return events._replace(arm=arm, propensity=mu)
 
     @property
     def n(self) -> int:
