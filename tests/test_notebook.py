@@ -50,4 +50,3 @@ def test_answers_about_a_log_show_their_table_and_their_sentence():
     assert {found.sentence, found.recommendation} <= {part.text for part in tree.iter("p")}
     tree, _ = page_of(replay(log, ["ts"], own=False))
     assert tree.find(".//tbody/tr/td").text == "ts"
-

@@ -255,7 +255,9 @@ def test_a_log_of_successes_only_is_refused_in_a_sentence():
     reward = [1.0 if r < 0.1006 else None for r in rng.random(n)]
     columns = {"time": np.arange(n), "arm": rng.integers(0, 3, n), "reward": reward}
     log = Log(columns, propensity="uniform", drop_missing=True)
-    with pytest.raises(ValueError, match=f"All {log.n:,} rewards are 1 and {n - log.n:,} decisions have no reward: only"):
+    with pytest.raises(
+        ValueError, match=f"All {log.n:,} rewards are 1 and {n - log.n:,} decisions have no reward: only"
+    ):
         drift(log)
     columns["reward"][int(np.flatnonzero([r == 1.0 for r in reward])[7])] = 0.0
     nearly = drift(Log(columns, propensity="uniform", drop_missing=True))

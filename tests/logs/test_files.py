@@ -56,7 +56,8 @@ def test_booleans_are_rewards(tmp_path, plain, words):
 
 
 @pytest.mark.parametrize(
-    "form", ["%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%Y/%m/%d %H:%M", "%d-%m-%Y %H:%M"]
+    "form",
+    ["%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%Y/%m/%d %H:%M", "%d-%m-%Y %H:%M"],
 )
 def test_dates_that_begin_with_the_day_or_the_month_are_recognised(tmp_path, plain, form):
     """16 November and later: no month has the number 16."""
@@ -86,7 +87,7 @@ def test_a_text_that_is_no_date_is_compared_with_other_rows_only_if_these_are_da
 @pytest.mark.parametrize("gap", ["", "NA", "null", "NaN"])
 def test_rows_with_gaps_are_left_out_if_asked_for(tmp_path, gap):
     path = written(tmp_path, reward=lambda r: str(r) if r else gap)
-    with pytest.raises(LogError, match="reward is missing.*--drop-missing"):
+    with pytest.raises(LogError, match=r"reward is missing.*--drop-missing"):
         Log(path)
     log = Log(path, drop_missing=True)
     assert (log.n, log.summary.left_out) == (20, 40)

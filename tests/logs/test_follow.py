@@ -9,7 +9,6 @@ from driftbandit.agent.choice import AskedPlayer, chosen_among
 from driftbandit.agent.interpreted import PlainPolicy
 from driftbandit.draws import POLICY, Draws, Stream, round_key, stream_key
 from driftbandit.logs import Log
-
 from driftbandit.logs.follow import CALM, DRAWS, MEMORIES, follow, schedule
 from driftbandit.logs.replay import Candidate, candidates, effective_size, expand_grid
 from driftbandit.policies import KLUCB, Uniform
@@ -65,7 +64,7 @@ def twin_guess(events, e, k):
 
 
 def twin(log, policy, own=False, seed=0):
-    """Every v_t, weight and acceptance, one event after the other, by the agent's own player and law of availability."""
+    """Every v_t and weight, one event after the other, by the agent's own player and law of availability."""
     events, k = log.whole(), log.n_arms
     key, own_key = (stream_key(seed, number, POLICY) for number in (0, 1))
     accepted, value, weight = [], [], []

@@ -44,7 +44,7 @@ FILES = [
         "Row 1: reward is infinite",
     ),
     ('{"time": 1, "arm": "a", "reward": ' + "9" * 5000 + "}\n", "log.jsonl", "Row 1: the line is not valid JSON"),
-    ('{"time": {"$date": 5}, "arm": "a", "reward": 1, "propensity": 1}\n', "log.jsonl", "Row 1: time is a dict, not a date"),
+    ('{"time": {"$date": 5}, "arm": "a", "reward": 1, "propensity": 1}\n', "log.jsonl", "time is a dict, not a date"),
     ('{"time": 1, "arm": {"__class__": "os"}, "reward": 1, "propensity": 1}\n', "log.jsonl", "arm is not a name"),
     ("{" + '"a":{' * 5000 + "\n", "log.jsonl", "Row 1: the line is not valid JSON"),
     (b"\x1f\x8b\x08\x00" + b"\0" * 40, "log.jsonl.gz", "cannot be read"),

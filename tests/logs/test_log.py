@@ -8,7 +8,7 @@ import pytest
 
 from driftbandit.logs import Log, LogError
 from driftbandit.logs.checks import order_statistic
-from driftbandit.logs.convert import Clock
+from driftbandit.logs.convert import TimeReader
 from driftbandit.logs.read import Faults
 
 
@@ -308,7 +308,7 @@ def test_dates_with_an_offset_are_the_same_moments_however_they_are_read(ending,
     moments = [start + n * datetime.timedelta(seconds=61, microseconds=7) for n in range(9)]
     endings = [ending] * 8 + [odd or ending]
     texts = [moment.isoformat() + end for moment, end in zip(moments, endings, strict=True)]
-    clock = Clock(None, None)
+    clock = TimeReader(None, None)
     found = clock.read(texts, "time", np.arange(9), Faults())
     assert clock.dates
     obvious = [datetime.datetime.fromisoformat(text if ending else f"{text}Z").timestamp() for text in texts]

@@ -4,15 +4,13 @@ reward away; and the summary.
 The thresholds of 4.4 standard deviations are exceeded by chance in one log of 100,000."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.logs.read import Faults
+from driftbandit.logs.blocks import said
+from driftbandit.logs.read import Fault, Faults, LogError
 from driftbandit.logs.rows import Events, Rows
-
-if TYPE_CHECKING:
-    from driftbandit.logs.log import Log
 
 CERTAIN = 1.0 - 1e-9
 _INCREDIBLE = 1e-6  # the smallest propensity times the number of events
@@ -61,7 +59,7 @@ class LogSummary(NamedTuple):
         return self.left_out >= self.n // 2 and self.left_out > 0 and self.highest >= _NEARLY_ALWAYS * self.n
 
 
-def summarise(log: "Log", rows: Rows, in_file: Events, faults: Faults) -> LogSummary:
+def summarise(log: Any, rows: Rows, in_file: Events, faults: Faults) -> LogSummary:
     """The numbers, after the last checks; `in_file` has the rows in the order of the file."""
     events, k = log.whole(), log.n_arms
     arm, mu = events.arm, events.propensity
@@ -121,10 +119,8 @@ def _adaptive(arm: np.ndarray, mu: np.ndarray, k: int) -> bool:
     return bool(((pulls > 50) & (spread > 0.1 * mean)).any())
 
 
-def warnings_about(log: "Log", half_lives: list[float] | None = None) -> list[str]:
+def warnings_about(log: Any, half_lives: list[float] | None = None) -> list[str]:
     """What a reader should know before believing a number."""
-    from driftbandit.logs.blocks import said
-
     summary, out = log.summary, []
     shorter = [length for length in half_lives or [] if length < summary.delay]
     if shorter:  # the first thing to know: late rewards reverse the order of half-lives
@@ -170,7 +166,7 @@ def warnings_about(log: "Log", half_lives: list[float] | None = None) -> list[st
     return out
 
 
-def one_sided_sentence(log: "Log") -> str:
+def one_sided_sentence(log: Any) -> str:
     """What a log looks like in which failures are not reported."""
     summary = log.summary
     share = "All" if summary.highest == summary.n else f"{summary.highest:,} of"
@@ -179,6 +175,12 @@ def one_sided_sentence(log: "Log") -> str:
         "only successes seem to be reported, so every arm looks perfect and arms cannot be compared. Report failures "
         "too, or open the bandit with wait and default, so that a decision without a reward counts as a failure."
     )
+
+
+def refuse_one_sided(log: Any) -> None:
+    """Refuse a log in which all rewards are successes and the rest is missing: it says nothing about any policy."""
+    if log.summary.one_sided and not log.summary.odd:
+        raise LogError([Fault(one_sided_sentence(log).rstrip("."), "", 0)], log.name)
 
 
 # ---- rows of equal time ----------------------------------------------------------------------------------------------
@@ -259,7 +261,7 @@ def rounding(mu: np.ndarray) -> str:
     )
 
 
-def fit_counts(log: "Log", uniform: bool, faults: Faults, warnings: list[str]) -> None:
+def fit_counts(log: Any, uniform: bool, faults: Faults, warnings: list[str]) -> None:
     """Do the propensities fit what was played? Over the events at which an arm was offered, 1[played] / propensity
     sums to their number up to chance: arm by arm over the whole log, and from stretch to stretch. With true
     propensities the misses of successive stretches are uncorrelated whatever the logger did. Events at which one arm

@@ -164,7 +164,7 @@ def _looks_like_number(item: Any) -> bool:
         return False
 
 
-class Clock:
+class TimeReader:
     """How the times of one log are written: numbers of a unit, dates in ISO form, or dates of a format."""
 
     def __init__(self, unit: str | None, date_format: str | None) -> None:

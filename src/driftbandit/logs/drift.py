@@ -16,9 +16,8 @@ import numpy as np
 
 from driftbandit.logs import report
 from driftbandit.logs.blocks import FEWEST_BLOCKS, Estimate, block_length, block_mean, period_of, said, scales
-from driftbandit.logs.checks import FEWEST_ODD, warnings_about
+from driftbandit.logs.checks import FEWEST_ODD, refuse_one_sided, warnings_about
 from driftbandit.logs.log import Log, half_of
-from driftbandit.logs.replay import refuse_one_sided
 from driftbandit.logs.report import About
 
 FEWEST_EFFECTIVE = 200  # plays' worth of evidence about every arm, below which nothing is excluded

@@ -8,14 +8,13 @@ import numpy as np
 
 from driftbandit.lab.plots.chart import save_chart
 from driftbandit.lab.plots.style import look
-from driftbandit.logs.drift import Drift
 from driftbandit.logs.log import Log
 
 _MOST = 8  # arms drawn: the most played
 _WIDE = 5.4  # inches: on a page 400 pixels wide the letters are still read
 
 
-def save_drift(log: Log, found: Drift, path: str | Path) -> Path:
+def save_drift(log: Log, found: Any, path: str | Path) -> Path:
     """Levels over time, each arm's rank over time, and what forgetting could gain at each time scale."""
 
     def draw(figure: Any) -> None:
@@ -45,7 +44,7 @@ def save_drift(log: Log, found: Drift, path: str | Path) -> Path:
     return save_chart(draw, path, (_WIDE, 8.4))
 
 
-def _gains(log: Log, found: Drift, axes: Any) -> None:
+def _gains(log: Log, found: Any, axes: Any) -> None:
     unit = _unit(log)
     for number, (name, field) in enumerate(
         (("this period's best, by halves", "current"), ("last period's best", "last"))

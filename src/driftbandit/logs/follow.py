@@ -14,7 +14,7 @@ made itself at c times the traffic."""
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,13 +27,18 @@ from driftbandit.logs.log import Log
 from driftbandit.logs.rows import Events
 from driftbandit.primitives import TIES, compilable, draw_from, index, learns_by_chance, teach
 
-if TYPE_CHECKING:
-    from driftbandit.logs.replay import Candidate
-
 STEP = 8192  # events handed to the loops at once
 DRAWS = 16  # choices drawn where the probabilities are not known
 CALM = 256  # events in a row at which all choices agreed, after which two are drawn
 MEMORIES = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0, np.inf)  # of the guesses: plays of an arm, mean age
+
+
+class Candidate(NamedTuple):
+    """A policy under a label. With a half-life, in seconds, it forgets by the clock."""
+
+    label: str
+    policy: Any
+    half_life: float | None = None
 
 
 # ---- what is known by when -------------------------------------------------------------------------------------------
@@ -228,10 +233,10 @@ def play(
             place.accept[e] = 1 if accepted else 0
 
 
-class Follower:
+class PolicyFollower:
     """One policy at work on a log, from its first event to its last."""
 
-    def __init__(self, candidate: "Candidate", log: Log, work: Work, rate: float, seed: int, compiled: bool) -> None:
+    def __init__(self, candidate: Candidate, log: Log, work: Work, rate: float, seed: int, compiled: bool) -> None:
         self.policy, k = candidate.policy, log.n_arms
         self.state = self.policy.init(k)
         self.half_life = None if candidate.half_life is None else round(candidate.half_life * SECOND)
@@ -290,7 +295,7 @@ def _compiled(function: Any, n_arms: int, policy: Any, *tuples: Any) -> Any:
 class Followed(NamedTuple):
     """Sums over blocks of time; a column for each candidate."""
 
-    candidates: "list[Candidate]"
+    candidates: list[Candidate]
     length: float  # of a block, seconds
     events: Any  # blocks
     reward: Any  # blocks: the logger's rewards
@@ -303,7 +308,7 @@ class Followed(NamedTuple):
 
 def follow(
     log: Log,
-    tried: "Sequence[Candidate]",
+    tried: Sequence[Candidate],
     *,
     block: Any = None,
     own: bool = False,
@@ -322,7 +327,7 @@ def follow(
     arm = events.arm.astype(np.int64)
     work = Work(events.time, arm, events.reward, events.propensity, *known, events.menu, log.menus)
     rate = summary.least if own else 0.0
-    players = [Follower(candidate, log, work, rate, seed, compiled) for candidate in tried]
+    players = [PolicyFollower(candidate, log, work, rate, seed, compiled) for candidate in tried]
     model = new_model(k)
     learn_guess: Any = _compiled(guess, k, None, model, work) if compiled else guess
     size = int(block_of[-1]) + 1

@@ -58,7 +58,7 @@ class Log:
         self.name = found.name
         names = Columns(**columns)
         declared = None if arms is None else [str(arm) for arm in arms]
-        clock = convert.Clock(convert.checked_unit(time_unit), date_format)
+        clock = convert.TimeReader(convert.checked_unit(time_unit), date_format)
         rows = Rows(names, list(columns), declared, self.reward_range, clock, drop_missing)
         faults = Faults()
         events = self._read(found, rows, faults)
@@ -149,7 +149,7 @@ class Log:
         for start in range(0, self.n, size):
             yield self._events.take(slice(start, start + size))
 
-    def _about_times(self, clock: convert.Clock, name: str) -> list[str]:
+    def _about_times(self, clock: convert.TimeReader, name: str) -> list[str]:
         """Warnings about times that are bare numbers."""
         if clock.given is not None or not clock.unit:
             hint = "" if clock.dates else convert.unix_hint(self.summary.start, clock.given or "")

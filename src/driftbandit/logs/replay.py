@@ -14,10 +14,10 @@ import numpy as np
 from driftbandit.half_life import checked_half_life
 from driftbandit.logs import report
 from driftbandit.logs.blocks import FEWEST_BLOCKS, Estimate, block_mean, duration, said
-from driftbandit.logs.checks import one_sided_sentence, warnings_about
-from driftbandit.logs.follow import Followed, follow
+from driftbandit.logs.checks import refuse_one_sided, warnings_about
+from driftbandit.logs.follow import Candidate, Followed, follow
 from driftbandit.logs.log import Log
-from driftbandit.logs.read import Fault, LogError, refuse
+from driftbandit.logs.read import refuse
 from driftbandit.logs.report import About
 from driftbandit.protocols import Policy
 
@@ -121,12 +121,6 @@ def replay(
     )
 
 
-def refuse_one_sided(log: Log) -> None:
-    """A log in which all rewards are successes and failures are missing says nothing about any policy."""
-    if log.summary.one_sided and not log.summary.odd:
-        raise LogError([Fault(one_sided_sentence(log).rstrip("."), "", 0)], log.name)
-
-
 def _all_arms(log: Log) -> float:
     """The level at which intervals hold for all arms at once: the best of them was chosen on the same rows."""
     return 1.0 - 0.05 / log.n_arms
@@ -180,14 +174,6 @@ def _line(log: Log, followed: Followed, alone: Followed | None, at: int, base: i
         _gain(log, followed, value - followed.reward, size),
         refused,
     )
-
-
-class Candidate(NamedTuple):
-    """A policy under a label. With a half-life, in seconds, it forgets by the clock."""
-
-    label: str
-    policy: Any
-    half_life: float | None = None
 
 
 def expand_grid(text: str) -> list[str]:

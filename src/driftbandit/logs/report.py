@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.logs.blocks import said
 from driftbandit.text.layout import laid_out
 
 
@@ -35,8 +36,6 @@ class About(NamedTuple):
 
     def said(self, seconds: float) -> str:
         """A length of time."""
-        from driftbandit.logs.blocks import said
-
         return said(seconds, self.unit)
 
     def gain(self, estimate: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.checks import nearest
-from driftbandit.logs.convert import Clock, Different, different, name_of, numbers
+from driftbandit.logs.convert import Different, TimeReader, different, name_of, numbers
 from driftbandit.logs.read import Faults, Piece, refuse
 
 MOST_ARMS = 1000
@@ -57,7 +57,7 @@ class Rows:
         given: Sequence[str],
         declared: list[str] | None,
         reward_range: tuple[float, float],
-        clock: Clock,
+        clock: TimeReader,
         drop_missing: bool,
     ) -> None:
         self.columns, self.given, self.declared, self.clock = columns, given, declared, clock
