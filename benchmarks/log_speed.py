@@ -1,8 +1,8 @@
 """How long a log takes: reading it, `drift`, and following it with ts, dts and ds-ts; and the memory.
 
-    python benchmarks/log_speed.py --events 1e6 --arms 10 --out docs/logs/speed.md
-    python benchmarks/log_speed.py --events 0 --flights build --out docs/logs/speed-flights.md
-    python benchmarks/log_speed.py --events 1e7 --arms 10 --out docs/logs/speed-long.md
+    python benchmarks/log_speed.py --events 1e6 --arms 10
+    python benchmarks/log_speed.py --events 0 --flights build
+    python benchmarks/log_speed.py --events 1e7 --arms 10
 
 CPU seconds are of all threads together: on a machine that is otherwise idle, two cores take half of them."""
 
