@@ -6,7 +6,7 @@ follower with the true means as guesses. "rare" has 0.6% successes. Writes the t
 several sittings, since every log's result is kept in build/:
 
     python benchmarks/log_coverage.py --only cover --logs 100 --out docs/logs/coverage-replay.md
-    python benchmarks/log_coverage.py --only drift --logs 100 --out docs/logs/coverage-drift.md
+    python benchmarks/log_coverage.py --only drift --logs 100
 """
 
 import argparse
