@@ -137,7 +137,7 @@ def test_what_a_formula_warns_of_is_a_note_of_one_line(capsys):
         (["run", "ds-ts", "--env", "log.csv"], "`driftbandit drift log.csv --world world.csv` makes a world like it"),
         (
             ["run", "ds-ts", "--env", "my data/log.jsonl"],
-            "`driftbandit drift 'my data/log.jsonl'`, `replay` and `tune`",
+            "`driftbandit drift 'my data/log.jsonl'` and `replay`",
         ),
         (["run", "ds-ts", "--env", "shop.db"], "shop.db is a file, not a policy or a world"),
         (["run", "ds-ts", "--env", "table(log.parquet)"], "to be played with --env 'table(\"world.csv\")'."),

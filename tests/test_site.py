@@ -70,7 +70,7 @@ def test_a_notebook_has_the_pages_text_and_code_without_links():
     assert sources[4] == "import river"
 
 
-@pytest.mark.parametrize("name", ["decide-live", "first-experiment", "log-to-half-life"])
+@pytest.mark.parametrize("name", ["decide-live", "first-experiment", "log-to-policy"])
 def test_every_tutorial_is_a_valid_notebook(name, tmp_path):
     nbformat = pytest.importorskip("nbformat")
     written = notebooks.write(ROOT / "docs", tmp_path)

@@ -61,7 +61,6 @@ FUNCTIONS = {
     "run": "driftbandit.lab",
     "serve": "driftbandit.service.server",
     "theory": "driftbandit.lab.paper.theory.promise",
-    "tune": "driftbandit.logs",
 }
 OTHERS = {"list", "keys", "live", "watch", "demo"}
 

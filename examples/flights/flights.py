@@ -1,7 +1,7 @@
 """Does forgetting pay on flights? Which of three airports, or of six carriers, departs on time: python flights.py
 
-Each event is one flight of an hour, drawn as if somebody had picked it blindly: the chance of an arm is its share of
-the hour's flights. What became of it is known an hour later. The data are hourly counts of 2013 (see LICENSE.txt)."""
+Each event is one flight of an hour, drawn as if somebody had picked it blindly: the probability of an arm is its share
+of the hour's flights. Its outcome is known an hour later. The data are hourly counts of 2013 (see LICENSE.txt)."""
 
 import csv
 import gzip
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from driftbandit.logs import Log, drift, replay, tune
+from driftbandit.logs import Log, drift, replay
 
 HERE = Path(__file__).parent
 QUESTIONS = {"airports": ["EWR", "JFK", "LGA"], "carriers": ["UA", "B6", "EV", "DL", "AA", "MQ"]}
-POLICIES = ["kl-ucb", "ds-ts @ 2 h", "ds-ts @ 1 d", "dts @ 4 h", "dts @ 1 d", "dts @ 4 weeks"]
+POLICIES = ["drift-ts", "kl-ucb", "ds-ts @ 1 d", "dts @ 4 h", "dts @ 1 d", "dts @ 4 weeks"]
 
 
 def flights_log(arms: list[str]) -> Log:
@@ -48,36 +48,16 @@ def flights_log(arms: list[str]) -> Log:
 
 
 def main() -> None:
-    """Ask both questions; with a folder as argument, draw the figures there."""
-    from driftbandit.logs.figures import save_drift, save_tune
-
+    """Answer both questions; with a folder as argument, draw the figures there."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     for question, arms in QUESTIONS.items():
         began = time.perf_counter()
         log = flights_log(arms)
-        print(f"\n{question}: {log.n:,} flights")
         found = drift(log)
-        for scale in found.scales:
-            gains = (
-                f"{100 * e.mean:+.1f} [{100 * e.low:+.1f}, {100 * e.high:+.1f}]" for e in (scale.oracle, scale.last)
-            )
-            print("  by {:7}  oracle {}, last period's best {} points".format(scale.name, *gains))
-        print(f"  {found.sentence}")
-        result = replay(log, POLICIES, own=False)
-        for line in result.lines:
-            gain = line.over_ts.like
-            print(
-                f"  {line.label:14} {line.value.mean:.4f}, over ts {100 * gain.mean:+.2f} "
-                f"[{100 * gain.low:+.2f}, {100 * gain.high:+.2f}] points in weeks like these"
-            )
-        tuned = tune(log)
-        for warning in tuned.warnings:
-            print(f"  beware: {warning}")
-        print(f"  {tuned.sentence}\n  {tuned.paste.rpartition('agent = ')[2]}")
+        print(f"\n{question}\n{found}\n{replay(log, POLICIES, own=False)}")
         if folder is not None:
             for ending in ("svg", "png"):
-                save_drift(log, found, folder / f"{question}-drift.{ending}")
-                save_tune(log, tuned, folder / f"{question}-tune.{ending}")
+                found.plot(log, folder / f"{question}-drift.{ending}")
         print(f"  ({time.perf_counter() - began:.0f} s)", file=sys.stderr)
 
 

@@ -285,7 +285,7 @@ def _normal_strides(n: int) -> tuple[np.ndarray, np.ndarray]:
     return strides[0::2], strides[1::2]
 
 
-_AGAIN = 1 << 44  # keys of further draws of one round, far from every slot in use
+AGAIN = 1 << 44  # keys of further draws of one round, far from every slot in use
 
 
 class Stream:
@@ -323,7 +323,7 @@ class Stream:
 
     def again(self, attempt: int) -> "Stream":
         """Other numbers of the same round."""
-        return Stream.of(np.asarray(mix(self._block.key[self._column : self._column + 1] + stride(_AGAIN + attempt))))
+        return Stream.of(np.asarray(mix(self._block.key[self._column : self._column + 1] + stride(AGAIN + attempt))))
 
     def at(self, t: int) -> "Stream":
         """Move to round t and return the stream itself, ready for a policy or an environment."""

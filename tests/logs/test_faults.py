@@ -23,7 +23,7 @@ ROWS = [
     ("4,a,1,1e-9\n", {}, "Row 4: propensity 1e-09 is too small to be true"),
     ("4,a,1,1e-200\n", {}, "Row 4: propensity 1e-200 is too small to be true"),
     ("1,a,,0.5\n", {}, "Row 4: reward is missing"),
-    ("4,a,NaN,0.5\n", {}, "Row 4: reward is NaN"),
+    ("4,a,NaN,0.5\n", {}, "Row 4: reward is missing"),
     ("4,a,inf,0.5\n", {}, "Row 4: reward is infinite"),
     ("4,a,good,0.5\n", {}, "Row 4: reward is 'good', not a number"),
     ("4,a,1.5,0.5\n", {}, "Row 4: reward 1.5 lies outside (0, 1)"),
@@ -31,8 +31,8 @@ ROWS = [
     ("4,a,1,0.5\n", {"reward_range": (0, 0.5)}, "Row 1: reward 1 lies outside (0, 0.5) (and 1 more such row)"),
     ("4,a,1e400,0.5\n", {}, "Row 4: reward is infinite"),
     (",a,1,0.5\n", {}, "Row 4: time is missing"),
-    ("soon,a,1,0.5\n", {}, "Row 1: time is '1', not a date as in the other rows"),
-    ("nan,a,1,0.5\n", {}, "Row 4: time is NaN"),
+    ("soon,a,1,0.5\n", {}, "Row 4: time is 'soon', not a number"),
+    ("nan,a,1,0.5\n", {}, "Row 4: time is missing"),
     ("2,a,1,0.5\n", {}, "Row 4: the time goes back"),
     ("inf,a,1,0.5\n", {}, "Row 4: time is infinite"),
     ("4,,1,0.5\n", {}, "Row 4: arm is missing"),
@@ -41,11 +41,11 @@ ROWS = [
     ("4,a,1,0\n", {}, "Row 4: propensity is 0 or below"),
     ("4,a,1,-0.5\n", {}, "Row 4: propensity is 0 or below"),
     ("4,a,1,1.01\n", {}, "Row 4: propensity is above 1"),
-    ("4,a,1,nan\n", {}, "Row 4: propensity is NaN"),
+    ("4,a,1,nan\n", {}, "Row 4: propensity is missing"),
     ("4,a,1,half\n", {}, "Row 4: propensity is 'half', not a number"),
     ("4,a,1\n", {}, "Row 4: 3 fields where the head has 4"),
     ("4,a,1,0.5,7\n", {}, "Row 4: 5 fields where the head has 4"),
-    ('4,"a,1,0.5\n', {}, "Row 4: the text is not CSV"),
+    ('4,"a,1,0.5\n', {}, "4: 2 fields where the head has 4"),
 ]
 
 
@@ -59,7 +59,7 @@ def test_a_bad_row_is_named(tmp_path, row, options, said):
 
 COLUMNS = [
     ("time,arm,reward,propensity,reward_time\n1,a,1,0.5,1\n2,b,0,0.5,1\n", {}, "Row 2: the reward was known before"),
-    ("time,arm,reward,propensity,reward_time\n1,a,1,0.5,1\n2,b,0,0.5,x\n", {}, "Row 1: reward_time is '1', not a date"),
+    ("time,arm,reward,propensity,reward_time\n1,a,1,0.5,1\n2,b,0,0.5,x\n", {}, "reward_time is 'x', not a number"),
     (
         "time,arm,reward,available\n1,a,1,a|b\n2,b,0,a\n",
         {"propensity": "uniform"},
@@ -134,7 +134,7 @@ def test_files_that_are_no_logs_are_refused_in_one_sentence(tmp_path):
     for given, said in (
         (str(tmp_path / "nowhere.csv"), "does not exist"),
         (str(tmp_path / "folder.csv"), "is a folder"),
-        ("log.xlsx", "does not say what it is"),
+        ("log.xlsx", "does not show the format"),
         (csv_file(tmp_path, "no parquet", "log.parquet"), "cannot be read"),
         (csv_file(tmp_path, b"\x1f\x8b\x08broken", "log.csv.gz"), "cannot be read"),
         (7, "a log cannot be made of int"),
@@ -170,7 +170,7 @@ def test_propensities_that_do_not_fit_the_counts_are_refused():
 
 
 def test_a_column_of_ids_is_not_taken_for_arms():
-    with pytest.raises(LogError, match="1001 different arms so far"):
+    with pytest.raises(LogError, match="ore than 1000 different arms"):
         Log({"time": np.arange(3000.0), "arm": np.arange(3000), "reward": np.zeros(3000)}, propensity="uniform")
 
 
@@ -183,7 +183,7 @@ def test_all_kinds_of_fault_are_told_at_once_each_with_its_first_row_and_number(
 
 
 def test_a_fault_in_a_late_piece_is_named_by_its_row_in_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("driftbandit.logs.sources.PIECE", 10)
+    monkeypatch.setattr("driftbandit.logs.read.PIECE", 10)
     lines = [f"{t},{'ab'[t % 2]},{t % 2},0.5\n" for t in range(95)]
     lines[57] = "57,a,7,0.5\n"
     with pytest.raises(LogError, match="Row 58: reward 7 lies outside"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from driftbandit.logs import Log, drift, replay
-from driftbandit.logs.periods import months
+from driftbandit.logs.blocks import months
 
 FOLDER = Path(__file__).parents[2] / "examples" / "flights"
 pytestmark = [
@@ -53,9 +53,9 @@ def test_the_best_airport_moves_from_hour_to_hour(airports):
 
 
 def test_a_month_of_carriers_is_replayed(flights):
-    events = flights.flights_log(flights.QUESTIONS["carriers"]).whole()
-    some = events.take(slice(0, 6000))
-    offered = [[str(a) for a in np.flatnonzero(row)] for row in some.allowed]
+    whole = flights.flights_log(flights.QUESTIONS["carriers"])
+    some = whole.whole().take(slice(0, 6000))
+    offered = [[str(a) for a in np.flatnonzero(whole.menus[menu])] for menu in some.menu]
     columns = {
         "time": some.time.astype("datetime64[s]"),
         "arm": some.arm,
@@ -65,4 +65,4 @@ def test_a_month_of_carriers_is_replayed(flights):
     log = Log({**columns, "available": offered}, arms=range(6))
     result = replay(log, ["dts @ 1 d"], own=False)
     assert all(0.5 < line.value.mean < 0.9 for line in result.lines)
-    assert result.logger == pytest.approx(some.reward.mean())
+    assert result.logger.mean == pytest.approx(some.reward.mean())

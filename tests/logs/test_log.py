@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from driftbandit.logs import Log, LogError
-from driftbandit.logs.convert import times
-from driftbandit.logs.faults import Faults
-from driftbandit.logs.ties import OrderTest
+from driftbandit.logs.checks import order_statistic
+from driftbandit.logs.convert import TimeReader
+from driftbandit.logs.read import Faults
 
 
 def columns(n=500, seed=0):
@@ -131,24 +131,19 @@ def test_available_arms_share_the_chance_evenly():
     )
     events = log.whole()
     assert events.propensity.tolist() == [0.5, 1 / 3, 0.5]
-    assert events.allowed.tolist() == [[True, True, False], [True, True, True], [True, False, True]]
+    assert log.menus[events.menu].tolist() == [[True, True, False], [True, True, True], [True, False, True]]
 
 
-def test_a_long_log_is_read_again_in_place_of_kept_and_is_the_same(tmp_path, monkeypatch):
+def test_a_log_read_in_many_pieces_is_the_same(tmp_path, monkeypatch):
     data = columns(400)
     data["time"] = np.floor(data["time"] / 600.0)  # ties across the borders of pieces
-    path = tmp_path / "log.csv"
-    path.write_text(
-        "time,arm,reward,propensity\n"
-        + "".join(f"{t},{a},{r},{p}\n" for t, a, r, p in zip(*data.values(), strict=True))
-    )
-    kept = Log(str(path))
-    monkeypatch.setattr("driftbandit.logs.sources.PIECE", 33)
-    monkeypatch.setattr("driftbandit.logs.log._KEPT", 100)
-    again = Log(str(path))
-    assert again._kept is None
-    assert same(kept, again)
-    assert max(events.n for events in again.pieces()) < 60
+    path = tmp_path / "log.jsonl"
+    rows = zip(*(column.tolist() for column in data.values()), strict=True)
+    path.write_text("".join(json.dumps(dict(zip(data, row, strict=True))) + "\n" for row in rows))
+    whole = Log(str(path))
+    monkeypatch.setattr("driftbandit.logs.read.PIECE", 33)
+    assert same(whole, Log(str(path)))
+    assert same(whole, Log(data))
 
 
 def test_rows_of_equal_time_are_shuffled_always_the_same_way():
@@ -180,9 +175,7 @@ def test_the_test_of_order_is_right_on_permuted_ties():
     rng = np.random.default_rng(3)
     z = []
     for _ in range(400):
-        test = OrderTest()
-        test.take(np.sort(rng.integers(0, 60, 200)), rng.random(200))
-        z.append(test.z)
+        z.append(order_statistic(np.sort(rng.integers(0, 60, 200)), rng.random(200)))
     assert abs(np.mean(z)) < 4.5 / 20
     assert abs(np.var(z) - 1.0) < 4.5 * np.sqrt(2 / 400)
 
@@ -315,7 +308,8 @@ def test_dates_with_an_offset_are_the_same_moments_however_they_are_read(ending,
     moments = [start + n * datetime.timedelta(seconds=61, microseconds=7) for n in range(9)]
     endings = [ending] * 8 + [odd or ending]
     texts = [moment.isoformat() + end for moment, end in zip(moments, endings, strict=True)]
-    found, dates = times(texts, "time", np.arange(9), "s", Faults())
-    assert dates
+    clock = TimeReader(None, None)
+    found = clock.read(texts, "time", np.arange(9), Faults())
+    assert clock.dates
     obvious = [datetime.datetime.fromisoformat(text if ending else f"{text}Z").timestamp() for text in texts]
     assert np.abs(found - obvious).max() < 1e-6

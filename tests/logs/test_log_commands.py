@@ -1,4 +1,4 @@
-"""The commands drift, replay and tune: thin, with JSON, figures and refusals of one sentence."""
+"""The commands drift and replay: thin, with JSON, figures and refusals of one sentence."""
 
 import json
 
@@ -7,8 +7,6 @@ import pytest
 
 from driftbandit.cli import main
 from driftbandit.environments import phased
-from driftbandit.logs import Log
-from driftbandit.logs.half_lives import half_life_grid
 
 WORLD = phased([[0.25, 0.65], [0.65, 0.25]] * 5, range(0, 6000, 600), 6000)
 
@@ -43,28 +41,13 @@ def test_drift_answers_in_a_sentence_and_writes_a_world_and_a_figure(file, tmp_p
     assert main(["run", "ds-ts(gamma=0.97)", "--env", f'table("{world}")', "--runs", "2"]) == 0
 
 
-def test_replay_prints_two_labelled_values_per_policy(file, capsys):
-    assert main(words(file, "replay", "--policy", "ds-ts @ 2 h", "kl-ucb")) == 0
+def test_replay_prints_policies_side_by_side(file, capsys):
+    assert main(words(file, "replay", "--policy", "ds-ts(gamma=[0.9, 0.99])", "dts @ 2 h")) == 0
     out = capsys.readouterr().out
-    for text in (
-        "follower [in this log]",
-        "own history: value at 0.5 times your traffic",
-        "ds-ts @ 2 h",
-        "kl-ucb",
-        "ts ",
-    ):
+    for text in ("own history, 0.5 times the traffic", "ds-ts(gamma=0.9) ", "ds-ts(gamma=0.99)", "dts @ 2 h", "ts "):
         assert text in out
+    assert "over the best arm in hindsight" in out
     assert "over the logger" in out
-
-
-def test_tune_ends_with_the_lines_to_paste(file, tmp_path, capsys):
-    picture = tmp_path / "tune.svg"
-    assert main(words(file, "tune", "--plot", str(picture))) == 0
-    out = capsys.readouterr().out.strip().splitlines()
-    assert out[-1].startswith("agent = Agent(")
-    assert any(line.startswith("from driftbandit import Agent") for line in out[-3:])
-    assert "arms=['green', 'red']" in out[-1]
-    assert picture.stat().st_size > 10_000
 
 
 def test_lengths_are_said_in_the_unit_of_the_log(tmp_path, capsys):
@@ -80,7 +63,7 @@ def test_lengths_are_said_in_the_unit_of_the_log(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "hours.csv: 6,000 events, 2 arms, 499.9 h" in out
     assert "The ranking moves and stays: the best arm of the last 1/128 of the log (3.906 h) gains +" in out
-    assert main(["tune", *options, "--half-lives", "2 h", "8 h"]) == 0
+    assert main(["replay", *options, "--policy", "dts @ 2 h", "--no-own"]) == 0
     out = capsys.readouterr().out
     assert "32 blocks of 15.62 h" in out
     assert "dts @ 2 h" in out
@@ -88,17 +71,12 @@ def test_lengths_are_said_in_the_unit_of_the_log(tmp_path, capsys):
     assert "the best arm of the last 1/128 of the log (3.906) gains +" in capsys.readouterr().out
 
 
-def test_a_grid_by_itself_has_round_numbers_in_the_unit_of_the_log():
-    columns = {"time": np.arange(4000) / 12, "arm": np.arange(4000) % 2, "reward": np.arange(4000) % 3 % 2}
-    grid = half_life_grid(Log(columns, propensity="uniform", time_unit="h"), True)
-    assert all(float(f"{h / 3600:.2g}") == pytest.approx(h / 3600, rel=1e-12) for h in grid)
-
-
-@pytest.mark.parametrize("command", ["drift", "replay", "tune"])
+@pytest.mark.parametrize("command", ["drift", "replay"])
 def test_every_command_prints_json(file, capsys, command):
-    assert main(words(file, command, "--json")) == 0
+    more = ["--policy", "dts @ 2 h", "--no-own"] if command == "replay" else []
+    assert main(words(file, command, "--json", *more)) == 0
     found = json.loads(capsys.readouterr().out)
-    key = {"drift": "verdict", "replay": "lines", "tune": "paste"}[command]
+    key = {"drift": "recommendation", "replay": "lines"}[command]
     assert key in found
 
 
@@ -107,10 +85,10 @@ def test_every_command_prints_json(file, capsys, command):
     [
         (["--propensity", "chance"], "there is no column 'chance' for the propensity"),
         (["--propensity", "foo"], 'by propensity= (--propensity COLUMN), or the word "uniform" if'),
-        (["--reward-time", "paid"], "say which is meant by reward_time= (--reward-time COLUMN)."),
+        (["--reward-time", "paid"], "name the right one by reward_time= (--reward-time COLUMN)."),
         (["--reward-range", "0", "0.5"], "as in reward_range=(0, 100) (--reward-range 0 100)"),
         (["--reward-range", "1", "0"], "the range of rewards is (1, 0)"),
-        (["--half-lives", "inf"], "half-lives are lengths above 0"),
+        (["--delimiter", "::"], "'::' is not a delimiter"),
         (["--arms", "red"], "'green' is not an arm"),
         (["--block", "month"], "An interval needs at least 8"),
         (["--block", "moon"], "is not a length of time"),
@@ -119,7 +97,7 @@ def test_every_command_prints_json(file, capsys, command):
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_code_2(file, capsys, more, said):
-    assert main([*words(file, "tune"), *more]) == 2
+    assert main([*words(file, "drift"), *more]) == 2
     assert said.lower() in capsys.readouterr().err.lower()
 
 

@@ -1,11 +1,10 @@
-"""What the commands about logs share: their options, and the log these name."""
+"""What `drift` and `replay` share: their options, and the log these name."""
 
 import argparse
-import json
 from typing import Any
 
-from driftbandit.commands._output import print_table
-from driftbandit.commands._shared import whole
+from driftbandit.commands._output import add_json, print_json, print_table
+from driftbandit.commands._shared import add_seed
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
@@ -17,12 +16,12 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
         "postgresql://...",
     )
     parser.add_argument("--bandit", metavar="NAME", help="which one, if a journal has several")
-    columns = parser.add_argument_group("columns (each by its own name unless said otherwise)")
+    columns = parser.add_argument_group("columns, if they have other names")
     for name, about in (
         ("time", "when the decision was made: dates, or numbers"),
         ("arm", "what was chosen"),
         ("reward", "the result"),
-        ("propensity", 'the chance the arm had; or the word "uniform"'),
+        ("propensity", 'the probability the arm had; or the word "uniform"'),
         ("reward-time", "when the reward was known, if later"),
         ("available", "the arms that could be chosen, as in a|b|c, if not all"),
     ):
@@ -34,13 +33,16 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-unit",
         metavar="UNIT",
-        help="of times that are numbers: s, ms, h, ... (default: s); unix-s, unix-ms, ... if they count from 1970, "
-        "which is also told by their size",
+        help="of times that are numbers: s, ms, h, ... (default: s); unix-s, unix-ms, ... if they count from 1970 "
+        "(default: inferred from their size)",
     )
+    parser.add_argument("--date-format", metavar="FORMAT", help="of dates, as in %%d.%%m.%%Y (default: inferred)")
+    parser.add_argument("--delimiter", metavar="C", help="of a CSV file (default: inferred)")
     parser.add_argument("--sort", action="store_true", help="sort the rows by time")
-    parser.add_argument("--block", metavar="LENGTH", help="of the bootstrap, as in day, week, 6h (default: by itself)")
-    parser.add_argument("--seed", type=whole(0), default=0, metavar="S", help="the same seed gives the same numbers")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    parser.add_argument("--drop-missing", action="store_true", help="leave out rows in which a value is missing")
+    parser.add_argument("--block", metavar="LENGTH", help="of the bootstrap, as in day, week, 6h (default: inferred)")
+    add_seed(parser)
+    add_json(parser)
 
 
 def open_log(args: argparse.Namespace) -> Any:
@@ -58,22 +60,21 @@ def open_log(args: argparse.Namespace) -> Any:
         arms=arms,
         reward_range=tuple(args.reward_range),
         time_unit=args.time_unit,
+        date_format=args.date_format,
+        delimiter={"tab": "\t", "\\t": "\t"}.get(args.delimiter, args.delimiter),
         sort=args.sort,
+        drop_missing=args.drop_missing,
         seed=args.seed,
         bandit=args.bandit,
         **columns,
     )
 
 
-def print_json(result: Any) -> None:
-    """A result with all its numbers; null stands for what is infinite or unknown."""
-    from driftbandit.logs.replayed import plain
-
-    print(json.dumps(plain(result), indent=2, allow_nan=False))
-
-
-def print_parts(parts: Any) -> None:
-    """An answer, its tables fitted to the terminal."""
+def print_result(args: argparse.Namespace, result: Any, parts: Any) -> None:
+    """A result as JSON if asked for, else its parts, with tables fitted to the terminal."""
+    if args.json:
+        print_json(result.to_dict())
+        return
     for part in parts:
         if isinstance(part, str):
             print(part)

@@ -1,33 +1,36 @@
-"""`driftbandit drift`: does the best arm of a log move?"""
+"""`driftbandit drift`: does the best arm of a log move, and does forgetting pay?"""
 
 import argparse
 from typing import Any
 
-from driftbandit.commands._logs import add_log_options, open_log, print_json, print_parts
+from driftbandit.commands._logs import add_log_options, open_log, print_result
 from driftbandit.commands._shared import add_example, need_lab
 
 _EXAMPLES = """\
   driftbandit drift log.csv
-      by hour, day, week and month: what an oracle, and last period's best arm, gain over the best fixed arm
+      by hour, day, week and month: what this and last period's best arm gain over the best fixed one; and which policy
+      to use
 
   driftbandit drift log.parquet --time when --arm button --reward click --propensity uniform --plot drift.svg
-      columns by other names, arms drawn evenly; the levels and rankings over time as a figure
+      columns by other names, arms drawn uniformly; the levels and rankings over time as a figure
 
   driftbandit drift log.csv --world world.csv
-      write the arms' smoothed means as a world: driftbandit run ds-ts ts --env 'table("world.csv")'
+      write the arms' smoothed means as an environment: driftbandit run ds-ts ts --env 'table("world.csv")'
 """
 
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
-    parser = add_example(subparsers, "drift", "ask a log whether its best arm moves", _EXAMPLES)
+    parser = add_example(
+        subparsers, "drift", "find out from a log whether anything changes and whether forgetting pays", _EXAMPLES
+    )
     add_log_options(parser)
     parser.add_argument("--plot", metavar="FILE.svg", help="draw levels, rankings and gains: .svg, .png or .pdf")
     parser.add_argument("--world", metavar="FILE.csv", help="write the means over time, for `driftbandit run`")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Ask, draw, answer."""
+    """Compute, draw, print."""
     if args.plot:
         need_lab("matplotlib")
         from driftbandit.lab.plots.regret import ENDINGS
@@ -41,14 +44,9 @@ def run(args: argparse.Namespace) -> None:
     found = drift(log, block=args.block, seed=args.seed)
     saved = []
     if args.plot:
-        from driftbandit.logs.figures import save_drift
-
-        saved.append(f"drew {save_drift(log, found, args.plot)}")
+        saved.append(f"saved {found.plot(log, args.plot)}")
     if args.world:
         from driftbandit.logs import world
 
-        saved.append(f"wrote {world(log).save(args.world)}")
-    if args.json:
-        print_json(found)
-        return
-    print_parts([*drift_parts(found), *saved])
+        saved.append(f"saved {world(log).save(args.world)}")
+    print_result(args, found, [*drift_parts(found), *saved])

@@ -3,12 +3,15 @@
 import argparse
 from typing import Any
 
-from driftbandit.commands._logs import add_log_options, open_log, print_json, print_parts
+from driftbandit.commands._logs import add_log_options, open_log, print_result
 from driftbandit.commands._shared import add_example, need_lab
 
 _EXAMPLES = """\
-  driftbandit replay log.csv --policy ds-ts kl-ucb
-      their value beside ts, the best fixed arm and the logger
+  driftbandit replay log.csv --policy drift-ts kl-ucb
+      their value, and the paired differences from ts, from the best arm in hindsight and from the logger
+
+  driftbandit replay log.csv --policy "ds-ts(gamma=[0.9, 0.99, 0.999])"
+      three policies, one for each value
 
   driftbandit replay log.csv --propensity uniform --policy "ds-ts @ 6 h" "dts @ 1 d" "sw-ts(window=500)"
       @ is a half-life by the clock; without it a policy forgets by counting rewards
@@ -19,7 +22,7 @@ def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "replay", "estimate what policies would have earned on a log", _EXAMPLES)
     add_log_options(parser)
-    parser.add_argument("--policy", nargs="+", default=[], metavar="POLICY", help="policies beside ts")
+    parser.add_argument("--policy", nargs="+", metavar="POLICY", help="policies to compare with ts (default: drift-ts)")
     parser.add_argument("--no-own", action="store_true", help="leave out values on the policies' own histories")
 
 
@@ -29,9 +32,6 @@ def run(args: argparse.Namespace) -> None:
     from driftbandit.logs import replay
     from driftbandit.logs.report import replay_parts
 
-    log = open_log(args)
-    result = replay(log, args.policy, block=args.block, own=not args.no_own, seed=args.seed, progress=True)
-    if args.json:
-        print_json(result)
-        return
-    print_parts(replay_parts(result))
+    log, policies = open_log(args), args.policy or ["drift-ts"]
+    result = replay(log, policies, block=args.block, own=not args.no_own, seed=args.seed, progress=True)
+    print_result(args, result, replay_parts(result))

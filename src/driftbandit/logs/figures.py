@@ -1,24 +1,20 @@
-"""Figures about a log: levels and rankings over time, gain by time scale, value against half-life."""
+"""The figure about a log: levels and rankings over time, and gain by time scale."""
 
 import datetime
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from driftbandit.lab.plots.chart import save_chart
-from driftbandit.lab.plots.style import look, looks
-from driftbandit.logs.advice import Tuned
-from driftbandit.logs.drift_check import Drift
+from driftbandit.lab.plots.style import look
 from driftbandit.logs.log import Log
-from driftbandit.logs.periods import said
 
 _MOST = 8  # arms drawn: the most played
 _WIDE = 5.4  # inches: on a page 400 pixels wide the letters are still read
 
 
-def save_drift(log: Log, found: Drift, path: str | Path) -> Path:
+def save_drift(log: Log, found: Any, path: str | Path) -> Path:
     """Levels over time, each arm's rank over time, and what forgetting could gain at each time scale."""
 
     def draw(figure: Any) -> None:
@@ -48,9 +44,11 @@ def save_drift(log: Log, found: Drift, path: str | Path) -> Path:
     return save_chart(draw, path, (_WIDE, 8.4))
 
 
-def _gains(log: Log, found: Drift, axes: Any) -> None:
+def _gains(log: Log, found: Any, axes: Any) -> None:
     unit = _unit(log)
-    for number, (name, field) in enumerate((("oracle, split halves", "oracle"), ("last period's best arm", "last"))):
+    for number, (name, field) in enumerate(
+        (("this period's best, by halves", "current"), ("last period's best", "last"))
+    ):
         estimates = [getattr(scale, field) for scale in found.scales]
         x = np.arange(len(estimates)) + 0.12 * (2 * number - 1)
         mean = np.array([unit * e.mean for e in estimates])
@@ -68,63 +66,6 @@ def _gains(log: Log, found: Drift, axes: Any) -> None:
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.35 * (high - low))  # room for the legend above the intervals
     axes.legend(loc="upper left", ncols=2)
-
-
-def save_tune(log: Log, result: Tuned, path: str | Path) -> Path:
-    """Value against half-life as a gain over the best policy that never forgets, with its paired band; and the gain by
-    time scale."""
-
-    def draw(figure: Any) -> None:
-        axes, gains = figure.subplots(2, 1, height_ratios=(1.5, 1.0))
-        unit = _unit(log)
-        families = list(dict.fromkeys(trial.family for trial in result.trials if trial.kind == "half-life"))
-        alone = [trial for trial in result.trials if trial.family not in families]
-        drawn = [*families, *(trial.label for trial in alone)]
-        styles = dict(zip(drawn, looks(drawn), strict=True))
-        finite = sorted({trial.half_life for trial in result.trials if trial.kind == "half-life"})
-        for family in families:
-            best: dict[float, Any] = {}
-            for trial in result.trials:
-                held = best.get(trial.half_life)
-                if trial.family == family and (held is None or trial.first > held.first):
-                    best[trial.half_life] = trial
-            x = range(len(finite) + 1)  # no line over half-lives that were not tried
-            tried = [best.get(h) for h in (*finite, math.inf)]
-            mean, low, high = (
-                [math.nan if t is None else unit * getattr(t.over_never, side) for t in tried]
-                for side in ("mean", "low", "high")
-            )
-            style = styles[family]
-            axes.plot(x, mean, label=family, markerfacecolor="white", **style)
-            axes.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
-        names = [*(said(h, result.by_clock and log.summary.said_in) for h in finite), "never"]
-        own = [trial for trial in alone if trial.kind == "itself"]
-        names += ["by itself"] if len(own) == 1 else [f"by itself, {number}" for number in range(1, len(own) + 1)]
-        for trial in alone:
-            x_at = len(finite) + (own.index(trial) + 1 if trial in own else 0)
-            style = {**styles[trial.label], "linestyle": ""}
-            at = unit * trial.over_never.mean
-            sides = [[at - unit * trial.over_never.low], [unit * trial.over_never.high - at]]
-            axes.errorbar(
-                [x_at],
-                [at],
-                sides,
-                label=_short(trial.label),
-                markerfacecolor="white",
-                capsize=3,
-                elinewidth=1.0,
-                **style,
-            )
-        axes.axhline(0.0, color="0.4", linewidth=0.9, zorder=0)
-        axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
-        axes.set_xlabel("half-life" + ("" if result.by_clock else ", rewards") + ", judged on the last part of the log")
-        axes.set_ylabel(_gain_label(log))
-        axes.set_title(f"gain over {_short(result.never, 48)}", loc="left")
-        _gains(log, result.drift, gains)
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=2, handlelength=3.4)
-        figure.suptitle(_wrapped(result.sentence), x=0.01, ha="left", fontsize=9.5)
-
-    return save_chart(draw, path, (_WIDE, 7.6))
 
 
 def _time_axis(axes: Any, dates: bool) -> None:

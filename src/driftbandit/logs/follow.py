@@ -1,12 +1,14 @@
-"""What policies would have earned on a log: sums over blocks of time from which every estimate is made.
+"""Any policy as a follower of a log: one loop over the events, compiled or not.
 
-For a follower, fed every event, the value is the average of
+At each event the follower has learned the rewards that were known by then (`Schedule`). Its probabilities are read off
+where the policy keeps them (EXP3), else they are the shares of up to 16 choices. The estimate is linear in the
+probabilities, which leaves it unbiased. Where all choices have agreed for a while two are drawn: how many depends on
+earlier events only. The value of a policy is the average of
 
     v_t = sum over arms of pi_t(a) q_t(a)  +  pi_t(a_t) / mu_t * (r_t - q_t(a_t))
 
-with chances pi_t and guesses q_t from earlier events only. The second term is the noise: given the past its mean is
-what the guess was wrong by, so v_t is right on average whatever the guess. With own=True the same sum is taken for a
-policy that learns only from events it accepts, with probability c 1[its draw = a_t] / mu_t: the history it would have
+with probabilities pi_t and guesses q_t from earlier events only. It is unbiased whatever the guesses are. With own=True
+a policy learns only from events it accepts, with probability c 1[its choice = a_t] / mu_t: the history it would have
 made itself at c times the traffic."""
 
 import os
@@ -16,47 +18,297 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import POLICY, stream_key
+from driftbandit.draws import AGAIN, POLICY, Draws, round_key, stream_key
+from driftbandit.half_life import SECOND, half_to_the, learn_by_time
 from driftbandit.lab.support.progress import Progress
-from driftbandit.logs.asked import AskedFollower, must_be_asked
-from driftbandit.logs.candidates import Candidate
-from driftbandit.logs.events import Events, half_of
-from driftbandit.logs.families import FamilyPlayer, Work, fits
-from driftbandit.logs.generic import PolicyPlayer
+from driftbandit.logs.blocks import block_length, period_of
 from driftbandit.logs.log import Log
-from driftbandit.logs.model import Model, guess, model
-from driftbandit.logs.periods import block_length, period_of, piece_length
+from driftbandit.logs.rows import Events
+from driftbandit.player import REDRAWS
+from driftbandit.primitives import TIES, compilable, draw_from, index, learns_by_chance, teach
 
 STEP = 8192  # events handed to the loops at once
+DRAWS = 16  # choices drawn where the probabilities are not known
+CALM = 256  # events in a row at which all choices agreed, after which two are drawn
+MEMORIES = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0, np.inf)  # of the guesses: plays of an arm, mean age
+
+
+class Candidate(NamedTuple):
+    """A policy under a label. With a half-life, in seconds, it forgets by the clock."""
+
+    label: str
+    policy: Any
+    half_life: float | None = None
+
+
+# ---- what is known by when -------------------------------------------------------------------------------------------
+
+
+class Schedule(NamedTuple):
+    """Which rewards are known at which event: `order[j]` is learned at event `first[j]`, before the choice there. A
+    reward is known to events that are decided later than its own and not before it came."""
+
+    order: Any
+    first: Any
+
+
+def schedule(events: Events) -> Schedule:
+    """When each reward is learned, in the order in which they became known."""
+    order = np.argsort(events.known, kind="stable")
+    order = order[: np.searchsorted(events.known[order], events.time[-1], side="right")]
+    came = np.searchsorted(events.time, events.known[order], side="left")
+    later = np.searchsorted(events.time, events.time[order], side="right")
+    return Schedule(order, np.maximum.accumulate(np.maximum(came, later)) if len(order) else order)
+
+
+class Work(NamedTuple):
+    """The log as the loops need it."""
+
+    time: Any
+    arm: Any
+    reward: Any
+    mu: Any
+    order: Any  # see Schedule
+    first: Any
+    menu: Any
+    menus: Any
+
+
+class Model(NamedTuple):
+    """The guesses q_t(a): each arm's average, with the memory that has guessed best so far."""
+
+    keep: Any  # 1 - 1 / memory
+    total: Any  # memories × arms: weight
+    mean: Any
+    error: Any  # squared error of each memory so far
+    learned: Any
+
+
+def new_model(n_arms: int) -> Model:
+    """Before the first event every guess is the middle, with the weight of one play."""
+    keep = np.array([1.0 - 1.0 / memory for memory in MEMORIES])
+    shape = (len(keep), n_arms)
+    return Model(keep, np.ones(shape), np.full(shape, 0.5), np.zeros(len(keep)), np.zeros(1, np.int64))
+
+
+def guess(model: Any, work: Any, begin: int, out: Any) -> None:
+    """Write the guesses for all arms at the events from `begin` on."""
+    for e in range(begin, begin + len(out)):
+        while model.learned[0] < len(work.order) and work.first[model.learned[0]] <= e:
+            w = work.order[model.learned[0]]
+            a = work.arm[w]
+            for m in range(len(model.keep)):
+                miss = work.reward[w] - model.mean[m, a]
+                model.error[m] += miss * miss
+                model.total[m, a] = model.total[m, a] * model.keep[m] + 1.0
+                model.mean[m, a] += miss / model.total[m, a]
+            model.learned[0] += 1
+        best = 0
+        for m in range(1, len(model.keep)):
+            if model.error[m] <= model.error[best]:
+                best = m
+        for i in range(out.shape[1]):
+            out[e - begin, i] = model.mean[best, i]
+
+
+# ---- the follower ----------------------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """How far a follower has come, and its scratch."""
+
+    count: Any  # rewards learned, of them accepted, choices drawn, events in a row without disagreement, time
+    chance: Any  # of each arm
+    scores: Any  # the policy's own, where the largest is chosen; else empty
+    chances: Any  # the policy's own probabilities, where it keeps them; else empty
+    accept: Any  # is the event learned from?
+
+
+@compilable
+def choose_again(policy: Any, state: Any, t: int, key: Any, decision: int, arm: int, scores: Any, allowed: Any) -> int:
+    """The choice kept to the allowed arms, by the law of `Player`: the largest score among them where the choice
+    was the largest of all; else the policy draws again; else one of them is drawn uniformly."""
+    n_arms = len(allowed)
+    largest = len(scores) > 0
+    for i in range(len(scores)):
+        if scores[i] > scores[arm]:
+            largest = False
+    count = 0
+    top = -1e300
+    if largest:
+        for i in range(n_arms):
+            if allowed[i] and scores[i] > top:
+                top = scores[i]
+        for i in range(n_arms):
+            if allowed[i] and scores[i] == top:
+                count += 1
+    else:
+        for n in range(REDRAWS):
+            again = policy.choose(state, t, Draws(round_key(round_key(key, decision), AGAIN + n - 1)))
+            if allowed[again]:
+                return int(again)
+        for i in range(n_arms):
+            if allowed[i]:
+                count += 1
+    left = int(Draws(round_key(key, decision)).uniform(TIES) * count)
+    for i in range(n_arms):
+        if allowed[i] and (not largest or scores[i] == top):
+            if left == 0:
+                return i
+            left -= 1
+    return arm
+
+
+@compilable
+def probabilities(policy: Any, state: Any, place: Any, key: Any, allowed: Any) -> None:
+    """Write each arm's probability now into `place.chance`."""
+    n_arms, t = len(allowed), int(place.count[1])
+    for i in range(n_arms):
+        place.chance[i] = 0.0
+    only = -1
+    for i in range(n_arms):
+        if allowed[i]:
+            only = i if only == -1 else -2
+    if only >= 0:
+        place.chance[only] = 1.0
+        return
+    kept = len(place.chances) > 0
+    draws = 1 if kept else DRAWS if place.count[3] < CALM else 2
+    most = 0.0
+    for j in range(draws):
+        decision = int(place.count[2]) + j
+        arm = policy.choose(state, t, Draws(round_key(key, decision)))
+        if not kept and not allowed[arm]:
+            arm = choose_again(policy, state, t, key, decision, arm, place.scores, allowed)
+        place.chance[arm] += 1.0 / draws
+        most = max(most, place.chance[arm])
+    place.count[2] += draws
+    place.count[3] = place.count[3] + 1 if most > 1.0 - 1e-9 else 0
+    if kept:  # the policy has just written down its probabilities
+        total = 0.0
+        for i in range(n_arms):
+            place.chance[i] = place.chances[i] if allowed[i] else 0.0
+            total += place.chance[i]
+        for i in range(n_arms):
+            place.chance[i] /= total
+
+
+def play(
+    policy: Any, state: Any, place: Any, work: Any, keys: Any, q: Any, at: Any, value: Any, begin: int,
+    rate: float, half_life: Any, coins: Any,
+) -> None:  # fmt: skip
+    """Follow the events from `begin` on: write the probability of the arm that was played into `at`, and the sum of
+    probabilities times guesses into `value`. `half_life` is in microseconds, or None; `coins` is not None if the policy
+    learns by chance; `rate` is above 0 for an own history."""
+    for e in range(begin, begin + len(q)):
+        while place.count[0] < len(work.order) and work.first[place.count[0]] <= e:
+            w = work.order[place.count[0]]
+            place.count[0] += 1
+            if place.accept[w] != 0:
+                t, reward = int(place.count[1]), work.reward[w]
+                if half_life is None:
+                    teach(policy, state, t, index(work.arm[w]), reward, Draws(round_key(keys[0], t)))
+                else:
+                    if coins is not None:
+                        reward = policy.seen(reward, Draws(round_key(keys[0], t)))
+                    decided = int(work.time[w] * SECOND)
+                    place.count[4] = learn_by_time(
+                        policy, state, place.count[4], half_life, index(work.arm[w]), reward, decided
+                    )
+                place.count[1] += 1
+        if half_life is not None:
+            now = int(work.time[e] * SECOND)
+            if now > place.count[4]:
+                policy.fade(state, half_to_the((now - place.count[4]) / half_life))
+                place.count[4] = now
+        probabilities(policy, state, place, keys[0], work.menus[work.menu[e]])
+        total = 0.0
+        for i in range(q.shape[1]):
+            total += place.chance[i] * q[e - begin, i]
+        value[e - begin] = total
+        at[e - begin] = place.chance[work.arm[e]]
+        if rate > 0.0:
+            rng = Draws(round_key(keys[1], e))
+            accepted = draw_from(place.chance, rng.uniform(0)) == work.arm[e] and rng.uniform(1) * work.mu[e] < rate
+            place.accept[e] = 1 if accepted else 0
+
+
+class PolicyFollower:
+    """One policy at work on a log, from its first event to its last."""
+
+    def __init__(self, candidate: Candidate, log: Log, work: Work, rate: float, seed: int, compiled: bool) -> None:
+        self.policy, k = candidate.policy, log.n_arms
+        self.state = self.policy.init(k)
+        self.half_life = None if candidate.half_life is None else round(candidate.half_life * SECOND)
+        self.coins = 1 if learns_by_chance(type(self.policy)) else None
+        count = np.zeros(5, np.int64)
+        count[4] = int(log.summary.start * SECOND)
+        empty = np.zeros(0)
+        scores, chances = (getattr(self.state, name, empty) for name in ("scores", "chances"))
+        self.place = Place(count, np.zeros(k), scores, chances, np.ones(log.n, np.uint8))
+        self.work, self.rate = work, rate
+        self.keys = np.array([stream_key(seed, number, POLICY) for number in (0, 1)], np.uint64)
+        self._play = _compiled(play, k, self.policy, self.state, self.place, work) if compiled else play
+
+    def advance(self, begin: int, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Play the events from `begin` on, one for each row of guesses."""
+        at, value = np.zeros(len(q)), np.zeros(len(q))
+        with np.errstate(over="ignore"):
+            self._play(
+                self.policy, self.state, self.place, self.work, self.keys, q, at, value, begin, self.rate,
+                self.half_life, self.coins,
+            )  # fmt: skip
+        return at, value
+
+
+def _compiled(function: Any, n_arms: int, policy: Any, *tuples: Any) -> Any:
+    """The function as machine code for these tuples' classes. The policy may be the user's: what cannot be compiled is
+    explained, and no fraction is cut off on its way into an array of whole numbers."""
+    from numba.core.errors import NumbaError
+
+    from driftbandit.lab.engine import code_cache, compile_errors, numba_methods
+    from driftbandit.text import policy_check
+
+    given = tuples if policy is None else (policy, *tuples)
+    if policy is not None:
+        policy_check.check(policy, n_arms)
+    with code_cache.LOCK:
+        for value in given:
+            numba_methods.prepare(value)
+    made = code_cache.compiled(function, *given)
+
+    def call(*args: Any) -> Any:
+        try:
+            if made.signatures:
+                return made(*args)
+            with code_cache.LOCK, numba_methods.whole_stores():
+                return made(*args)
+        except NumbaError as error:
+            raise TypeError(compile_errors.explain(error, policy)) from error
+
+    return call
+
+
+# ---- sums over blocks ------------------------------------------------------------------------------------------------
 
 
 class Followed(NamedTuple):
-    """Sums over blocks; a column for each candidate, then the same for each arm played always. The noise, which is
-    independent from event to event because the logger drew its arms so, is kept by shorter pieces of blocks: there a
-    guess that lags behind a change does not pass for noise."""
+    """Sums over blocks of time; a column for each candidate."""
 
     candidates: list[Candidate]
     length: float  # of a block, seconds
     events: Any  # blocks
+    reward: Any  # blocks: the logger's rewards
     value: Any  # blocks × candidates: sum of v
+    truth: Any  # blocks × candidates: sum of pi q
     weight: Any  # of pi / mu
     weight2: Any  # of its square
-    weighted: Any  # of pi / mu times reward
-    accepted: Any  # of accepted events
-    earned: Any  # of their rewards
-    reward: Any  # blocks: the logger's rewards
-    arm_value: Any  # halves × blocks × arms: as value, for the policy that plays this arm always
-    block_of: Any  # pieces: the block a piece lies in
-    pieces: Any  # pieces: number of events
-    noise: Any  # pieces × candidates: sum of the second term of v
-    surprise: Any  # pieces: rewards minus guesses
-    arm_noise: Any  # halves × pieces × arms
-    share: float  # c, the traffic of an own history
+    arm_value: Any  # blocks × arms: as value, for the policy that always plays this arm
 
 
 def follow(
     log: Log,
-    candidates: Sequence[Candidate],
+    tried: Sequence[Candidate],
     *,
     block: Any = None,
     own: bool = False,
@@ -66,172 +318,54 @@ def follow(
     workers: int | None = None,
     progress: bool | Callable[[float], None] = False,
 ) -> Followed:
-    """Play all candidates over the log. `guesses` replaces the model's q, for those who know better (a simulation that
-    knows the truth)."""
-    summary, k = log.summary, log.n_arms
+    """Play all candidates over the log. `guesses` replaces the model's q, for a simulation that knows the truth. All
+    candidates draw the same random numbers, so that their differences are sharper than their values."""
+    summary, k, events = log.summary, log.n_arms, log.whole()
     length = block_length(summary.start, summary.end, summary.dates, block)
-    n_blocks = int(period_of(np.array([summary.end]), summary.start, length, summary.dates)[0]) + 1
-    players = _players(log, candidates, own, seed, compiled, workers or os.cpu_count() or 1)
-    order = [at for _, places in players for at in places]
-    fine = piece_length(length, summary.dates)
-    n_pieces = int(period_of(np.array([summary.end]), summary.start, fine, summary.dates)[0]) + 1
-    columns = len(candidates)
-    sums = Followed(
-        candidates=list(candidates),
-        length=length,
-        events=np.zeros(n_blocks),
-        value=np.zeros((n_blocks, columns)),
-        weight=np.zeros((n_blocks, columns)),
-        weight2=np.zeros((n_blocks, columns)),
-        weighted=np.zeros((n_blocks, columns)),
-        accepted=np.zeros((n_blocks, columns)),
-        earned=np.zeros((n_blocks, columns)),
-        reward=np.zeros(n_blocks),
-        arm_value=np.zeros((2, n_blocks, k)),
-        block_of=np.zeros(n_pieces, np.int64),
-        pieces=np.zeros(n_pieces),
-        noise=np.zeros((n_pieces, columns)),
-        surprise=np.zeros(n_pieces),
-        arm_noise=np.zeros((2, n_pieces, k)),
-        share=summary.least,
-    )
-    q_model = _Guesses(k, compiled) if guesses is None else None
-    waiting: Events | None = None
-    accepted: list[Any] = []
-    offset = 0
-    with ThreadPoolExecutor(max(1, len(players))) as pool, Progress(log.n, progress, "following the log") as bar:
-        for events in _steps(log):
-            q_now = None if guesses is None else guesses(events)
-            begin = 0
-            if waiting is not None and waiting.n:
-                begin = waiting.n
-                events = waiting.joined(events)
-            known_order = np.argsort(events.known, kind="stable")
-            known_order = known_order[np.isfinite(events.known[known_order])]
-            q = np.zeros((events.n, k))
-            if q_model is None:
-                q[begin:] = q_now
+    block_of = period_of(events.time, summary.start, length, summary.dates)
+    known = schedule(events)
+    arm = events.arm.astype(np.int64)
+    work = Work(events.time, arm, events.reward, events.propensity, *known, events.menu, log.menus)
+    rate = summary.least if own else 0.0
+    players = [PolicyFollower(candidate, log, work, rate, seed, compiled) for candidate in tried]
+    model = new_model(k)
+    learn_guess: Any = _compiled(guess, k, None, model, work) if compiled else guess
+    size = int(block_of[-1]) + 1
+    shapes = [size, size, *[(size, len(tried))] * 4, (size, k)]
+    sums = Followed(list(tried), length, *(np.zeros(shape) for shape in shapes))
+    np.add.at(sums.events, block_of, 1.0)
+    np.add.at(sums.reward, block_of, events.reward)
+    bar = Progress(log.n, progress, "following the log")
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool, bar:
+        for begin in range(0, log.n, STEP):
+            here = slice(begin, min(begin + STEP, log.n))
+            q = np.zeros((here.stop - begin, k))
+            if guesses is None:
+                learn_guess(model, work, begin, q)
             else:
-                q_model.write(events, known_order, begin, q)
-            works = [_work(events, known_order, q, k, player.size) for player, _ in players]
-            if waiting is not None and begin:
-                for work, held in zip(works, accepted, strict=True):
-                    work.accept[:begin] = held
-            jobs = [
-                pool.submit(player.advance, work, begin, offset, summary.least)
-                for (player, _), work in zip(players, works, strict=True)
-            ]
-            learnt = [job.result() for job in jobs]
-            at = np.concatenate([work.at for work in works], axis=1)[:, np.argsort(order)]
-            model_part = np.concatenate([work.guess for work in works], axis=1)[:, np.argsort(order)]
-            accept = np.concatenate([work.accept for work in works], axis=1)[:, np.argsort(order)]
-            _add(sums, log, events, begin, q, at, model_part, accept)
-            left = np.ones(events.n, bool)
-            left[known_order[: learnt[0]]] = False
-            left &= np.isfinite(events.known)
-            waiting = events.take(left)
-            accepted = [work.accept[left] for work in works]
-            offset += events.n - begin
-            bar.add(events.n - begin)
+                q[:] = guesses(events.take(here))
+            jobs = [pool.submit(player.advance, begin, q) for player in players]
+            found = [job.result() for job in jobs]
+            at, value = (np.stack(columns, axis=1) for columns in zip(*found, strict=True))
+            _add(sums, block_of[here], q, events.take(here), at, value)
+            bar.add(here.stop - begin)
     return sums
 
 
-def _steps(log: Log) -> Any:
-    for piece in log.pieces():
-        for start in range(0, piece.n, STEP):
-            yield piece.take(slice(start, start + STEP))
-
-
-class _Guesses:
-    def __init__(self, n_arms: int, compiled: bool) -> None:
-        self.model: Model = model(n_arms)
-        self._guess: Any = guess
-        if compiled:
-            from driftbandit.logs import machine
-
-            self._guess = machine.compiled(guess, self.model)
-
-    def write(self, events: Events, order: np.ndarray, begin: int, out: np.ndarray) -> None:
-        self._guess(self.model, events.arm, events.reward, events.known, order, events.time, begin, out)
-
-
-def _work(events: Events, order: np.ndarray, q: np.ndarray, k: int, size: int) -> Work:
-    allowed = np.ones((1, k), bool) if events.allowed is None else events.allowed
-    n = events.n
-    return Work(
-        events.time, events.arm, events.reward, events.propensity, events.known, order, q, allowed,
-        np.ones((n, size), np.uint8), np.zeros((n, size)), np.zeros((n, size)),
-    )  # fmt: skip
-
-
-def _players(
-    log: Log, candidates: Sequence[Candidate], own: bool, seed: int, compiled: bool, workers: int
-) -> list[tuple[Any, list[int]]]:
-    """Players with the numbers of the candidates they play: families shared out among the workers, others alone."""
-    k, start = log.n_arms, log.summary.start
-    keys = [stream_key(seed, number, POLICY) for number in range(len(candidates))]
-    together = [at for at, candidate in enumerate(candidates) if fits(candidate.policy)]
-    players: list[tuple[Any, list[int]]] = []
-    for part in range(workers):
-        places = together[part::workers]
-        if places:
-            some = [candidates[at] for at in places]
-            players.append((FamilyPlayer(some, k, start, own, [keys[at] for at in places], compiled), places))
-    for at, candidate in enumerate(candidates):
-        if at in together:
-            continue
-        if must_be_asked(candidate, k):
-            players.append((AskedFollower(candidate, k, own, keys[at], compiled), [at]))
-        else:
-            players.append((PolicyPlayer(candidate, k, own, keys[at], compiled, start), [at]))
-    return players
-
-
-def _add(
-    sums: Followed,
-    log: Log,
-    events: Events,
-    begin: int,
-    q: np.ndarray,
-    at: np.ndarray,
-    guess: np.ndarray,
-    accept: np.ndarray,
-) -> None:
-    """Add the events from `begin` on to their blocks."""
-    rows = slice(begin, None)
-    time, arm, reward, mu = events.time[rows], events.arm[rows], events.reward[rows], events.propensity[rows]
-    q, at, guess, accept = q[rows], at[rows], guess[rows], accept[rows]
-    summary = log.summary
-    block = period_of(time, summary.start, sums.length, summary.dates)
-    n = len(time)
-    miss = reward - q[np.arange(n), arm]
-    ratio = at / mu[:, None]
-    noise = ratio * miss[:, None]
-    each = np.zeros((2, *q.shape))
-    half = half_of(events.row[rows])
-    each[half, np.arange(n), arm] = miss / mu
-    known = np.stack([q * (half == side)[:, None] for side in (0, 1)])
-    for b, here in _runs(block):
-        sums.events[b] += here.stop - here.start
-        sums.value[b] += (guess[here] + noise[here]).sum(axis=0)
-        sums.weight[b] += ratio[here].sum(axis=0)
-        sums.weight2[b] += (ratio[here] ** 2).sum(axis=0)
-        sums.weighted[b] += (ratio[here] * reward[here, None]).sum(axis=0)
-        sums.accepted[b] += accept[here].sum(axis=0)
-        sums.earned[b] += (accept[here] * reward[here, None]).sum(axis=0)
-        sums.reward[b] += reward[here].sum()
-        sums.arm_value[:, b] += (known[:, here] + each[:, here]).sum(axis=1)
-    fine = period_of(time, summary.start, piece_length(sums.length, summary.dates), summary.dates)
-    for p, here in _runs(fine):
-        sums.block_of[p] = block[here.start]
-        sums.pieces[p] += here.stop - here.start
-        sums.noise[p] += noise[here].sum(axis=0)
-        sums.surprise[p] += miss[here].sum()
-        sums.arm_noise[:, p] += each[:, here].sum(axis=1)
-
-
-def _runs(number: np.ndarray) -> list[tuple[int, slice]]:
-    """Stretches of equal numbers in a sequence that does not fall."""
-    starts = np.flatnonzero(np.append(True, np.diff(number) != 0))
-    ends = np.append(starts[1:], len(number))
-    return [(int(number[start]), slice(int(start), int(end))) for start, end in zip(starts, ends, strict=True)]
+def _add(sums: Followed, block: Any, q: np.ndarray, events: Events, at: np.ndarray, value: np.ndarray) -> None:
+    """Add these events to their blocks."""
+    rows = np.arange(events.n)
+    miss = events.reward - q[rows, events.arm]
+    ratio = at / events.propensity[:, None]
+    arms = q.copy()
+    arms[rows, events.arm] += miss / events.propensity
+    starts = np.flatnonzero(np.append(True, np.diff(block) != 0))
+    each = (
+        (sums.value, value + ratio * miss[:, None]),
+        (sums.truth, value),
+        (sums.weight, ratio),
+        (sums.weight2, ratio**2),
+        (sums.arm_value, arms),
+    )
+    for total, part in each:
+        total[block[starts]] += np.add.reduceat(part, starts, axis=0)

@@ -1,27 +1,21 @@
-"""A log of decisions: read, checked from the first row to the last, then handed out a piece at a time, in order.
-
-The first reading looks at every row and either refuses the log with row numbers or sums it up; the others trust it. A
-log of up to two million events stays in memory, a longer one is read from its file again (a journal, which goes on
-growing, from a copy on disk)."""
+"""A log of decisions: read once, checked from the first row to the last, and kept in memory."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from driftbandit.draws import mix
 from driftbandit.logs import convert
-from driftbandit.logs.checks import LogSummary, Scan
-from driftbandit.logs.events import Events
-from driftbandit.logs.faults import Faults, refuse
+from driftbandit.logs.checks import LogSummary, summarise
+from driftbandit.logs.read import Faults, Source, refuse
 from driftbandit.logs.report import About
-from driftbandit.logs.rows import Columns, Rows
-from driftbandit.logs.sources import Source
-from driftbandit.logs.spool import Spool
-from driftbandit.logs.ties import in_order
+from driftbandit.logs.rows import Columns, Events, Rows
+from driftbandit.primitives import stride
 
-_KEPT = 2_000_000  # events kept in memory, about 120 MB
-_NOTHING = 0.01  # of a reward's standard deviation
+MOST_ROWS = 100_000_000  # about 4 GB
+_NEGLIGIBLE = 0.01  # of a reward's standard deviation
 
 
 class Log:
@@ -32,11 +26,11 @@ class Log:
     (['a', 'b'], 3, 0.6666666666666666)
 
     `source` is the path of a CSV, JSON-lines or Parquet file, a data frame, a dict of columns, or the journal of a live
-    bandit (a SQLite file or postgresql://...; `bandit` says which, where there are several). The keywords `time`,
-    `arm`, `reward`, `propensity`, `reward_time`, `available` and `outcome` say what a column is called; `propensity`
-    may be "uniform". `arms` lists the arms, `reward_range` gives the possible rewards; `time_unit` says what times
-    given as numbers count (if not said: seconds, or what they must be if they count from 1970); `sort` sorts the rows
-    by time if they are not in order."""
+    bandit (a SQLite file or postgresql://...; `bandit` names it where there are several). The keywords `time`, `arm`,
+    `reward`, `propensity`, `reward_time`, `available` and `outcome` give the columns' names; `propensity` may be
+    "uniform". `arms` lists the arms, `reward_range` gives the possible rewards. `time_unit` is the unit of times given
+    as numbers, `date_format` the format of dates, `delimiter` that of a CSV file; each is inferred if not given. `sort`
+    sorts the rows by time; `drop_missing` leaves out rows in which a value is missing."""
 
     def __init__(
         self,
@@ -45,7 +39,10 @@ class Log:
         arms: Sequence[Any] | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
         time_unit: str | None = None,
+        date_format: str | None = None,
+        delimiter: str | None = None,
         sort: bool = False,
+        drop_missing: bool = False,
         seed: int = 0,
         bandit: str | None = None,
         **columns: str,
@@ -53,26 +50,66 @@ class Log:
         unknown = [name for name in columns if name not in Columns._fields]
         if unknown:
             raise TypeError(f"A log has no column {unknown[0]!r}; it has: {', '.join(Columns._fields)}.")
-        self.source, self.columns, self.sort, self.seed = Source(source, bandit), Columns(**columns), sort, seed
-        self.given = list(columns)
-        self.name = self.source.name
-        self.time_unit = None if time_unit is None else convert.checked_unit(time_unit)
         low, high = (float(side) for side in reward_range)
         if not (np.isfinite([low, high]).all() and low < high):
             raise refuse(f"the range of rewards is ({low:g}, {high:g})", "It needs finite low < high.")
         self.reward_range = low, high
-        self.uniform = self.columns.propensity == "uniform"
-        self._declared = None if arms is None else [str(arm) for arm in arms]
-        self._codes: dict[str, int] = {}  # arms in the order in which they were met
-        self._kept: list[Events] | None = []
-        self._spool: Spool | None = None
-        self.summary: LogSummary = self._scan()
-        self.arms: list[str] = self.summary.arms
+        found = Source(source, bandit, delimiter)
+        self.name = found.name
+        names = Columns(**columns)
+        declared = None if arms is None else [str(arm) for arm in arms]
+        clock = convert.TimeReader(convert.checked_unit(time_unit), date_format)
+        rows = Rows(names, list(columns), declared, self.reward_range, clock, drop_missing)
+        faults = Faults()
+        events = self._read(found, rows, faults)
+        if not sort:
+            back = events.row[1:][np.diff(events.time) < 0]
+            faults.add(
+                "the time goes back",
+                "Rows are in order of time; sort=True (--sort) sorts them. Local times go back when summer time ends: "
+                "write them with their offset, as in 02:30:00+02:00.",
+                back,
+            )
+        unordered = self._settled(events, rows, declared, faults)
+        faults.raise_if_any(self.name)
+        self._events = _in_order(unordered, seed)
+        self.summary: LogSummary = summarise(self, rows, unordered, faults)
+        faults.raise_if_any(self.name)
+        self.summary.warnings.extend(self._about_times(clock, names.time))
+
+    def _read(self, found: Source, rows: Rows, faults: Faults) -> Events:
+        pieces, n = [], 0
+        for piece in found.pieces(faults, rows.used, not rows.uniform):
+            rows.comma = found.decimal_comma
+            pieces.append(rows.events(piece, faults))
+            n += pieces[-1].n
+            if n > MOST_ROWS:
+                raise refuse(f"the log has more than {MOST_ROWS:,} rows", "Take a part of it.")
+        if not n:
+            faults.add("the log has no events", "It needs one row per decision with its reward.")
+            faults.raise_if_any(self.name)
+        return Events(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
+
+    def _settled(self, events: Events, rows: Rows, declared: list[str] | None, faults: Faults) -> Events:
+        """The events with arms numbered in their final order; lay out which were available."""
+        met = list(rows.codes) or ["?"]
+        self.arms: list[str] = [arm for arm in (declared or sorted(met, key=_natural)) if arm in rows.codes]
+        place = np.array([self.arms.index(arm) if arm in self.arms else 0 for arm in met])
+        self.menus = np.zeros((len(rows.menus), max(len(self.arms), 1)), bool)
+        for menu, at in rows.menus.items():
+            self.menus[at, slice(None) if menu is None else place[list(menu)]] = True
+        arm = place[events.arm].astype(np.int16)
+        absent = ~self.menus[events.menu, arm]
+        faults.add("the arm played was not among the available ones", "One of the two is wrong.", events.row[absent])
+        mu = events.propensity
+        if rows.uniform:
+            mu = (1.0 / np.maximum(self.menus.sum(axis=1), 1))[events.menu]
+        return events._replace(arm=arm, propensity=mu)
 
     @property
     def n(self) -> int:
         """The number of events."""
-        return self.summary.n
+        return self._events.n
 
     @property
     def n_arms(self) -> int:
@@ -93,110 +130,56 @@ class Log:
 
     @property
     def negligible(self) -> float:
-        """A gain too small to be worth a word: a hundredth of the standard deviation of a reward that is 0 or 1, at the
-        log's average; other rewards vary less."""
+        """A gain too small to matter: a hundredth of the standard deviation of a reward that is 0 or 1, at the log's
+        average."""
         (low, high), mean = self.reward_range, self.summary.mean
-        return _NOTHING * (high - low) * math.sqrt(max(mean * (1.0 - mean), 0.0))
+        return _NEGLIGIBLE * (high - low) * math.sqrt(max(mean * (1.0 - mean), 0.0))
 
     def value(self, reward: Any) -> Any:
-        """A reward or value from [0, 1] back in the log's own unit."""
+        """A reward or value from [0, 1] in the log's own unit."""
         low, high = self.reward_range
         return low + (high - low) * reward
 
-    def pieces(self) -> Iterator[Events]:
-        """All events in order, some at a time; rows of equal time are shuffled."""
-        if self._kept is not None:
-            return iter(self._kept)
-        if self._spool is not None:
-            return self._renumbered(self._spool)
-        return self._renumbered(in_order(self._events(self._rows(), Faults()), self.seed))
-
     def whole(self) -> Events:
-        """All events at once."""
-        pieces = list(self.pieces())
-        out = pieces[0]
-        for piece in pieces[1:]:
-            out = out.joined(piece)
-        return out
+        """All events."""
+        return self._events
 
-    # ---- inside ------------------------------------------------------------------------------------------------------
+    def pieces(self, size: int = 1 << 16) -> Iterator[Events]:
+        """All events in order, some at a time; rows of equal time are shuffled."""
+        for start in range(0, self.n, size):
+            yield self._events.take(slice(start, start + size))
 
-    def _rows(self) -> Rows:
-        return Rows(self.columns, self.given, self._declared, self.reward_range, self.time_unit, self._codes)
-
-    def _scan(self) -> LogSummary:
-        faults, scan, rows = Faults(), Scan(self.uniform), self._rows()
-        pieces: Iterable[Events] = self._events(rows, faults)
-        if self.sort:
-            pieces = self._sorted(pieces)
-        for events in in_order(scan.before(pieces, faults), self.seed):
-            scan.take(events)
-            self._keep(events, scan.n)
-        names = list(self._codes)
-        order = [names.index(arm) for arm in (self._declared or sorted(names, key=_natural)) if arm in self._codes]
-        summary = scan.summary([names[code] for code in order], order, rows.left_out, rows.dates, faults)
-        summary = summary._replace(unit="" if rows.dates else self.time_unit or "")
-        faults.raise_if_any(self.name)
-        hint = "" if rows.dates else convert.unix_hint(summary.start, self.time_unit or "")
-        summary.warnings.extend([hint] if hint else [])
-        self._place = np.argsort(order)
-        if self._kept is not None:
-            self._kept = list(self._renumbered(self._kept))
-        summary.warnings.extend(self._recognised(rows, summary))
-        return summary
-
-    def _keep(self, events: Events, n: int) -> None:
-        """Keep a piece in memory, while there are not too many of them: more are read from the file again, or, of a
-        journal, which goes on growing, put down on disk. What was sorted is in memory anyway."""
-        if self._spool is not None:
-            self._spool.add(events)
-        elif self._kept is not None:
-            self._kept.append(events)
-            if n > _KEPT and not self.sort:
-                if self.source.kind == "journal":
-                    self._spool = Spool(self._kept)
-                self._kept = None
-
-    def _recognised(self, rows: Rows, summary: LogSummary) -> list[str]:
-        """Settle what bare numbers count, where nobody said it, and tell if it is more than seconds."""
-        if self.time_unit is not None:
-            return []
-        self.time_unit = unit = rows.time_unit or "s"
-        if unit == "s" and not rows.dates and summary.end >= convert.BARE:
-            raise convert.unclear_unit(summary.end, self.columns.time)
-        if unit == "s":
+    def _about_times(self, clock: convert.TimeReader, name: str) -> list[str]:
+        """Warnings about times that are bare numbers."""
+        if clock.given is not None or not clock.unit:
+            hint = "" if clock.dates else convert.unix_hint(self.summary.start, clock.given or "")
+            return [hint] if hint else []
+        if clock.unit == "s":
+            if self.summary.end >= convert.BARE:
+                raise convert.unclear_unit(self.summary.end, name)
             return []
         return [
-            f"Times are bare numbers that must count from 1970, the first being {convert.date_of(summary.start)}: they "
-            f"were read as {unit}; time_unit= (--time-unit) says otherwise."
+            f"Times are bare numbers that must count from 1970, the first being {convert.date_of(self.summary.start)}: "
+            f"they were read as {clock.unit}; time_unit= (--time-unit) changes that."
         ]
 
-    def _renumbered(self, pieces: Iterable[Events]) -> Iterator[Events]:
-        for events in pieces:
-            allowed = events.allowed
-            if allowed is not None:
-                wide = np.zeros((events.n, len(self._place)), bool)
-                wide[:, self._place] = events.widened(len(self._place))[:, : len(self._place)]
-                allowed = wide
-            mu = events.propensity
-            if self.uniform:  # where nothing was said all arms were available, and only now their number is known
-                mu = np.where(np.isnan(mu), 1.0 / len(self._place), mu)
-            yield events._replace(arm=self._place[events.arm], propensity=mu, allowed=allowed)
 
-    @staticmethod
-    def _sorted(pieces: Iterable[Events]) -> Iterator[Events]:
-        whole: Events | None = None
-        for events in pieces:
-            whole = events if whole is None else whole.joined(events)
-        if whole is not None:
-            yield whole.take(np.argsort(whole.time, kind="stable"))
+def half_of(row: Any, seed: int = 0) -> np.ndarray:
+    """Which half of a log each row belongs to, 0 or 1, by a hash of its number."""
+    hashed = mix(np.asarray(row, np.uint64) * stride(3) + stride(seed + 7))
+    return np.asarray((hashed >> np.uint64(63)).astype(np.int64))
 
-    def _events(self, rows: Rows, faults: Faults) -> Iterator[Events]:
-        """The rows as events with arms numbered as they are met."""
-        for piece in self.source.pieces(faults, chances=not self.uniform):
-            events = rows.events(piece, faults)
-            if events is not None:
-                yield events
+
+def _in_order(events: Events, seed: int) -> Events:
+    """The events in order of time, those of equal time by a hash of their row and the seed.
+
+    A file is often sorted by something that is known only afterwards, as departures by when they really left. Learning
+    row by row within a minute would then use the future."""
+    steps = np.diff(events.time)
+    if (steps > 0).all():
+        return events
+    hashed = mix(np.asarray(events.row, np.uint64) * stride(1) + stride(seed + 1))
+    return events.take(np.lexsort((hashed, events.time)))
 
 
 def _natural(name: str) -> tuple[int, float, str]:

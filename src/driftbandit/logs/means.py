@@ -8,8 +8,7 @@ import numpy as np
 
 from driftbandit.environments.phased import Phased, phased
 from driftbandit.environments.table import ROUNDS
-from driftbandit.logs.events import half_of
-from driftbandit.logs.log import Log
+from driftbandit.logs.log import Log, half_of
 
 _ROWS = 512  # the most rows of a table
 

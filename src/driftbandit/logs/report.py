@@ -1,9 +1,12 @@
-"""Answers about a log as text: what the commands print, and what `print` shows of a result in Python."""
+"""Results about a log as text and as HTML: one list of parts for the commands, for `print` and for notebooks."""
 
-from collections.abc import Sequence
+import html as escaping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from driftbandit.logs.periods import said
+import numpy as np
+
+from driftbandit.logs.blocks import said
 from driftbandit.text.layout import laid_out
 
 
@@ -15,27 +18,36 @@ class ShownTable(NamedTuple):
     rows: list[list[str]]
 
 
+Parts = Sequence["str | ShownTable"]
+
+
 class About(NamedTuple):
-    """Which log an answer is about, and how its numbers are said."""
+    """Which log a result is about, and how its numbers are printed."""
 
     name: str = "the log"
     events: int = 0
     arms: int = 0
     span: float = 0.0
-    unit: bool | str = True  # of lengths of time, for `said`
-    points: bool = True  # rewards are 0 to 1: gains are said in points
+    unit: bool | str = True  # of lengths of time, for `blocks.said`
+    points: bool = True  # rewards are 0 to 1: gains are in points
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.events:,} events, {self.arms} arms, {said(self.span, self.unit)}"
+        return f"{self.name}: {self.events:,} events, {self.arms} arms, {self.said(self.span)}"
+
+    def said(self, seconds: float) -> str:
+        """A length of time."""
+        return said(seconds, self.unit)
 
     def gain(self, estimate: Any) -> str:
         """A gain with its interval: in points if rewards are 0 to 1, else in their own unit."""
+        if estimate is None:
+            return "-"
         mean, low, high = (signed((100.0 if self.points else 1.0) * value) for value in estimate[:3])
         return f"{mean} [{low}, {high}]"
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """A number with its sign; nothing has no sign.
+    """A number with its sign; zero has none.
 
     >>> signed(0.126), signed(-0.126), signed(-0.001)
     ('+0.13', '-0.13', '0.00')
@@ -44,7 +56,7 @@ def signed(value: float, digits: int = 2) -> str:
     return text if float(text) else text[1:]
 
 
-def text(parts: Sequence["str | ShownTable"]) -> str:
+def text(parts: Parts) -> str:
     """All parts one below the other."""
     lines = []
     for part in parts:
@@ -55,18 +67,23 @@ def text(parts: Sequence["str | ShownTable"]) -> str:
     return "\n".join(lines)
 
 
-def drift_parts(found: Any) -> list["str | ShownTable"]:
+def html(parts: Parts) -> str:
+    """All parts as a notebook shows them."""
+    from driftbandit.lab.support.html import table
+
+    return "".join(
+        table(*part) if isinstance(part, ShownTable) else f"<p>{escaping.escape(part)}</p>" for part in parts
+    )
+
+
+def drift_parts(found: Any) -> Parts:
     """Gains by time scale, and the verdict."""
     about = found.about
-    head = ["scale", "periods", "oracle by halves", "last period's best", "levels move by", "arms move by"]
+    head = ["scale", "periods", "this period's best", "last period's best", "levels move by", "arms move by"]
+    title = "gain over the best fixed arm, 95% intervals (arms chosen on one half of the rows, scored on the other):"
     rows = [_scale(about, scale) for scale in found.scales]
-    return [
-        str(about),
-        ShownTable("gain over the best fixed arm, 95 % intervals:", head, rows),
-        found.sentence,
-        f"Use {found.family}.",
-        *_warnings(found),
-    ]
+    tables = [ShownTable(title, head, rows)] if rows else []
+    return [str(about), *tables, found.sentence, found.recommendation, *_warnings(found)]
 
 
 def _scale(about: About, scale: Any) -> list[str]:
@@ -74,67 +91,35 @@ def _scale(about: About, scale: Any) -> list[str]:
         f"{(100.0 if about.points else 1.0) * size:.2f}{'' if sure else ' (not sure)'}"
         for size, sure in ((scale.level, scale.levels_move), (scale.ranking, scale.ranking_moves))
     ]
-    name = scale.name if about.unit is True else f"{scale.name} ({said(scale.seconds, about.unit)})"
-    return [name, str(scale.periods), about.gain(scale.oracle), about.gain(scale.last), *moved]
+    name = scale.name if about.unit is True else f"{scale.name} ({about.said(scale.seconds)})"
+    return [name, str(scale.periods), about.gain(scale.current), about.gain(scale.last), *moved]
 
 
-def replay_parts(result: Any) -> list["str | ShownTable"]:
-    """Values, gains, and what could not be told."""
+def replay_parts(result: Any) -> Parts:
+    """Values and paired differences, and what could not be estimated."""
     about, good = result.about, [line for line in result.lines if not line.refused]
-    head = ["policy", "follower [in this log]", "snips", "effective n"]
-    rows = [[line.label, _value(line.value), f"{line.snips:.4f}", f"{line.effective:.0f}"] for line in good]
+    head, rows = ["policy", "follower", "effective n"], []
+    for line in good:
+        rows.append([line.label, _value(line.value), f"{line.effective:.0f}"])
     if any(line.own is not None for line in good):
-        head += [f"own history: value at {result.share:.3g} times your traffic", "accepted"]
+        head.insert(2, f"own history, {result.share:.3g} times the traffic")
         for row, line in zip(rows, good, strict=True):
-            row += [_value(line.own), str(line.accepted)]
-    block = said(result.block, about.unit)
-    values = ShownTable(f"value per event; 95 % intervals from {result.blocks} blocks of {block}", head, rows)
-    head = ["policy", "over ts", "in blocks like these", f"over the best arm, {result.best_arm}", "over the logger"]
-    rows = [
-        [line.label, *map(about.gain, (line.over_ts.here, line.over_ts.like, line.over_best.here,
-                                       line.over_logger.here))]
-        for line in good
-    ]  # fmt: skip
+            row.insert(2, _value(line.own))
+    block = about.said(result.block)
+    values = ShownTable(f"value per event; 95% intervals from {result.blocks} blocks of {block}", head, rows)
+    head = ["policy", "over ts", f"over the best arm in hindsight, {result.best_arm}", "over the logger"]
+    rows = [[line.label, *map(about.gain, (line.over_ts, line.over_best, line.over_logger))] for line in good]
     gains = ShownTable(f"gain of the follower, {'points' if about.points else 'reward'} per event:", head, rows)
-    best = f"the best fixed arm, {result.best_arm}, {_value(result.best_value)}"
     return [
         str(about),
         values,
         gains,
-        f"the logger earned {result.logger:.4f}; {best} (each half of the rows chooses for the other)",
+        f"The logger earned {_value(result.logger)}. The best arm in hindsight, {result.best_arm}, would have earned "
+        f"{_value(result.best_value)}; it was chosen on the same rows, which flatters it, so its intervals are those "
+        "that hold for all arms at once.",
         *(f"no value: {line.refused}" for line in result.lines if line.refused),
         *_warnings(result),
     ]
-
-
-def tune_parts(result: Any, every: bool = False) -> list["str | ShownTable"]:
-    """The candidates (every one of them, or the best of each half-life), the sentence, and the lines to paste."""
-    about, shown = result.about, result.trials if every else _best_of_each(result)
-    rows = [
-        [trial.label, f"{trial.first:.4f}", f"{trial.last:.4f}", about.gain(trial.over_never)]
-        for trial in sorted(shown, key=lambda trial: -trial.first)
-    ]
-    block = said(result.block, about.unit)
-    head = ["policy", "value, first part", "value, last part", f"over {result.never}, last part"]
-    title = f"followers; the first part chooses, the last judges; {result.blocks} blocks of {block}"
-    return [
-        str(about),
-        result.drift.sentence,
-        ShownTable(title, head, rows),
-        *_warnings(result),
-        result.sentence,
-        result.paste,
-    ]
-
-
-def _best_of_each(result: Any) -> list[Any]:
-    """The best spread of each family and half-life."""
-    best: dict[tuple[str, float], Any] = {}
-    for trial in result.trials:
-        held = best.get((trial.family, trial.half_life))
-        if held is None or trial.first > held.first:
-            best[trial.family, trial.half_life] = trial
-    return list(best.values())
 
 
 def _value(estimate: Any) -> str:
@@ -142,4 +127,19 @@ def _value(estimate: Any) -> str:
 
 
 def _warnings(result: Any) -> list[str]:
-    return [f"beware: {warning}" for warning in result.warnings]
+    return [f"warning: {warning}" for warning in result.warnings]
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON can hold it: dicts, lists, numbers; None for what is infinite or unknown."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: plain(getattr(value, name)) for name in value._fields}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value

@@ -56,7 +56,7 @@ def _no_world(path: str) -> str:
     """A log is asked, not played in: where to go from here."""
     drift = f"driftbandit drift {shlex.quote(path[:200])}"
     return (
-        f"{path:.200} is a file, not a policy or a world: `{drift}`, `replay` and `tune` answer questions about a log, "
+        f"{path:.200} is a file, not a policy or a world: `{drift}` and `replay` answer questions about a log, "
         f"and `{drift} --world world.csv` makes a world like it, to be played with --env 'table(\"world.csv\")'."
     )
 

@@ -1,4 +1,4 @@
-"""Does the best arm move, and how fast to forget: worlds whose answer is known."""
+"""Does the best arm move, and does forgetting pay: environments whose answer is known."""
 
 import math
 
@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import phased
-from driftbandit.logs import Log, drift, replay, tune
-from driftbandit.logs.candidates import candidates
-from driftbandit.logs.drift_check import Cells, estimates, scores
-from driftbandit.logs.half_lives import half_life_grid
-from driftbandit.logs.means import world
-from driftbandit.logs.periods import DAY, HOUR, MONTH, WEEK, block_length, duration, period_of, said, scales
-from driftbandit.logs.refusals import warnings_about
-from driftbandit.logs.simulated import adaptive_log, uniform_log
+from driftbandit.logs import Log, drift, world
+from driftbandit.logs.blocks import DAY, HOUR, MONTH, WEEK, block_length, duration, period_of, said, scales
+from driftbandit.logs.checks import warnings_about
+from driftbandit.logs.drift import Cells, estimates, scores
+from naive.simulated_logs import adaptive_log, uniform_log
 
 SWAPS = phased([[0.25, 0.65, 0.4], [0.65, 0.25, 0.4]] * 5, range(0, 10_000, 1000), 10_000)
 STILL = phased([[0.3, 0.5, 0.4]], [0], 10_000)
@@ -30,24 +27,27 @@ def test_a_ranking_that_moves_is_told_from_levels_that_move_and_from_nothing():
     found = drift(uniform_log(tides(40_000), seed=1))
     assert found.verdict == "levels"
     assert "the ranking does not: forgetting will not pay" in found.sentence
-    assert "not change detectors" in found.family
     assert drift(uniform_log(STILL, seed=2)).verdict == "nothing"
+
+
+def test_the_recommendation_is_the_default_where_something_changes_and_never_a_half_life():
+    """And where the log is too short to exclude that forgetting pays."""
+    assert drift(uniform_log(SWAPS, seed=1)).policy == "drift-ts"
+    assert drift(uniform_log(tides(40_000), seed=1)).policy == "drift-ts"
+    still = drift(uniform_log(phased([[0.3, 0.5, 0.4]], [0], 40_000), seed=2))
+    assert still.policy == "ts"
+    assert "never forgets, or drift-ts, the default" in str(still)
+    short = drift(uniform_log(phased([[0.01, 0.012, 0.02]], [0], 9000), seed=1))
+    assert short.policy == "drift-ts"
+    for found in (still, short):
+        assert "half-life" not in str(found)
+        assert str(found).count("Use ") == 1
 
 
 def test_a_world_that_stands_still_is_seldom_said_to_move():
     """Of 60 logs at most 9 may be: at the 5 % meant, more happen in one suite of 700."""
     found = [drift(uniform_log(STILL, seed=seed)).verdict for seed in range(60)]
     assert sum(verdict != "nothing" for verdict in found) <= 9
-
-
-def test_the_best_of_arms_that_take_turns_is_worth_their_average():
-    """Two arms change places and are equal on the whole. Chosen for each block on all others, the fixed arm would be
-    the worse of the two (it once was, at 0.28), and every gain over it beyond what an oracle can have."""
-    for seed in (2, 3):
-        log = uniform_log(SWAPS, seed=seed)
-        fixed = replay(log, [], own=False).best_value
-        assert fixed.low < 0.45 < fixed.high
-        assert max(scale.last.mean for scale in drift(log).scales) < 0.2
 
 
 def test_equal_arms_are_not_said_to_change_places():
@@ -61,7 +61,7 @@ def test_no_interval_of_a_scale_is_narrower_than_students():
     """Four scales share 5 %: 99.375 % to either side, which are 2.5 standard errors at the least."""
     for seed in range(4):
         for scale in drift(adaptive_log(STILL, seed=seed)).scales:
-            for gain in (scale.oracle, scale.last):
+            for gain in (scale.current, scale.last):
                 assert min(gain.mean - gain.low, gain.high - gain.mean) >= 2.5 * gain.error
 
 
@@ -87,7 +87,7 @@ def test_where_the_best_arm_comes_and_goes_a_fixed_order_is_hard_to_beat():
     found = drift(come_and_go(np.tile([0.3, 0.5, 0.7], (12_000, 1)), seed=4))
     assert found.verdict == "nothing"
     assert max(scale.last.mean for scale in found.scales) < 0.01
-    assert any("Arm 2 was available at 50 %" in text for text in found.warnings)
+    assert any("Arm 2 was available at 50%" in text for text in found.warnings)
 
 
 def test_a_ranking_that_moves_while_the_best_arm_is_away_is_seen():
@@ -119,7 +119,7 @@ def test_late_rewards_are_no_last_periods_best():
     assert late.verdict in ("fleeting", "unclear")
     assert "forgetting can pay" not in late.sentence
     for one, two in zip(at_once.scales, late.scales, strict=True):
-        assert one.oracle == two.oracle
+        assert one.current == two.current
     assert late.scales[1].last.high < 0.0 < at_once.scales[1].last.low
     never = drift(Log({**columns, "reward_time": [None] * 9000 + list(events.time[9000:])}, propensity="uniform"))
     assert never.verdict != "ranking"
@@ -177,105 +177,25 @@ def test_an_arm_not_seen_on_a_bad_day_does_not_look_good():
     assert estimates(weight, reward, base, lean)[0].argmax() == 0
 
 
-def test_tune_finds_a_half_life_where_the_ranking_moves_and_keeps_quiet_where_nothing_does():
-    found = tune(uniform_log(SWAPS, seed=3), untuned=())
-    assert found.recommended
-    half_life = next(trial.half_life for trial in found.trials if trial.label == found.chosen)
-    assert 20 <= half_life <= 1000
-    assert found.gain.low > 0.0
-    assert found.sentence.startswith("Forgetting pays: ")
-    assert f"half_life={half_life!r}" in found.paste
-    quiet = tune(uniform_log(STILL, seed=3))
-    assert not quiet.recommended
-    assert "half_life" not in quiet.paste
+def test_a_half_life_shorter_than_the_delay_is_warned_of_first():
+    events = adaptive_log(SWAPS, seed=3).whole()
+    columns = {"time": events.time, "arm": events.arm, "reward": events.reward, "propensity": events.propensity}
+    late = Log({**columns, "reward_time": events.time + 900.0})
+    found = warnings_about(late, [100.0, 1000.0])
+    assert found[0].startswith("Half of the rewards come 900 late or later, longer than a half-life of 100:")
+    assert any("adaptive logger" in text for text in found[1:])
+    assert not any("late" in text for text in warnings_about(late, [1000.0]))
 
 
-def test_tune_can_count_rewards_in_place_of_time():
-    found = tune(uniform_log(SWAPS, seed=3), by_clock=False, untuned=())
-    assert found.recommended
-    assert "gamma=0.9" in found.paste
-    assert "rewards" in found.paste
-
-
-def pasted(lines):
-    """The agent that the lines make, run as a program of their own."""
-    there = {}
-    exec(lines, there)
-    return there["agent"]
-
-
-def test_the_pasted_lines_make_the_policy():
-    found = tune(uniform_log(SWAPS, seed=3), untuned=())
-    assert hasattr(pasted(found.paste).policy, "gamma")
-
-
-def test_a_policy_without_a_half_life_may_win():
-    """DriftTS infers the swaps by itself; that is no reason to say that forgetting does not pay."""
-    found = tune(uniform_log(SWAPS, seed=3), half_lives=[1000.0, 4000.0])
-    assert "agent = Agent(DriftTS(), arms=" in found.paste
-    assert found.chosen == found.itself == "drift-ts"
-    found = tune(uniform_log(SWAPS, seed=3))
-    assert found.recommended
-    assert found.sentence.startswith("Forgetting pays: ")
-    assert "drift-ts, which has no half-life to choose" in found.sentence
-
-
-def test_a_policy_with_a_memory_of_its_own_never_stands_for_not_forgetting():
-    """A window or a discount given beside the grid was once taken for one that never forgets, and lost to itself."""
-    texts = [
-        "ts", "kl-ucb", "ds-ts(gamma=1.0)", "ds-ts @ inf", "sw-ts(window=500)", "dts(gamma=0.99)", "dts @ 60",
-        "drift-ts", "delayed(ts, rounds=5)", "delayed(dts(gamma=0.9), rounds=5)", "periodic-restart(ts, period=50)",
-    ]  # fmt: skip
-    kinds = {candidate.label: candidate.kind for candidate in candidates(texts, False)}
-    assert [label for label, kind in kinds.items() if kind == "never"] == [
-        "ts", "kl-ucb", "ds-ts(gamma=1.0)", "ds-ts @ inf", "delayed(ts, rounds=5)",
-    ]  # fmt: skip
-    assert [label for label, kind in kinds.items() if kind == "half-life"] == ["dts @ 60"]
-    found = tune(uniform_log(SWAPS, seed=3), others=["sw-ts(window=300)", "ds-ts @ 333", "ts"], untuned=())
-    assert found.never not in ("sw-ts(window=300)",)
-    assert found.recommended
-
-
-def test_a_grid_of_ones_own_is_checked():
-    log = uniform_log(STILL, seed=3)
-    for bad in ([math.inf], [], [-1.0, 5.0], [0.0, 5.0]):
-        with pytest.raises(ValueError, match="Half-lives are lengths above 0"):
-            tune(log, half_lives=bad)
-
-
-def test_a_small_gain_is_not_distinguishable_and_the_number_of_events_is_told():
-    weak = phased([[0.44, 0.5], [0.5, 0.44]] * 4, range(0, 4000, 500), 4000)
-    sentences = [tune(uniform_log(weak, seed=seed)).sentence for seed in range(6)]
-    assert any("Not distinguishable" in sentence and "events would" in sentence for sentence in sentences)
-
-
-def test_the_edge_of_the_grid_and_an_adaptive_logger_are_warned_of():
-    edge = tune(uniform_log(SWAPS, seed=3), half_lives=[20.0, 40.0], untuned=())
-    assert any("longest one tried" in text for text in edge.warnings)
-    adaptive = tune(adaptive_log(SWAPS, seed=3))
-    assert any("adaptive logger" in text for text in adaptive.warnings)
-
-
-def test_short_memories_are_warned_of_by_name():
-    events = uniform_log(SWAPS, seed=3).whole()
-    late = Log(
-        {"time": events.time, "arm": events.arm, "reward": events.reward, "reward_time": events.time + 900.0},
-        propensity="uniform",
-    )
-    assert any("Half of the rewards come 900 late" in text for text in warnings_about(late, [100.0]))
-    assert not any("late" in text for text in warnings_about(late, [1000.0, math.inf]))
-    assert any("less often than a half-life of 1.5" in text for text in warnings_about(late, [1.5]))
-
-
-def test_too_few_rewards_or_blocks_are_refused():
+def test_a_log_with_few_rewards_is_not_refused():
     n = 2000
     rare = {"time": np.arange(n), "arm": np.arange(n) % 2, "reward": (np.arange(n) % 40 == 0) * 1.0}
-    for ask in (drift, tune):
-        with pytest.raises(ValueError, match="Only 50 rewards differ from the rest"):
-            ask(Log(rare, propensity="uniform"))
-    log = uniform_log(SWAPS, seed=1)
+    found = drift(Log(rare, propensity="uniform"))
+    assert found.verdict == "cannot tell"
+    assert "there are 50" in found.sentence
+    assert found.policy == "drift-ts"
     with pytest.raises(ValueError, match="An interval needs at least 8"):
-        tune(log, block=5000)
+        drift(uniform_log(SWAPS, seed=1), block=5000)
 
 
 def test_the_means_of_a_log_make_a_world_like_it():
@@ -290,8 +210,8 @@ def test_the_means_of_a_log_make_a_world_like_it():
 
 
 def test_lengths_of_time_are_read_and_said():
-    assert [duration(text) for text in ("6 h", "6h", "90 min", "2 weeks", "1 month", 5, "inf")] == [
-        21600.0, 21600.0, 5400.0, 2 * WEEK, MONTH, 5.0, math.inf,
+    assert [duration(text) for text in ("6 h", "6h", "90 min", "2 weeks", "1 month", 5)] == [
+        21600.0, 21600.0, 5400.0, 2 * WEEK, MONTH, 5.0,
     ]  # fmt: skip
     for bad in ("6 parsecs", "", "-1 h", "0 h", "1.2.3 h"):
         with pytest.raises(ValueError, match="length of time"):
@@ -311,57 +231,34 @@ def test_periods_follow_the_calendar():
     assert block_length(0.0, 30 * DAY, True) == DAY
 
 
-def test_the_grid_of_half_lives_doubles_from_a_few_events_an_arm_to_half_the_log():
-    grid = half_life_grid(uniform_log(SWAPS, seed=0), True)
-    assert 5 <= len(grid) <= 12
-    assert grid[0] == pytest.approx(12, rel=0.05)
-    assert grid[-1] == pytest.approx(5000, rel=0.05)
-
-
-def test_the_delay_is_the_first_thing_warned_of():
-    events = adaptive_log(SWAPS, seed=3).whole()
-    late = Log(
-        {
-            "time": events.time // 4,
-            "arm": events.arm,
-            "reward": np.sort(events.reward.reshape(-1, 4), axis=1).ravel(),
-            "propensity": events.propensity,
-            "reward_time": events.time // 4 + 400.0,
-        }
-    )
-    found = warnings_about(late, [100.0, 0.1, math.inf])
-    assert found[0].startswith("Half of the rewards come 400 late or later, longer than a half-life of 0.1 to 100")
-    assert "stand in an order that tells their reward" in found[1]
-    assert "hardly ever played" in found[2] or "less often than a half-life of 0.1" in found[2]
-    assert "adaptive logger" in found[3]
-
-
-def test_replay_and_tune_warn_of_late_rewards():
-    events = uniform_log(SWAPS, seed=3).whole()
-    columns = {"time": events.time, "arm": events.arm, "reward": events.reward, "reward_time": events.time + 300.0}
-    log = Log(columns, propensity="uniform")
-    assert "Half of the rewards come 300 late" in replay(log, ["dts @ 50"], own=False).warnings[0]
-    assert "Half of the rewards come 300 late" in tune(log, half_lives=[20.0, 40.0], untuned=()).warnings[0]
-
-
-def test_rewards_that_came_after_the_log_are_refused():
+def test_rewards_that_came_after_the_log_say_nothing():
     events = uniform_log(SWAPS, seed=3).whole()
     columns = {"time": events.time, "arm": events.arm, "reward": events.reward}
-    never = Log({**columns, "reward_time": [None] * events.n}, propensity="uniform")
-    late = Log({**columns, "reward_time": events.time + 20_000.0}, propensity="uniform")
-    for ask in (drift, replay, tune):
-        for log in (never, late):
-            with pytest.raises(ValueError, match="Only 0 rewards became known before the log ended"):
-                ask(log)
+    for late in ([None] * events.n, events.time + 20_000.0):
+        found = drift(Log({**columns, "reward_time": late}, propensity="uniform"))
+        assert found.verdict == "cannot tell"
+        assert any("Only 0 rewards became known" in text for text in found.warnings)
 
 
-def test_tune_refuses_a_log_with_too_little_evidence():
-    """A logger that plays one arm in 400 events once: its weights leave a handful of events' worth."""
-    rng = np.random.default_rng(0)
+def test_no_interval_has_width_zero():
+    """Arms so far apart that every choice is right, and rewards that never differ within an arm."""
     n = 4000
-    arm = (rng.random(n) < 0.0025).astype(int)
-    mu = np.where(arm == 1, 0.0025, 0.9975)
-    reward = (rng.random(n) < np.where(arm == 1, 0.9, 0.1)).astype(float)
-    log = Log({"time": np.arange(n), "arm": arm, "reward": reward, "propensity": mu})
-    with pytest.raises(ValueError, match="fewer than 200 events' worth of evidence about every candidate"):
-        tune(log, untuned=())
+    arm = np.random.default_rng(0).integers(0, 2, n)
+    for scale in drift(Log({"time": np.arange(n), "arm": arm, "reward": arm}, propensity="uniform")).scales:
+        assert scale.current.low < scale.current.high
+        assert scale.last.low < scale.last.high
+
+
+def test_a_log_of_successes_only_is_refused_in_a_sentence():
+    rng = np.random.default_rng(0)
+    n = 10_000
+    reward = [1.0 if r < 0.1006 else None for r in rng.random(n)]
+    columns = {"time": np.arange(n), "arm": rng.integers(0, 3, n), "reward": reward}
+    log = Log(columns, propensity="uniform", drop_missing=True)
+    with pytest.raises(
+        ValueError, match=f"All {log.n:,} rewards are 1 and {n - log.n:,} decisions have no reward: only"
+    ):
+        drift(log)
+    columns["reward"][int(np.flatnonzero([r == 1.0 for r in reward])[7])] = 0.0
+    nearly = drift(Log(columns, propensity="uniform", drop_missing=True))
+    assert any("only successes seem to be reported" in text for text in nearly.warnings)

@@ -1,4 +1,4 @@
-"""Logs whose truth is known: a world played by a logger that writes down its chances."""
+"""Logs whose truth is known: an environment played by a logger that records its probabilities."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from driftbandit.logs.log import Log
 
 
 def uniform_log(world: Any, seed: int = 0, **options: Any) -> Log:
-    """A log of the world's whole horizon with every arm drawn evenly; times are rounds."""
+    """A log of the environment's whole horizon with arms drawn uniformly; times are rounds."""
     rng = np.random.default_rng(seed)
     means = world.means(0, world.horizon)
     n, k = means.shape
@@ -18,22 +18,17 @@ def uniform_log(world: Any, seed: int = 0, **options: Any) -> Log:
 
 
 def adaptive_log(world: Any, seed: int = 0, epsilon: float = 0.1, refresh: int = 50, **options: Any) -> Log:
-    """The same by an adaptive logger: Thompson sampling with chances renewed every `refresh` events, mixed with a share
-    `epsilon` of even draws."""
-    from driftbandit.logs import machine
-    from driftbandit.logs.largest import BETA, chances_into, room
-
+    """The same by an adaptive logger: Thompson sampling with probabilities renewed every `refresh` events, mixed with a
+    share `epsilon` of uniform draws."""
     rng = np.random.default_rng(seed)
     means = world.means(0, world.horizon)
     n, k = means.shape
-    scratch = room(k)
-    quadrature = machine.compiled(chances_into, scratch)
-    a, b, chance = np.ones(k), np.ones(k), np.zeros(k)
+    a, b = np.ones(k), np.ones(k)
     arm, reward, mu = np.empty(n, np.int64), np.empty(n), np.empty(n)
     for start in range(0, n, refresh):
         rows = slice(start, min(start + refresh, n))
         size = rows.stop - start
-        quadrature(BETA, a, b, scratch, chance)
+        chance = np.bincount(rng.beta(a, b, (2000, k)).argmax(axis=1), minlength=k) / 2000
         p = epsilon / k + (1.0 - epsilon) * chance
         arm[rows] = np.minimum(np.searchsorted(np.cumsum(p), rng.random(size)), k - 1)
         mu[rows] = p[arm[rows]]
