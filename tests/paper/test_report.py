@@ -69,6 +69,17 @@ def text(run):
     return path.read_text(encoding="utf-8")
 
 
+def test_a_report_on_some_items_begins_with_their_figures_and_names_no_claim_about_others(run, tmp_path):
+    asked = replace(run.options, items=("fig4a", "fig5a", "fig6b"))
+    run.options = asked
+    try:
+        page = report.write(run, tmp_path).read_text(encoding="utf-8")
+    finally:
+        run.options = replace(asked, items=())
+    assert page.index('id="figures"') < page.index('id="summary"')
+    assert "\u2013 not run" not in page
+
+
 def test_the_page_loads_nothing_from_anywhere(text):
     outline = Outline(text)
     assert all(source.startswith("data:") for source in outline.loads)

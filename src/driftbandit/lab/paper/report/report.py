@@ -57,7 +57,7 @@ def write(run: Any, out: str | Path) -> Path:
 def _page(run: Any, decided: list[ClaimVerdict], out: Path) -> str:
     """What the templates are given; what they make of it stands in them."""
     sets = run.options.parameters
-    part = len(run.items) < len(choose(()))  # some items only: figures first, and no claim about the others
+    part = bool(run.options.items)  # some items only: figures first, and no claim about the others
     decided = [verdict for verdict in decided if not part or _kinds(verdict) != {NOT_RUN}]
     return render(
         "report.html.j2",
