@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -171,3 +172,23 @@ def test_a_clock_set_back_is_reported_and_not_used(tmp_path) -> None:
     ):
         assert bandit.decide("d").at > clock.now
     assert_proved(tmp_path / "j.db")
+
+
+def test_bandits_are_made_while_others_of_the_same_file_write(tmp_path) -> None:
+    """As a service does where one client makes bandits and others decide."""
+    path = tmp_path / "a.db"
+    with opened(path, "busy", durability="none") as busy, ThreadPoolExecutor(1) as pool:
+        done = threading.Event()
+
+        def decide() -> None:
+            while not done.is_set():
+                busy.decide_many(5)
+
+        deciding = pool.submit(decide)
+        try:
+            for n in range(12):
+                opened(path, f"b{n}").close()
+        finally:
+            done.set()
+        deciding.result(30)
+    assert_proved(path)

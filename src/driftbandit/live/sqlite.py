@@ -44,6 +44,7 @@ class SQLite(Tables):
     def __init__(self, path: str, write: bool = True) -> None:
         self.target = path
         self._refusal = ""  # why nothing is written any more
+        self._writing = threading.Lock()
         self._lock = FileLock(path + ".lock") if write else None
         if self._lock is not None:
             self._lock.take(path)
@@ -106,7 +107,11 @@ class SQLite(Tables):
         return self._write(lambda: group.write(asks)), group.added
 
     def _write(self, call: Callable[[], Any]) -> Any:
-        """Write to the file that was opened, or not at all."""
+        """Write to the file that was opened, or not at all. A bandit is made by another thread than records are."""
+        with self._writing:
+            return self._write_alone(call)
+
+    def _write_alone(self, call: Callable[[], Any]) -> Any:
         try:
             self._check_files()
             try:
@@ -287,7 +292,7 @@ class SQLite(Tables):
         here; for whoever wants to read there is a new one."""
         if self._lock is not None:
             self._lock.forget()
-        self._reading = threading.Lock()
+        self._reading, self._writing = threading.Lock(), threading.Lock()
         _PARENTS.append((self.__dict__.pop("_reader", None), self.__dict__.pop("_writer", None)))
         with contextlib.suppress(sqlite3.Error, Unknown):
             self._reader = _connect_reader(self.target)
