@@ -264,3 +264,25 @@ def _run(store: str, sql: str) -> None:
         connection.execute(sql)
         connection.commit()
         connection.close()
+
+
+def test_rewards_of_a_long_sqlite_journal_cost_what_those_of_a_short_one_do(tmp_path) -> None:
+    """Counted in steps of SQLite's machine: it must find decisions by their ids, however many there are."""
+    journal = opened(str(tmp_path / "j.db"))
+    journal.create("a", 5)
+    steps, costs = [0], []
+
+    def step() -> int:
+        steps[0] += 1
+        return 0
+
+    for first in (0, 2000):
+        journal.commit([Decide(1, row(f"d{n}", at=1000 + n)) for n in range(first, first + 1000)])
+        journal._writer.set_progress_handler(step, 10)
+        steps[0] = 0
+        journal.commit([pay(f"d{n}", at=9000) for n in range(first, first + 20)])
+        costs.append(steps[0])
+        journal._writer.set_progress_handler(None, 0)
+        journal.commit([Decide(1, row(f"d{n}", at=1000 + n)) for n in range(first + 1000, first + 2000)])
+    journal.close()
+    assert costs[1] < 1.5 * costs[0]

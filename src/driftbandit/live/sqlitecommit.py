@@ -263,7 +263,7 @@ def insert(table: str, fields: str, rows: int) -> str:
 @lru_cache(maxsize=2 * TOGETHER)
 def _standing(ids: int) -> str:
     return f"""
-        SELECT {_DECISION}, d.mark, o.kind, o.value, l.value, o.at FROM decision d
+        SELECT {_DECISION}, d.mark, o.kind, o.value, l.value, o.at FROM decision d INDEXED BY decision_id
         LEFT JOIN event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0
         LEFT JOIN event l ON l.bandit = d.bandit AND l.decision = d.id AND (l.kind = 3) = 1
         WHERE d.bandit = ? AND d.id IN ({", ".join("?" * ids)})"""
