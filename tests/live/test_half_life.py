@@ -152,4 +152,4 @@ def test_a_coin_is_tossed_for_each_reward_as_it_is_without_a_clock() -> None:
         rounds.learn(arm, reward)
         clock.learn(arm, reward, now=1.7e9)
     assert clock._player.dump()["state"] == rounds._player.dump()["state"]
-    assert set(map(float.is_integer, clock._player.kept.wins)) == {True}
+    assert set(map(float.is_integer, clock._player.state.wins)) == {True}

@@ -192,7 +192,7 @@ def test_after_a_clock_far_ahead_time_goes_on_when_told_to(store) -> None:
         assert later.at == leap + 2 * HOUR
         bandit.settle()
         assert bandit.outcome("leap").kind == "default"  # it has waited for its reward
-        assert bandit.reward("later", 1.0) == "learnt"
+        assert bandit.reward("later", 1.0) == "waiting"
     assert_proved(store)
     clock.now += HOUR
     with opened(store, clock=clock) as again:

@@ -81,9 +81,8 @@ def describe_change(change: Change, before: Config | None) -> str:
     for field in Config._fields:
         was, now = getattr(before, field), getattr(after, field)
         if was != now and field not in ("arms", "retired", "fixed"):
-            told.append(
-                f"{'clock ' if field == 'ahead' else ''}{field} {_value(before, field, was)} -> {_value(after, field, now)}"
-            )
+            name = "clock ahead" if field == "ahead" else field
+            told.append(f"{name} {_value(before, field, was)} -> {_value(after, field, now)}")
     return (", ".join(told) or f"{change.what} (no difference)") + (" from now on" if change.from_now else "")
 
 
