@@ -149,6 +149,24 @@ def test_other_arithmetic_is_marked_and_each_stretch_is_proved_or_named(store, a
     assert any("d50" in text for one in audit(store) for text in one.differences)
 
 
+def test_stretches_of_other_arithmetic_are_named_one_by_one(tmp_path, monkeypatch) -> None:
+    """A version was tried twice and taken back: what lies between the two stretches is proved."""
+    path = tmp_path / "a.db"
+    for first in (0, 20):
+        with opened(path) as bandit:
+            play(bandit, 10, first)
+        with monkeypatch.context() as other:
+            other.setattr(DiscountedTS, "arithmetic", 2, raising=False)
+            with opened(path) as bandit:
+                play(bandit, 10, first + 10)
+    (report,) = audit(path)
+    assert report.differences == []
+    assert [text.split(" by ")[0] for text in report.unproved] == [
+        "10 decisions after 12 to 21 events",
+        "10 decisions after 34 to 43 events",
+    ]
+
+
 def test_a_process_with_the_former_arithmetic_stops_deciding(postgres, another_version) -> None:
     """Its decisions could not be proved."""
     code = (

@@ -77,16 +77,19 @@ def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str
     differences: list[str] = []
     walk = Walk(journal, number, policies)
     count = 0
-    others: dict[str, list[int]] = {}  # arithmetic that this version does not have: decisions, first and last event
+    others: list[list[Any]] = []  # arithmetic that this version does not have: text, decisions, first and last event
+    ended = True  # whether the next such decision begins a stretch
     try:
         with damage_told():
             for known in walk.decisions():
                 count += 1
                 row, fold = known.row, known.fold
                 if not walk.comparable:
-                    stretch = others.setdefault(fold.config.arithmetic, [0, row.known, row.known])
-                    stretch[0], stretch[2] = stretch[0] + 1, row.known
+                    if ended or others[-1][0] != fold.config.arithmetic:
+                        others.append([fold.config.arithmetic, 0, row.known, row.known])
+                    others[-1][1], others[-1][3], ended = others[-1][1] + 1, row.known, False
                     continue
+                ended = True
                 slot, how = rules.choose(fold.config, fold.player, known.rng, known.allowed, row.at)
                 if (slot, how) != (row.slot, row.how):
                     differences.append(
@@ -114,7 +117,7 @@ def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str
         differences.append(f"after {walk.fold.n} events: {type(error).__name__}: {' '.join(str(error).split())}")
     unproved = tuple(
         f"{counted(made, 'decision')} after {first} to {last} events by {text}: this version computes other bits"
-        for text, (made, first, last) in others.items()
+        for text, made, first, last in others
     )
     return Audit(name, count, walk.fold.n, walk.snapshots, differences + walk.differences, unproved)
 

@@ -7,7 +7,8 @@ from driftbandit.service.openapi import document
 from driftbandit.service.operations import TABLE, Operation
 from driftbandit.service.page.html import Markup, element
 
-_START = """curl -X POST localhost:8000/v1/bandits -d '{"name": "button", "policy": "ds-ts", "arms": ["red", "green"]}'
+_START = """curl -X POST localhost:8000/v1/bandits \\
+  -d '{"name": "button", "arms": ["red", "green"], "wait": "1 h", "default": 0}'
 curl -X POST localhost:8000/v1/bandits/button/decisions
 curl -X POST localhost:8000/v1/bandits/button/rewards -d '{"id": "ID OF THE DECISION", "reward": 1}'"""
 

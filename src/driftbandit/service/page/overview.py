@@ -36,7 +36,7 @@ def overview(rows: list[BanditSummary], total: int, wanted: str) -> Markup:
 
 
 _MAKE = """curl -X POST http://127.0.0.1:8000/v1/bandits \\
-  -d '{"name": "button", "policy": "ds-ts", "arms": ["red", "green", "blue"], "half_life": "6 h"}'"""
+  -d '{"name": "button", "arms": ["red", "green", "blue"], "wait": "1 h", "default": 0}'"""
 
 
 def _row(row: BanditSummary) -> Markup:
