@@ -215,17 +215,27 @@ class SQLite(Tables):
         rows = self._rows("SELECT at FROM decision WHERE bandit = ? AND seq = 1", bandit)
         return rows[0][0] if rows else None
 
-    def tally(self, bandit: int, since: int, until: int, width: int, decided: int = 1 << 62) -> list[tuple[Any, ...]]:
+    def tally(
+        self, bandit: int, since: int, until: int, width: int, due: tuple[int, int] | None = None
+    ) -> list[tuple[Any, ...]]:
         """Counts per stretch of time."""
         low, high = self._place("decision", "seq", bandit, since), self._place("decision", "seq", bandit, until)
         out = self._rows(
             "SELECT (at - ?) / ?, slot, how, count(*), 0, 0.0 FROM decision WHERE bandit = ? AND seq >= ? AND seq < ? "
             "GROUP BY 1, 2, 3", since, width, bandit, low, high,
         )  # fmt: skip
+        if due is not None:
+            since, until = since - due[0], min(until - due[0], due[1] + 1)
+            low, high = self._place("decision", "seq", bandit, since), self._place("decision", "seq", bandit, until)
+            return out + self._rows(
+                "SELECT (d.at - ?) / ?, d.slot, d.how, 0, count(*), sum(o.value) FROM decision d JOIN event o ON "
+                "o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0 WHERE d.bandit = ? AND d.seq >= ? AND "
+                "d.seq < ? AND d.at >= ? GROUP BY 1, 2, 3", since, width, bandit, low, high, since,
+            )  # fmt: skip
         low, high = self._place("event", "n", bandit, since), self._place("event", "n", bandit, until)
         return out + self._rows(
             "SELECT (at - ?) / ?, slot, how, 0, count(*), sum(value) FROM event WHERE bandit = ? AND n >= ? AND n < ? "
-            f"AND kind < {LATE} AND decided < ? GROUP BY 1, 2, 3", since, width, bandit, low, high, decided,
+            f"AND kind < {LATE} GROUP BY 1, 2, 3", since, width, bandit, low, high,
         )  # fmt: skip
 
     def _after(self, cursor: Any) -> tuple[str, list[Any]]:

@@ -174,7 +174,8 @@ def _arms() -> Markup:
     head = ["Arm", "Shown", "Rewarded", "Rate", "Share", "Chance", "Believed mean", "± sd", "Effective observations"]
     note = (
         "Shown, rewarded, rate and share count the time range above: decisions, outcomes (defaults included), their "
-        "mean reward, and the arm's part of all decisions. Chance and beliefs are those of this moment."
+        "mean reward, and the arm's part of all decisions. With wait, an outcome counts when its decision is that old. "
+        "Chance and beliefs are those of this moment."
     )
     return _table("arms", "Arms now", head, note)
 
