@@ -133,7 +133,7 @@ def test_a_class_that_is_not_a_policy_is_told_what_it_lacks(tmp_path, monkeypatc
 @pytest.mark.parametrize("executor", ["threads", "processes:1"])
 def test_a_policy_that_loops_forever_obeys_the_first_interrupt(tmp_path, executor):
     (tmp_path / "mine.py").write_text(FOREVER)
-    words = ["compare", "mine.py:Forever", "--env", "abrupt(n_arms=3, horizon=200, phases=2)", "--runs", "2"]
+    words = ["run", "mine.py:Forever", "--env", "abrupt(n_arms=3, horizon=200, phases=2)", "--runs", "2"]
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from driftbandit import cli\n"
