@@ -189,7 +189,7 @@ def _print(result: Any) -> None:
     for best in sweep.best_cells(result):
         print(
             f"\nbest of the swept in {best.cell.world}: {best.cell.label}: regret {best.regret} on {best.runs} runs"
-            f" that were not used to choose it; {best.as_good} of the cells are as good within the noise"
+            f" that were not used to choose it; cells that are as good within the noise: {best.as_good}"
         )
         for line in sweep.distances(result, best):
             print(f"  {line}")
