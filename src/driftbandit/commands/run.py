@@ -96,10 +96,7 @@ def run(args: argparse.Namespace) -> None:
         _read(args)
         return
     from driftbandit.lab.experiments import run as experiment
-    from driftbandit.lab.jobs import executors
 
-    if args.executor:
-        executors.parse(args.executor)
     study, name = _study(args)
     out = args.out or (f"{name}-results" if name else None)
     if args.dry_run:
