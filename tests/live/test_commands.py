@@ -95,7 +95,7 @@ ALTERATIONS = {
     "a missing decision": ("DELETE FROM decision WHERE id = 'd5'", "missing"),
     "the configuration": ("UPDATE event SET body = replace(body, '0.99', '0.5') WHERE kind = 4", "altered"),
     "the way": ("UPDATE decision SET how = 1 WHERE id = 'd3'", "d3"),
-    "a snapshot": ("UPDATE snapshot SET body = replace(body, '\"learnt\": 1', '\"learnt\": 2')", "snapshot"),
+    "a snapshot": ("UPDATE snapshot SET body = replace(body, '\"learned\": 1', '\"learned\": 2')", "snapshot"),
 }
 
 
@@ -234,6 +234,6 @@ def test_the_default_policy_says_what_it_believes_in_rewards_as_they_were_given(
     assert shown["text"] == str(told)
     with (
         Bandit.open(tmp_path / "q.db", "y", DiscountedTS(), ["a", "b"]) as other,
-        pytest.raises(ValueError, match="cannot explain itself; DriftTS can"),
+        pytest.raises(ValueError, match="cannot explain its choices; DriftTS can"),
     ):
         other.explain()
