@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.agent.interpreted import PlainPolicy
+from driftbandit.draws import Stream
 from driftbandit.lab.plots.chart import save_chart
 from driftbandit.lab.plots.style import COLOURS, legend, look, narrow, thousands
 from driftbandit.lab.support.tables import save_rows
+from driftbandit.player import Player
 from driftbandit.policies.drift_bank import HYPOTHESES
 from driftbandit.policies.drift_belief import kinds_of
 from driftbandit.policies.drift_ts import DriftTS
@@ -49,12 +50,12 @@ def shares(state: Any) -> list[float]:
 def play(means: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """The rounds looked at, and the shares after each."""
     n_arms = means.shape[1]
-    player = PlainPolicy(DriftTS(), DriftTS().init(n_arms), seed)
+    player, draws = Player(DriftTS(), n_arms, seed), Stream(seed)
     luck = np.random.default_rng(seed).random(len(means))
     rows = []
     for t in range(len(means)):
-        arm = player.choose(t, t)
-        player.learn(t, arm, float(luck[t] < means[t, arm]))
+        arm = player.choose(draws.at(t))
+        player.learn(arm, float(luck[t] < means[t, arm]))
         if (t + 1) % STEP == 0:
             rows.append([t + 1, *shares(player.state)])
     table = np.array(rows)

@@ -41,7 +41,11 @@ def dask(tmp_path):
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
     for process in started:
-        process.wait(20)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture

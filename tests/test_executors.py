@@ -136,12 +136,18 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path, capsys, monk
     assert "No Dask scheduler answers at 'tcp://127.0.0.1:1'" in capsys.readouterr().err
 
 
-def test_a_missing_library_is_one_sentence(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("words", [["run", "ts"], ["field", "--quick"], ["reproduce", "fig3a"]], ids=lambda w: w[0])
+def test_a_missing_library_is_one_sentence_before_anything_is_written(tmp_path, capsys, monkeypatch, words):
     found = executors.importlib.util.find_spec
     monkeypatch.setattr(
         executors.importlib.util, "find_spec", lambda name: None if name == "distributed" else found(name)
     )
     monkeypatch.setenv("DRIFTBANDIT_CACHE", str(tmp_path))
-    words = ["run", "ts", "--env", "abrupt(horizon=50, phases=2)", "--runs", "2", "--executor", "dask"]
-    assert cli.main(words) == 2
-    assert "pip install 'driftbandit[dask]'" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    assert cli.main([*words, "--runs", "2", "--executor", "dask"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (
+        "",
+        "driftbandit: --executor dask needs distributed: pip install 'driftbandit[dask]'.\n",
+    )
+    assert not list(tmp_path.iterdir())

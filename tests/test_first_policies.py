@@ -87,6 +87,49 @@ def test_own_things_are_checked_before_anything_long_starts(tmp_path, monkeypatc
     assert not list(tmp_path.rglob("*.chunk"))
 
 
+LATE = """
+import numpy as np
+
+class Late:
+    def init(self, n_arms):
+        return [n_arms]
+    def choose(self, state, t, rng):
+        return %s
+    def learn(self, state, t, arm, reward):
+        pass
+
+class Half:
+    def init(self, n_arms):
+        return [n_arms]
+    def choose(self, state, t, rng):
+        return 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("arm", "said"),
+    [
+        ("[0][t > 300]", "late.py, line 8: IndexError: list index out of range."),
+        ("9 if t > 300 else 0", "late.py, line 7, in choose: ValueError: The policy chose an arm that does not exist"),
+        ("float('nan') if t > 300 else 0", "late.py, line 7, in choose: TypeError"),
+    ],
+)
+def test_an_error_in_a_later_round_is_one_sentence_with_the_line(tmp_path, monkeypatch, capsys, arm, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "late.py").write_text(LATE % arm)
+    assert cli.main(["run", "late.py:Late", "--runs", "1", "--env", "abrupt(n_arms=3, horizon=1000)"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_class_that_is_not_a_policy_is_told_what_it_lacks(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "late.py").write_text(LATE % "0")
+    assert cli.main(["run", "late.py:Half", "--runs", "1"]) == 2
+    assert "Half does not have learn." in capsys.readouterr().err
+    assert cli.main(["run", "late.py:Nobody", "--runs", "1"]) == 2
+    assert "It defines: Late, Half." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("executor", ["threads", "processes:1"])
 def test_a_policy_that_loops_forever_obeys_the_first_interrupt(tmp_path, executor):
     (tmp_path / "mine.py").write_text(FOREVER)

@@ -112,7 +112,7 @@ def interrupted_by(module, words, tmp_path):
         [sys.executable, "-m", "driftbandit", *words],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}"},
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}", "DRIFTBANDIT_CACHE": str(tmp_path)},
         timeout=60,
     )
 

@@ -125,10 +125,22 @@ def add_workers(parser: Any, text: str = "threads (default: one per core); chang
     parser.add_argument("--workers", type=whole(1, MOST_WORKERS), metavar="N", help=text)
 
 
+def _executor(text: str) -> str:
+    """The text, if it names an executor whose library is installed."""
+    from driftbandit.lab.jobs import executors
+
+    try:
+        executors.check(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error).rstrip(".")) from None
+    return text
+
+
 def add_executor(parser: Any) -> None:
     """The option --executor."""
     parser.add_argument(
         "--executor",
+        type=_executor,
         metavar="WHO",
         help="threads (default), a number of processes, processes:N, dask, dask:ADDRESS, ray or ray:ADDRESS",
     )

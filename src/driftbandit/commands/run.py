@@ -96,10 +96,7 @@ def run(args: argparse.Namespace) -> None:
         _read(args)
         return
     from driftbandit.lab.experiments import run as experiment
-    from driftbandit.lab.jobs import executors
 
-    if args.executor:
-        executors.parse(args.executor)
     study, name = _study(args)
     out = args.out or (f"{name}-results" if name else None)
     if args.dry_run:
@@ -189,7 +186,7 @@ def _print(result: Any) -> None:
     for best in sweep.best_cells(result):
         print(
             f"\nbest of the swept in {best.cell.world}: {best.cell.label}: regret {best.regret} on {best.runs} runs"
-            f" that were not used to choose it; {best.as_good} of the cells are as good within the noise"
+            f" that were not used to choose it; cells that are as good within the noise: {best.as_good}"
         )
         for line in sweep.distances(result, best):
             print(f"  {line}")

@@ -40,6 +40,7 @@ _DASH = "\u01c0"
 _WORDS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])[A-Za-z_]\w*(?:-\w+)+""")
 _NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 _PLACE = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([^\s()=,'"]+:[A-Za-z_]\w*)""")  # place:Name
+_POLICY = ("init", "choose", "learn")
 _FROM_WORLD = ("horizon", "phases", "n_arms", "sigma")  # what a named constructor may take from its world
 
 
@@ -169,7 +170,11 @@ class _Reader:
                         raise SpecError(f"{name.replace(_DASH, '-')!r:.60} is not a policy, a world or a reward law.")
                     return target  # the user's own, ready made
                 if not _is_known_kind(target):
-                    raise SpecError(f"{target.__name__} is not a policy, a world or a reward law, so it is not called.")
+                    lacks = [verb for verb in _POLICY if not hasattr(target, verb)]
+                    raise SpecError(
+                        f"{target.__name__} is not a policy, an environment or a reward law. A policy has the methods "
+                        f"{', '.join(_POLICY)}; {target.__name__} does not have {', '.join(lacks)}."
+                    )
                 return _called(target, getattr(target, "__name__", name), args, {**preset, **given})
             case ast.Attribute(value=ast.Name(id=name), attr=verb):
                 cls, _ = self._target(name)
@@ -213,7 +218,7 @@ class _SnapshotReader(_PolicyReader):
 
 def _is_known_kind(thing: Any) -> bool:
     """Is this a policy, a world or a reward law, or the class of one? Nothing else is ever called."""
-    verbs = (("init", "choose", "learn"), ("realise",), ("draw",))
+    verbs = (_POLICY, ("realise",), ("draw",))
     return any(all(hasattr(thing, verb) for verb in kind) for kind in verbs)
 
 

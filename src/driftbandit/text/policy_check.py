@@ -177,10 +177,21 @@ def _called(policy: Any, method: str, function: Any, *args: Any) -> Any:
         return function(*args)
     except Exception as error:
         place = user_code.where(error, "")
-        place = f"{place}, in {method}" if place else where(getattr(type(policy), method))
-        fields = getattr(getattr(error, "obj", None), "_fields", None)
-        more = f" Its fields are {', '.join(fields)}." if fields else ""
-        raise PolicyError(f"{place}: {type(error).__name__}: {str(error).rstrip('.')}.{more}") from error
+        raise _placed(error, f"{place}, in {method}" if place else where(getattr(type(policy), method))) from error
+
+
+def _placed(error: Exception, place: str) -> PolicyError:
+    fields = getattr(getattr(error, "obj", None), "_fields", None)
+    more = f" Its fields are {', '.join(fields)}." if fields else ""
+    return PolicyError(f"{place}: {type(error).__name__}: {str(error).rstrip('.')}.{more}")
+
+
+def located(error: Exception, policy: Any) -> PolicyError | None:
+    """An error in a later round with the line of the user's code; None if no code of the user's is at fault."""
+    place = user_code.where(error, "")
+    if not place:
+        place = next((where(cls.choose) for cls in own_classes(policy) if hasattr(cls, "choose")), "")
+    return _placed(error, place) if place and not isinstance(error, MemoryError) else None
 
 
 def _state_obstacle(cls: Any, state: Any) -> str:

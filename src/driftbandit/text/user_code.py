@@ -29,7 +29,8 @@ def load(target: str) -> Any:
     place, _, name = target.rpartition(":")
     module = file_module(place) if place.endswith(".py") else _import(place)
     if not hasattr(module, name):
-        known = [key for key, value in vars(module).items() if hasattr(value, "choose") or hasattr(value, "realise")]
+        found = [(key, value) for key, value in vars(module).items() if not isinstance(value, ModuleType)]
+        known = [key for key, value in found if hasattr(value, "choose") or hasattr(value, "realise")]
         raise SpecError(
             f"{place} has no {name!r}{nearest(name, known) or '.'} "
             f"It defines: {', '.join(known) or 'no policy or world'}."

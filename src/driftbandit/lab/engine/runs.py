@@ -14,7 +14,7 @@ from driftbandit.lab.engine.arguments import Shared, Task, arguments, collect, w
 from driftbandit.lab.engine.compile_errors import NotCompiled, explain
 from driftbandit.lab.engine.simulation import Simulation
 from driftbandit.lab.support.progress import Progress
-from driftbandit.text.policy_check import obstacle, own_classes
+from driftbandit.text.policy_check import located, obstacle, own_classes
 from driftbandit.text.user_code import classes_in
 
 LANES = 32
@@ -120,7 +120,12 @@ def _play(shared: Shared, task: Task, advance: Any, result: Simulation, stop: th
             return
         end = min(start + step, shared.horizon)
         began = time.perf_counter()
-        advance(*given._replace(start=start, stop=end))
+        try:
+            advance(*given._replace(start=start, stop=end))
+        except Exception as error:
+            if (place := located(error, shared.policy)) is None:
+                raise
+            raise place from error
         if time.perf_counter() - began > _LONGEST:  # a costly policy: shorter segments, so that Ctrl-C is heard
             step = max(1, step // 4)
         bar.add(end - start)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from driftbandit.checks import nearest
 
 KINDS = ("threads", "processes", "dask", "ray")
+_LIBRARIES = {"dask": "distributed", "ray": "ray"}
 _SILENCE = 5.0  # seconds without workers after which the user is told
 _RETRIES = 3  # how often a cluster tries a chunk again whose worker died
 
@@ -53,6 +54,13 @@ def parse(text: str) -> tuple[str, str]:
     if kind in ("threads", "processes") and detail and (not detail.isdigit() or int(detail) < 1):
         raise ValueError(f"{kind} needs a whole number, 1 or more, after the colon; got {detail!r}.")
     return kind, detail
+
+
+def check(text: str) -> None:
+    """Refuse a text that names no executor, or one whose library is not installed."""
+    kind = parse(text)[0]
+    if kind in _LIBRARIES:
+        _need(_LIBRARIES[kind], kind)
 
 
 @contextlib.contextmanager

@@ -175,7 +175,7 @@ def _title(first: str, second: str, width: int) -> str:
 
 
 def _percent(above: float) -> str:
-    return "best" if above == 0 else f"{above:+.0f} %".replace("-", "\u2212")
+    return "best" if above == 0 else f"{above:+.0f}%".replace("-", "\u2212")
 
 
 def _value(value: Any) -> str:

@@ -71,7 +71,7 @@ class Bound(NamedTuple):
     @property
     def verdict(self) -> str:
         """Whether the bound is vacuous, or its conditions fail, in two words."""
-        return "vacuous" if self.vacuous else ("says something" if self.holds else "conditions fail")
+        return "vacuous" if self.vacuous else ("below T" if self.holds else "conditions fail")
 
 
 def power(log10: float | None) -> str:
