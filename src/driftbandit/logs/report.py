@@ -124,7 +124,7 @@ def replay_parts(result: Any) -> Parts:
     head = ["policy", "over ts", f"over the best arm in hindsight, {result.best_arm}", "over the logger"]
     rows = [[line.label, *map(about.gain, (line.over_ts, line.over_best, line.over_logger))] for line in good]
     gains = ShownTable(f"gain of the follower, {'points' if about.points else 'reward'} per event:", head, rows)
-    parts = [
+    parts: Parts = [
         str(about),
         values,
         gains,
