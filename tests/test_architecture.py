@@ -19,6 +19,7 @@ FLOORS = (
     ("policies", "environments"),
     ("text",),
     ("half_life",),
+    ("player",),
     ("lab.support",),
     ("lab.engine",),
     ("agent",),

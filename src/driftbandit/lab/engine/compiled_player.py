@@ -162,6 +162,7 @@ class CompiledPlayer(Player):
         self._key = np.uint64(key)
         super().__init__(policy, n_arms, key, half_life, time, most)
         self._choose = self._entry(choose_once, types.int64, types.uint64)
+        self._learn_entry()  # what cannot be compiled is refused before anything is decided
 
     def rekey(self, key: int) -> None:
         """Take random numbers for learning from another stream."""
@@ -177,7 +178,6 @@ class CompiledPlayer(Player):
             self._view_block, self._view = in_one_block(self.state)
             self._view_ref = StateRef(self._view)
         self._viewed = None
-        self._learn: Any = None
         self._entries: dict[Any, Any] = {}
 
     def lists(self) -> Any:
@@ -220,17 +220,21 @@ class CompiledPlayer(Player):
         t, slot = self.learned, self._checked(slot)
         if self.half_life is not None:
             value = float(reward if self._coins is None else self.policy.seen(reward, self._coins.at(t)))
-            entry = self._entry(learn_once_at, types.int64, types.int64, types.int64, types.float64, types.int64)
+            entry = self._learn_entry()
             self.time = int(entry(self.policy, self._ref, self.time, self.half_life, slot, value, decided))
         elif probability is not None and self.weighs:
             kinds = types.int64, types.int64, types.float64, types.uint64, types.float64
             late = self._entry(learn_once_late, *kinds)
             late(self.policy, self._ref, t, slot, reward, self._key, probability)
         else:
-            if self._learn is None:
-                self._learn = self._entry(learn_once, types.int64, types.int64, types.float64, types.uint64)
-            self._learn(self.policy, self._ref, t, slot, reward, self._key)
+            self._learn_entry()(self.policy, self._ref, t, slot, reward, self._key)
         self.learned = t + 1
+
+    def _learn_entry(self) -> Any:
+        """What learns one reward."""
+        if self.half_life is None:
+            return self._entry(learn_once, types.int64, types.int64, types.float64, types.uint64)
+        return self._entry(learn_once_at, types.int64, types.int64, types.int64, types.float64, types.int64)
 
     def _checked(self, slot: int) -> int:
         if not 0 <= slot < self.n_arms:  # machine code would not notice
