@@ -10,14 +10,13 @@ import pytest
 from driftbandit import DiscountedTS
 from driftbandit.live import Bandit
 from driftbandit.live.opening import policy_maker, reading
-from driftbandit.service.charts import cells
+from driftbandit.service.bandits import WatchedBandits
+from driftbandit.service.charts import recorder
 from driftbandit.service.charts.beliefs import alarms_of, believed
-from driftbandit.service.charts.cells import DAY, HOUR, MINUTE, ChartCell, joined
-from driftbandit.service.charts.recorder import Track
+from driftbandit.service.charts.jobs import ChartTrace
+from driftbandit.service.charts.recorder import DAY, HOUR, MINUTE, ChartCell, Track, join
 from driftbandit.service.charts.series import Charts
-from driftbandit.service.charts.tracing import ChartTrace
-from driftbandit.service.charts.why import why
-from driftbandit.service.watching import Watched
+from driftbandit.service.handlers.looking import explain_choice
 from driftbandit.text.registry import policies
 
 START = 1_800_000_000_000_000 // HOUR * HOUR
@@ -111,7 +110,7 @@ def test_what_is_filled_in_afterwards_is_what_was_seen_at_the_time(played):
 
 def test_a_journal_without_cells_is_filled_and_watched_without_writing(played, store):
     _, _, _, now = played
-    watched = Watched(store)
+    watched = WatchedBandits(store)
     try:
         view = watched.get("b")
         with pytest.raises(ValueError, match="writes nothing"):
@@ -154,7 +153,7 @@ def test_fewer_samples_when_there_would_be_too_many(played):
 
 def test_old_cells_give_way_to_coarser_ones_and_every_question_is_still_answered(store, monkeypatch):
     """Six days, with minutes kept for one and hours for three."""
-    monkeypatch.setattr(cells, "_KEPT", {MINUTE: DAY, HOUR: 3 * DAY})
+    monkeypatch.setattr(recorder, "_KEPT", {MINUTE: DAY, HOUR: 3 * DAY})
     start, now = START // DAY * DAY, [START // DAY * DAY]
     with Bandit.open(store, "b", DiscountedTS(), arms=["x", "y"], half_life="1 d", clock=lambda: now[0]) as bandit:
         journal = reading(store)
@@ -187,7 +186,7 @@ def test_old_cells_give_way_to_coarser_ones_and_every_question_is_still_answered
 
 
 def test_a_bandit_that_slept_for_longer_than_its_minutes_are_kept_is_not_read_again(store, monkeypatch):
-    monkeypatch.setattr(cells, "_KEPT", {MINUTE: DAY, HOUR: 3 * DAY})
+    monkeypatch.setattr(recorder, "_KEPT", {MINUTE: DAY, HOUR: 3 * DAY})
     start, now = START // DAY * DAY, [START // DAY * DAY]
     with Bandit.open(store, "b", DiscountedTS(), arms=["x", "y"], half_life="1 d", clock=lambda: now[0]) as bandit:
         journal = reading(store)
@@ -209,8 +208,8 @@ def test_a_bandit_that_slept_for_longer_than_its_minutes_are_kept_is_not_read_ag
 def test_cells_of_different_sizes_join():
     one = ChartCell([1, 2], [1, 1], [0.5, 0.5], [0.1, None], [0.2, 0.2], [1.0, 0.0], None, 5)
     two = ChartCell([1, 1, 4], [0, 0, 1], [0.0, 0.0, 1.0], [0.2, 0.3, 0.4], [0.1] * 3, [2.0] * 3, 1, 9)
-    assert joined([one, two]).decisions == [2, 3, 4]
-    assert joined([one, two]).mean == [0.2, 0.3, 0.4]
+    assert join([one, two]).decisions == [2, 3, 4]
+    assert join([one, two]).mean == [0.2, 0.3, 0.4]
     assert ChartCell.read(two.text()) == two
     assert ChartCell.read('{"decisions": []}') is None
 
@@ -255,5 +254,5 @@ def test_why_skips_a_damaged_snapshot_as_everything_else_does(body, tmp_path):
     connection.commit()
     connection.close()
     journal = reading(path)
-    assert why(journal, 1, "d11").proved
+    assert explain_choice(journal, 1, "d11").proved
     journal.close()

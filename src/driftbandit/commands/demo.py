@@ -27,16 +27,15 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Until Ctrl-C, or for some seconds; its journal is thrown away."""
-    need_extra("serve", "starlette", "uvicorn", "msgspec")
-    from driftbandit.service.demo.feeder import Feeder
-    from driftbandit.service.demo.worlds import shown
-    from driftbandit.service.server import ServerOptions, address, bound, check, make, run_app
+    need_extra("serve", "starlette", "uvicorn", "msgspec", "jinja2", "prometheus_client")
+    from driftbandit.service.demo import Feeder, shown
+    from driftbandit.service.server import ServerOptions, address, bound, check, make_service, run_app
 
     with tempfile.TemporaryDirectory(prefix="driftbandit-demo-") as folder:
         options = ServerOptions(str(Path(folder) / "demo.db"), args.host, args.port)
         check(options)
         sock = bound(args.host, args.port)
         feeder = Feeder(shown(), args.seed)
-        service = make(options, feeder.truth)
+        service = make_service(options, feeder.truth)
         print(f"the demonstration is at {address(sock)}  (dashed lines are the truth; Ctrl-C ends it)", flush=True)
         run_app(service, sock, options, feeder.start, args.seconds)

@@ -41,7 +41,7 @@ def add_address(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Until SIGTERM or Ctrl-C."""
-    need_extra("serve", "starlette", "uvicorn", "msgspec")
+    need_extra("serve", "starlette", "uvicorn", "msgspec", "jinja2", "prometheus_client")
     from driftbandit.service.server import ServerOptions, serve
 
     asked = (args.db, args.host, args.port, args.keys, args.config, args.workers, args.proxies, args.most, args.max_lag)

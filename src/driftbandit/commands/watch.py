@@ -23,7 +23,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Until SIGTERM or Ctrl-C."""
-    need_extra("serve", "starlette", "uvicorn", "msgspec")
+    need_extra("serve", "starlette", "uvicorn", "msgspec", "jinja2", "prometheus_client")
     from driftbandit.service.server import ServerOptions, serve
 
     return serve(ServerOptions(args.db, args.host, args.port, args.keys, watch=True))

@@ -13,7 +13,7 @@ from typing import Any
 
 from driftbandit.live import settings
 from driftbandit.live.settings import differences
-from driftbandit.service.policytext import library_policy
+from driftbandit.service.bandits import library_policy
 
 _OPTIONS = (
     "half_life",

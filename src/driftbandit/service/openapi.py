@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from driftbandit.service.operations import TABLE, Operation, Query
+from driftbandit.service.calls import TABLE, Operation, Query
 from driftbandit.service.types import Error
 
 _REF = "#/components/schemas/{name}"

@@ -235,8 +235,8 @@ class UpliftInfo(Struct):
 
 
 class AuditInfo(Struct):
-    """The last audit: every decision and the state recomputed. `state` is "never", "running", "proved", "differs" or
-    "failed"."""
+    """The last audit: every decision and the state recomputed. `state` is "never", "running", "proved", "proved in
+    part", "differs" or "failed"; `unproved` lists what this version cannot recompute."""
 
     state: str
     at: int | None = None
@@ -244,6 +244,7 @@ class AuditInfo(Struct):
     events: int = 0
     snapshots: int = 0
     differences: list[str] = []
+    unproved: list[str] = []
 
 
 class ChangeInfo(Struct):
