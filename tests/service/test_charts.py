@@ -4,6 +4,7 @@ import itertools
 import random
 import sqlite3
 import threading
+import time
 
 import pytest
 
@@ -13,7 +14,7 @@ from driftbandit.live.opening import policy_maker, reading
 from driftbandit.service.bandits import WatchedBandits
 from driftbandit.service.charts import recorder
 from driftbandit.service.charts.beliefs import alarms_of, believed
-from driftbandit.service.charts.jobs import ChartTrace
+from driftbandit.service.charts.jobs import ChartTrace, Jobs
 from driftbandit.service.charts.recorder import DAY, HOUR, MINUTE, ChartCell, Track, join
 from driftbandit.service.charts.series import Charts
 from driftbandit.service.handlers.looking import explain_choice
@@ -141,6 +142,23 @@ def test_another_half_life_is_the_fold_of_a_bandit_that_always_had_it(played, tm
     state = trace.fold.player.arrays(now[0])
     for mine, theirs in zip(state, bandit.state, strict=True):
         assert mine.tolist() == theirs.tolist()
+
+
+def test_an_audit_names_what_another_version_decided(store, monkeypatch):
+    with Bandit.open(store, "b", DiscountedTS(), arms=["x", "y"]) as bandit:
+        bandit.reward_many([(one.id, 1.0) for one in bandit.decide_many(9)])
+    monkeypatch.setattr(DiscountedTS, "arithmetic", 2, raising=False)
+    with Bandit.open(store, "b", DiscountedTS(), arms=["x", "y"]) as bandit:
+        bandit.decide_many(3)
+        jobs = Jobs(store)
+        jobs.audit(bandit, begin=True)
+        until = time.monotonic() + 20
+        while (found := jobs.audit(bandit, begin=False)).state == "running":
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        jobs.close()
+    assert (found.state, found.differences, len(found.unproved)) == ("proved in part", [], 1)
+    assert found.unproved[0].startswith("9 decisions")
 
 
 def test_fewer_samples_when_there_would_be_too_many(played):

@@ -3,16 +3,36 @@
 import asyncio
 import contextlib
 import time
+from typing import Any, NamedTuple
 
 import httpx
+import numpy as np
 import pytest
 
+from driftbandit import DiscountedTS
 from driftbandit.half_life import SECOND
 from driftbandit.live import Bandit
 from driftbandit.live.opening import writing
 from driftbandit.service.app import Service, build
 from driftbandit.service.bandits import Bandits
 from tests.drill.files import small_disk
+
+
+class ShowAllState(NamedTuple):
+    pulls: Any
+
+
+class ShowAll(NamedTuple):
+    """A policy of the user's."""
+
+    def init(self, n_arms):
+        return ShowAllState(np.zeros(n_arms))
+
+    def choose(self, state, t, rng):
+        return t % len(state.pulls)
+
+    def learn(self, state, t, arm, reward):
+        pass
 
 
 def test_a_full_disk_is_not_ready_and_room_makes_it_ready_again(serve):
@@ -122,6 +142,39 @@ def test_a_damaged_journal_is_named_as_the_reason(tmp_path):
         assert answer.json()["kind"] == "damaged"
         assert "damaged" in answer.json()["error"]
         assert str(tmp_path) not in answer.text
+    finally:
+        bandits.close()
+
+
+def test_a_bandit_that_cannot_read_its_journal_any_further_makes_the_service_not_ready(serve, postgres):
+    """Another program changes the policy to one that the service does not have."""
+    with Bandit.open(postgres, "button", DiscountedTS(), arms=["red", "green"]) as bandit:
+        served = serve("--db", postgres)
+        assert served.post("/v1/bandits/button/decisions").status_code == 200
+        assert served.get("/readyz").status_code == 200
+        bandit.change(policy=ShowAll())
+        until = time.monotonic() + 10
+        while (answer := served.get("/readyz")).status_code == 200:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert answer.json()["kind"] == "damaged"
+        assert "button" not in answer.text  # no key is needed for it
+        assert "damaged" in served.get("/").text
+        until = time.monotonic() + 5
+        while "ShowAll" not in "".join(served.lines):  # the log names the bandit and the reason
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
+def test_sessions_and_readiness_leave_no_cell_of_a_chart(store):
+    bandits = Bandits(store)
+    try:
+        assert bandits.secret() == bandits.secret()
+        asyncio.run(bandits.check(5.0))
+        asyncio.run(bandits.check(5.0))
+        assert len(bandits.secret()) == 32
+        assert bandits.journal._find("SELECT * FROM @chart") == []
+        assert len(bandits.journal._find("SELECT * FROM @meta")) == 2
     finally:
         bandits.close()
 
