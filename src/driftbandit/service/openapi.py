@@ -16,7 +16,8 @@ _ERRORS = {
     "403": "the key does not allow it, or a page of another site sent it",
     "404": "there is no such bandit or decision",
     "409": "the same id was used for something else; nothing was changed",
-    "413": "the body is too long", "422": "the message is wrong; `error` says what is", "429": "too many requests with this key",
+    "413": "the body is too long", "422": "the message is wrong; `error` says what is",
+    "429": "too many requests with this key",
     "503": "the service or its store is busy or unavailable; send it again with the same id",
 }  # fmt: skip
 _NAMES = {
