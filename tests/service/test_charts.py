@@ -12,6 +12,7 @@ from driftbandit import DiscountedTS
 from driftbandit.live import Bandit
 from driftbandit.live.opening import policy_maker, reading
 from driftbandit.service.bandits import WatchedBandits
+from driftbandit.service.charts import jobs as chart_jobs
 from driftbandit.service.charts import recorder
 from driftbandit.service.charts.beliefs import alarms_of, believed
 from driftbandit.service.charts.jobs import ChartTrace, Jobs
@@ -159,6 +160,29 @@ def test_an_audit_names_what_another_version_decided(store, monkeypatch):
         jobs.close()
     assert (found.state, found.differences, len(found.unproved)) == ("proved in part", [], 1)
     assert found.unproved[0].startswith("9 decisions")
+
+
+def test_a_job_that_is_refused_or_cannot_read_the_journal_does_not_run_forever(tmp_path, monkeypatch):
+    db = str(tmp_path / "j.db")
+    with Bandit.open(db, "b", DiscountedTS(), arms=["x", "y"]) as bandit:
+        bandit.decide_many(9)
+        jobs = Jobs(str(tmp_path / "gone.db"))
+        jobs.audit(bandit, begin=True)
+        until = time.monotonic() + 10
+        while jobs.audit(bandit, begin=False).state == "running":
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert jobs.audit(bandit, begin=False).state == "failed"
+        while jobs.what_if(bandit, "ts", None).state == "running":
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        monkeypatch.setattr(chart_jobs, "MOST_WAITING", 0)
+        for ask in (lambda: jobs.audit(bandit, begin=True), lambda: jobs.what_if(bandit, "ds-ts", None)):
+            for _ in range(2):
+                with pytest.raises(ValueError, match="try again"):
+                    ask()
+        assert jobs.audit(bandit, begin=False).state == "failed"
+        jobs.close()
 
 
 def test_fewer_samples_when_there_would_be_too_many(played):

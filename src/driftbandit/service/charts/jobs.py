@@ -1,9 +1,11 @@
 """Work that takes longer than a request: audits, and journals folded again with another policy. One at a time."""
 
+import queue
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
@@ -89,88 +91,70 @@ class Jobs:
         self._audits: dict[str, AuditInfo] = {}
         self._folds: OrderedDict[tuple[str, str, int | None], _WhatIf] = OrderedDict()
         self._lock = threading.Lock()
-        self._asked: list[Callable[[Any], None]] = []
-        self._wake = threading.Condition(self._lock)
+        self._queue: queue.Queue[Callable[[], None] | None] = queue.Queue()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="driftbandit-jobs", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        while True:
-            with self._wake:
-                while not self._asked and not self._stop.is_set():
-                    self._wake.wait()
-                if self._stop.is_set():
-                    return
-                job = self._asked.pop(0)
-            try:
-                journal = reading(self.target)
-                try:
-                    job(journal)
-                finally:
-                    journal.close()
-            except Exception as error:
-                log.error("a job failed: %s", error)
+        while (job := self._queue.get()) is not None and not self._stop.is_set():
+            job()
 
-    def _ask(self, job: Callable[[Any], None]) -> None:
-        if len(self._asked) >= MOST_WAITING:
+    def _check_space(self) -> None:
+        if self._queue.qsize() >= MOST_WAITING:
             raise ValueError(f"{MOST_WAITING} audits and folds are waiting already; try again when they are done.")
-        self._asked.append(job)
-        self._wake.notify()
 
     def close(self) -> None:
         """Stop after the current step."""
-        with self._wake:
-            self._stop.set()
-            self._wake.notify()
+        self._stop.set()
+        self._queue.put(None)
         self._thread.join(5.0)
-
-    # ---- audits ------------------------------------------------------------------------------------------------------
 
     def audit(self, bandit: Any, begin: bool) -> AuditInfo:
         """The last audit of a bandit; `begin` starts a new one."""
-        with self._wake:
+        with self._lock:
             found = self._audits.get(bandit.name, AuditInfo("never"))
             if begin and found.state != "running":
+                self._check_space()
                 found = self._audits[bandit.name] = AuditInfo("running")
-                self._ask(lambda journal: self._audit(journal, bandit.name, bandit._number))
+                self._queue.put(lambda: self._audit(bandit.name, bandit._number))
             return found
 
-    def _audit(self, journal: Any, name: str, number: int) -> None:
+    def _audit(self, name: str, number: int) -> None:
         now = time.time_ns() // 1000
         try:
-            report = audit_bandit(journal, name, number)
+            with closing(reading(self.target)) as journal:
+                report = audit_bandit(journal, name, number)
+            state = "differs" if report.differences else "proved in part" if report.unproved else "proved"
+            done = AuditInfo(
+                state, now, report.decisions, report.events, report.snapshots, report.differences[:20],
+                list(report.unproved[:20]),
+            )  # fmt: skip
         except Exception as error:
-            self._audits[name] = AuditInfo("failed", now, differences=[str(error)[:500]])
-            return
-        state = "differs" if report.differences else "proved in part" if report.unproved else "proved"
-        self._audits[name] = AuditInfo(
-            state, now, report.decisions, report.events, report.snapshots, report.differences[:20],
-            list(report.unproved[:20]),
-        )  # fmt: skip
-
-    # ---- what if -----------------------------------------------------------------------------------------------------
+            log.error("the audit of %s failed: %s", name, error)
+            done = AuditInfo("failed", now, differences=[str(error)[:500]])
+        self._audits[name] = done
 
     def what_if(self, bandit: Any, policy: str | None, half_life: str | None) -> WhatIf:
         """The same journal folded with another policy or half-life ("none" for no half-life), as far as it is done."""
         config = bandit.config
         made = library_policy(policy or config.policy, len(config.arms))
-        time_wanted: int | None = config.half_life if policy is None else None
+        wanted: int | None = config.half_life if policy is None else None
         if half_life is not None:
-            time_wanted = None if half_life == "none" else duration(half_life, "half_life")
-        if time_wanted is not None:
-            checked_half_life(time_wanted / 1e6, made)
-        with self._wake:
-            key = bandit.name, repr(made), time_wanted
-            found = self._folds.get(key)
-            if found is None:
-                found = self._folds[key] = _WhatIf(bandit, repr(made), time_wanted)
-                while len(self._folds) > _KEPT:
-                    self._folds.popitem(last=False)
-            self._folds.move_to_end(key)
+            wanted = None if half_life == "none" else duration(half_life, "half_life")
+        if wanted is not None:
+            checked_half_life(wanted / 1e6, made)
+        key = bandit.name, repr(made), wanted
+        with self._lock:
+            found = self._folds.get(key) or _WhatIf(bandit, repr(made), wanted)
             if not found.running and time.monotonic() - found.done_at > _AGAIN and found.failed == "":
+                self._check_space()
                 found.running = True
-                self._ask(lambda journal: found.work(journal, self._stop))
+                self._queue.put(lambda: found.work(self.target, self._stop))
+            self._folds[key] = found
+            self._folds.move_to_end(key)
+            while len(self._folds) > _KEPT:
+                self._folds.popitem(last=False)
         return found.answer()
 
 
@@ -183,23 +167,23 @@ class _WhatIf:
         self._progress, self._trace = 0.0, None  # type: float, ChartTrace | None
         self._answer: WhatIf | None = None
 
-    def work(self, journal: Any, stop: threading.Event) -> None:
+    def work(self, target: str, stop: threading.Event) -> None:
         """Fold the events since the last time."""
+        goal = max(1, self.bandit._fold.n)
+
+        def enough(fold: Any) -> bool:
+            self._progress = min(1.0, fold.n / goal)
+            return bool(fold.n >= goal)
+
         try:
-            if self._trace is None:
-                instead = self.policy, self.half_life
-                self._trace = ChartTrace(journal, self.bandit._number, SECOND, instead, _POINTS)
-            trace = self._trace
-            trace.use(journal)
-            goal = max(1, self.bandit._fold.n)
-
-            def enough(fold: Any) -> bool:
-                self._progress = min(1.0, fold.n / goal)
-                return bool(fold.n >= goal)
-
-            trace.advance(enough, stop.is_set)
+            with closing(reading(target)) as journal:
+                if self._trace is None:
+                    instead = self.policy, self.half_life
+                    self._trace = ChartTrace(journal, self.bandit._number, SECOND, instead, _POINTS)
+                self._trace.use(journal)
+                self._trace.advance(enough, stop.is_set)
             now = self.bandit._replica.now()
-            samples = trace.now(now)
+            samples = self._trace.now(now)
             begin = samples[0].at if samples else now
             shown = as_series(thin(samples, begin, now, _POINTS), len(self.bandit.config.arms))
             self._answer = WhatIf("done", 1.0, self.policy, self._spelt(), shown)
