@@ -14,7 +14,7 @@ from driftbandit.live.opening import policy_maker, reading
 from driftbandit.service.bandits import WatchedBandits
 from driftbandit.service.charts import jobs as chart_jobs
 from driftbandit.service.charts import recorder
-from driftbandit.service.charts.beliefs import alarms_of, believed
+from driftbandit.service.charts.beliefs import Believed, Sample, alarms_of, believed
 from driftbandit.service.charts.jobs import ChartTrace, Jobs
 from driftbandit.service.charts.recorder import DAY, HOUR, MINUTE, ChartCell, Track, join
 from driftbandit.service.charts.series import Charts
@@ -102,9 +102,9 @@ def test_what_is_filled_in_afterwards_is_what_was_seen_at_the_time(played):
     compared = 0
     for start, body in journal.charts(bandit._number, MINUTE, 0, 1 << 62):
         cell, found = ChartCell.read(body), filled.get(start + MINUTE)
-        if found is not None and found.n == cell.n:
+        if found is not None and found.n == cell.last.n:
             again = [*found.belief.mean, *found.belief.spread, *found.belief.weight]
-            for seen, value in zip(cell.mean + cell.spread + cell.weight, again, strict=True):
+            for seen, value in zip(itertools.chain(*cell.last.belief), again, strict=True):
                 assert seen is value is None or seen == pytest.approx(value, rel=1e-4)
             compared += 1
     assert compared > 150
@@ -248,11 +248,14 @@ def test_a_bandit_that_slept_for_longer_than_its_minutes_are_kept_is_not_read_ag
 
 
 def test_cells_of_different_sizes_join():
-    one = ChartCell([1, 2], [1, 1], [0.5, 0.5], [0.1, None], [0.2, 0.2], [1.0, 0.0], None, 5)
-    two = ChartCell([1, 1, 4], [0, 0, 1], [0.0, 0.0, 1.0], [0.2, 0.3, 0.4], [0.1] * 3, [2.0] * 3, 1, 9)
+    one = ChartCell([1, 2], [1, 1], [0.5, 0.5], Sample(7, Believed([0.1, None], [0.2, 0.2], [1.0, 0.0]), None, 5))
+    two = ChartCell(
+        [1, 1, 4], [0, 0, 1], [0.0, 0.0, 1.0], Sample(8, Believed([0.2, 0.3, 0.4], [0.1] * 3, [2.0] * 3), 1, 9)
+    )
     assert join([one, two]).decisions == [2, 3, 4]
-    assert join([one, two]).mean == [0.2, 0.3, 0.4]
-    assert ChartCell.read(two.text()) == two
+    assert join([one, two]).last == two.last
+    for cell in (one, two, two._replace(last=None)):
+        assert ChartCell.read(cell.text()) == cell
     assert ChartCell.read('{"decisions": []}') is None
 
 

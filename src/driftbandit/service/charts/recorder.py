@@ -6,12 +6,13 @@ one more per day, however long it runs. One thread records all bandits. Its memo
 process has already written is left as it is."""
 
 import bisect
-import json
 import threading
 import time
 from collections import deque
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
+
+import msgspec
 
 from driftbandit.half_life import SECOND
 from driftbandit.live.errors import Damaged, StoreError
@@ -43,28 +44,26 @@ class ChartCell(NamedTuple):
     decisions: list[int]
     outcomes: list[int]
     rewards: list[float]  # sums
-    mean: list[float | None]
-    spread: list[float | None]
-    weight: list[float | None]
-    alarms: int | None
-    n: int  # events folded by then
+    last: Sample | None
 
     def text(self) -> str:
-        """As the journal keeps it. Beliefs are rounded to what a chart can show."""
-        rounded = {name: [_short(x) for x in getattr(self, name)] for name in ("rewards", "mean", "spread", "weight")}
-        return json.dumps({**self._asdict(), **rounded}, separators=(",", ":"), allow_nan=False)
+        """As the journal keeps it. Numbers are rounded to what a chart can show."""
+        last = self.last
+        if last is not None:
+            last = last._replace(belief=Believed(*map(_rounded, last.belief)))
+        return msgspec.json.encode(self._replace(rewards=_rounded(self.rewards), last=last)).decode()
 
     @classmethod
     def read(cls, text: str) -> "ChartCell | None":
-        """The inverse of `text`; None for a cell of another version, which is then as if it were not there."""
+        """The inverse of `text`; None for a cell of another version, which is ignored."""
         try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError):
+            return msgspec.json.decode(text, type=cls)
+        except msgspec.DecodeError:
             return None
 
 
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.6g}")
+def _rounded(values: Any) -> list[Any]:
+    return [None if value is None else float(f"{value:.6g}") for value in values]
 
 
 def join(cells: list[ChartCell]) -> ChartCell:
@@ -75,8 +74,7 @@ def join(cells: list[ChartCell]) -> ChartCell:
         rows = [[*getattr(cell, name), *[zero] * (size - len(getattr(cell, name)))] for cell in cells]
         return [sum(column) for column in zip(*rows, strict=True)]
 
-    last = cells[-1]
-    return last._replace(decisions=total("decisions", 0), outcomes=total("outcomes", 0), rewards=total("rewards", 0.0))
+    return ChartCell(total("decisions", 0), total("outcomes", 0), total("rewards", 0.0), cells[-1].last)
 
 
 class Track:
@@ -103,7 +101,7 @@ class Track:
         for width in (DAY, HOUR, MINUTE):  # finer ones may have been dropped
             last = self.journal.last_chart(self.bandit._number, width)
             cell = None if last is None else ChartCell.read(last[1])
-            folded = max(folded, 0 if cell is None else cell.n)
+            folded = max(folded, 0 if cell is None or cell.last is None else cell.last.n)
             place = max(place, self.first // width * width if last is None else last[0] + width)
             self.closed[width] = place
         return folded
@@ -155,14 +153,7 @@ class Track:
         for place in sorted(counts):
             start = begin + place * MINUTE
             made, came, total = counts[place]
-            known = self._known(start + MINUTE)
-            blank: list[float | None] = [None] * slots
-            belief, alarms, n = (
-                (known.belief, known.alarms, known.n) if known else (Believed(blank, blank, blank), None, 0)
-            )
-            self._keep(
-                MINUTE, start, ChartCell(made, came, total, belief.mean, belief.spread, belief.weight, alarms, n)
-            )
+            self._keep(MINUTE, start, ChartCell(made, came, total, self._known(start + MINUTE)))
         self.closed[MINUTE] = end
         if self.filling is None and self.filled and self.filled[-1].at < end:
             self.filled = []

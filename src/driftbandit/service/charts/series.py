@@ -12,7 +12,7 @@ from driftbandit.half_life import SECOND, duration
 from driftbandit.live import settings
 from driftbandit.live.opening import reading
 from driftbandit.live.uplift import Uplift, measured
-from driftbandit.service.charts.beliefs import Believed, Sample, as_series, densities, thin
+from driftbandit.service.charts.beliefs import Sample, as_series, densities, thin
 from driftbandit.service.charts.recorder import DAY, HOUR, MINUTE, Recorder, Track
 from driftbandit.service.problems import HttpProblem
 from driftbandit.service.types import BeliefSeries, ChartsInfo, Delays, Density, HistoryInfo, Mark
@@ -133,9 +133,9 @@ class Charts:
             unit = _unit((end - begin) // points)
             for width, low, high in track.pieces(begin - unit, min(split, end), unit, track.bandit._replica.now()):
                 for start, cell in track.cells(width, low, high) if width else ():
-                    if start + width <= end and any(value is not None for value in cell.mean):
-                        belief = Believed(cell.mean, cell.spread, cell.weight)
-                        old.append(Sample(min(start + width, split), belief, cell.alarms, cell.n))
+                    last = cell.last
+                    if start + width <= end and last is not None and any(x is not None for x in last.belief.mean):
+                        old.append(last._replace(at=min(start + width, split)))
         samples = thin([*old, *ring], begin, end, points)
         until = min(end, track.bandit._replica.now())
         if samples and samples[-1].at < until:  # unchanged until then
