@@ -144,7 +144,7 @@ def test_what_a_formula_warns_of_is_a_note_of_one_line(capsys):
         (["run", "log.csv.gz"], "answer questions about a log"),
         (["run", "ds-ts(gamma=7)"], "(0, 1]"),
         (["run", "ds-ts", "ds-ts"], "given twice"),
-        (["run", "smooth"], "A policy is wanted"),
+        (["run", "smooth"], "Expected a policy, got 'smooth'"),
         (["run", "ds-ts", "--runs", "0"], "from 1 to 1_000_000_000; got '0'"),
         (["run", "ds-ts", "--runs", "many"], "got 'many'"),
         (["run", "ds-ts", "--seed", "-1"], "0 or more"),

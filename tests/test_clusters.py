@@ -20,7 +20,7 @@ from driftbandit.lab.jobs.executors import WorkerError
 from driftbandit.text import user_code
 
 pytest.importorskip("distributed")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

@@ -142,6 +142,6 @@ def test_a_missing_library_is_one_sentence(tmp_path, capsys, monkeypatch):
         executors.importlib.util, "find_spec", lambda name: None if name == "distributed" else found(name)
     )
     monkeypatch.setenv("DRIFTBANDIT_CACHE", str(tmp_path))
-    words = ["compare", "ts", "--env", "abrupt(horizon=50, phases=2)", "--runs", "2", "--executor", "dask"]
+    words = ["run", "ts", "--env", "abrupt(horizon=50, phases=2)", "--runs", "2", "--executor", "dask"]
     assert cli.main(words) == 2
     assert "pip install 'driftbandit[dask]'" in capsys.readouterr().err

@@ -64,7 +64,7 @@ def test_the_command_plays_a_plain_class_and_finds_its_results_again(tmp_path, m
     assert "WindowOfLists" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_plain_class_reaches_other_processes(tmp_path):
     from driftbandit.lab.jobs.batch import Batch
     from driftbandit.lab.jobs.work import Cell
@@ -90,7 +90,7 @@ def test_own_things_are_checked_before_anything_long_starts(tmp_path, monkeypatc
 @pytest.mark.parametrize("executor", ["threads", "processes:1"])
 def test_a_policy_that_loops_forever_obeys_the_first_interrupt(tmp_path, executor):
     (tmp_path / "mine.py").write_text(FOREVER)
-    words = ["compare", "mine.py:Forever", "--env", "abrupt(n_arms=3, horizon=200, phases=2)", "--runs", "2"]
+    words = ["run", "mine.py:Forever", "--env", "abrupt(n_arms=3, horizon=200, phases=2)", "--runs", "2"]
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from driftbandit import cli\n"

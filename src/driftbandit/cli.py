@@ -172,7 +172,7 @@ def parse_arguments(parser: argparse.ArgumentParser, words: list[str]) -> argpar
         action = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
         setattr(args, action.dest, words[0])
         parser, words = action.choices[words[0]], words[1:]
-        vars(args).update(parser._defaults)  # of a command with verbs: the parser of the verb does not have them
+        vars(args).update(parser._defaults)  # what set_defaults gave a command holds for its verbs
     parse = parser.parse_known_args if _verbs(parser) else parser.parse_known_intermixed_args
     args, unknown = parse(words, args)
     if unknown:

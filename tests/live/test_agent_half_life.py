@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from driftbandit import Agent, DiscountedTS
-from driftbandit.agent.clocked import look
 from driftbandit.policies import DiscountedBetaTS, DiscountedUCB, SlidingTS
 
 START = 1_700_000_000.0
@@ -22,11 +21,11 @@ def test_a_reward_weighs_by_the_age_of_its_decision() -> None:
     made.learn("a", 1.0, now=START)
     made.learn("b", 1.0, at=START - 3600, now=START + 1800)
     made.learn("a", 0.0, at=START + 3600, now=START + 3600)
-    look(made.half_life, made._player, START + 3600)
-    assert np.allclose(made._player.state.wins, [0.5, 0.25])
-    assert np.allclose(made._player.state.losses, [1.0, 0.0])
-    look(made.half_life, made._player, START + 7200)
-    assert np.allclose(made._player.state.wins, [0.25, 0.125])
+    seen = made._player.arrays(int((START + 3600) * 1e6))
+    assert np.allclose(seen.wins, [0.5, 0.25])
+    assert np.allclose(seen.losses, [1.0, 0.0])
+    seen = made._player.arrays(int((START + 7200) * 1e6))
+    assert np.allclose(seen.wins, [0.25, 0.125])
 
 
 def test_the_order_of_arrival_does_not_matter() -> None:
@@ -37,8 +36,8 @@ def test_the_order_of_arrival_does_not_matter() -> None:
         for n in order:
             arm, reward, at = rewards[n]
             made.learn(arm, reward, at=START + at, now=START + 6000)
-        look(made.half_life, made._player, START + 6000)
-        states.append(made._player.state)
+        seen = made._player.arrays(int((START + 6000) * 1e6))
+        states.append(seen)
     for state in states[1:]:
         assert np.allclose(state.mean, states[0].mean, rtol=1e-12)
         assert np.allclose(state.pulls, states[0].pulls, rtol=1e-12)
@@ -69,8 +68,8 @@ def test_asking_changes_nothing_and_arms_may_come() -> None:
     made.add_arm("c")
     assert made.choose(available=["c"], now=START) == "c"
     made.learn("c", 1.0, now=datetime.fromtimestamp(START + 3600, UTC))
-    look(made.half_life, made._player, START + 3600)
-    assert np.allclose(made._player.state.wins, [0.5, 0.0, 1.0])
+    seen = made._player.arrays(int((START + 3600) * 1e6))
+    assert np.allclose(seen.wins, [0.5, 0.0, 1.0])
     chances = made.probabilities(now=START + 3600)
     assert sum(chances.values()) == pytest.approx(1.0)
     later = made.probabilities(now=START + 3600 * 50)

@@ -95,7 +95,7 @@ ALTERATIONS = {
     "a missing decision": ("DELETE FROM decision WHERE id = 'd5'", "missing"),
     "the configuration": ("UPDATE event SET body = replace(body, '0.99', '0.5') WHERE kind = 4", "altered"),
     "the way": ("UPDATE decision SET how = 1 WHERE id = 'd3'", "d3"),
-    "a snapshot": ("UPDATE snapshot SET body = replace(body, '\"learnt\": 1', '\"learnt\": 2')", "snapshot"),
+    "a snapshot": ("UPDATE snapshot SET body = replace(body, '\"learned\": 1', '\"learned\": 2')", "snapshot"),
 }
 
 
@@ -136,7 +136,7 @@ def test_wrong_calls_get_one_line_and_exit_code_2(shop, tmp_path, capsys) -> Non
         ("live", "uplift", shop, "button", "--since", "never"),
         ("live",),
         ("audit", tmp_path / "none.db"),
-        ("audit", shop, "--bandit", "nobody"),
+        ("audit", shop, "nobody"),
         ("export", shop, "--out", tmp_path / "log.xls"),
         ("export", shop, "--out", tmp_path / "no" / "log.csv"),
         ("export", tmp_path / "none.db", "--out", tmp_path / "log.csv"),
@@ -151,6 +151,25 @@ def test_wrong_calls_get_one_line_and_exit_code_2(shop, tmp_path, capsys) -> Non
     assert not (tmp_path / "none.db").exists()
     assert not (tmp_path / "log.csv").exists()
     assert shop.read_bytes() == before
+
+
+def test_every_command_takes_the_journal_and_then_the_bandit(shop, tmp_path, capsys) -> None:
+    """JOURNAL [BANDIT]: the name may be left out if there is one bandit, and is asked for if there are more."""
+    out = ["--out", tmp_path / "log.csv"]
+    assert run(capsys, "live", "decide", shop, "--id", "d0")[0] == 0
+    assert run(capsys, "live", "reward", shop, "d0", "1")[:2] == (0, "learnt\n")
+    assert run(capsys, "live", "fix", shop, "green", "--json")[:2] == (0, '{"fixed": "green"}\n')
+    for words in (("live", "release", shop), ("live", "changes", shop), ("audit", shop), ("export", *out, shop)):
+        assert run(capsys, *words)[0] == 0, words
+    assert "A new bandit needs a name" in run(capsys, "live", "create", shop, "--arms", "a", "b")[2]
+    assert run(capsys, "live", "create", shop, "other", "--arms", "a", "b")[0] == 0
+    for words in (("live", "decide"), ("live", "changes"), ("export", *out), ("drift",), ("replay",)):
+        code, _, err = run(capsys, *words, shop)
+        assert (code, err) == (2, "driftbandit: This journal has 2 bandits; write the name of one after the journal: "
+                                  "button, other.\n"), words  # fmt: skip
+    for words in (("live", "decide"), ("live", "changes"), ("live", "show"), ("audit",), ("export", *out)):
+        assert run(capsys, *words, shop, "button")[0] == 0, words
+    assert run(capsys, "drift", tmp_path / "log.csv", "button")[2].count("not a journal") == 1
 
 
 def test_a_change_of_several_things_is_made_whole_or_not_at_all(shop, capsys) -> None:
@@ -215,6 +234,6 @@ def test_the_default_policy_says_what_it_believes_in_rewards_as_they_were_given(
     assert shown["text"] == str(told)
     with (
         Bandit.open(tmp_path / "q.db", "y", DiscountedTS(), ["a", "b"]) as other,
-        pytest.raises(ValueError, match="cannot explain itself; DriftTS can"),
+        pytest.raises(ValueError, match="cannot explain its choices; DriftTS can"),
     ):
         other.explain()

@@ -68,7 +68,7 @@ def test_an_altered_snapshot_is_not_used_and_leaves_a_line(store, caplog) -> Non
     with opened(store, snapshot_every=10) as bandit:
         play(bandit, 30)
         fingerprint = bandit.fingerprint()
-    alter(store, "UPDATE snapshot SET body = replace(body, '\"learnt\": 29', '\"learnt\": 28') WHERE n = 30")
+    alter(store, "UPDATE snapshot SET body = replace(body, '\"learned\": 29', '\"learned\": 28') WHERE n = 30")
     with caplog.at_level(logging.WARNING), opened(store) as bandit:
         assert bandit.fingerprint() == fingerprint
     assert "snapshot after 30 events of bandit 1 was altered" in caplog.text
@@ -186,13 +186,13 @@ def test_after_a_clock_far_ahead_time_goes_on_when_told_to(store) -> None:
         ahead = bandit.resume_clock(who="Ada")
         assert ahead == pytest.approx(10 * 365 * 24 * 3600, rel=1e-6)
         assert bandit.health()["clock_ahead_s"] == ahead
-        assert (bandit.changes()[-1]["what"], bandit.changes()[-1]["who"]) == ("clock", "Ada")
+        assert (bandit.changes()[-1]["what"], bandit.changes()[-1]["who"]) == ("clock ahead 0 -> 3650 d", "Ada")
         clock.now += 2 * HOUR
         later = bandit.decide("later")
         assert later.at == leap + 2 * HOUR
         bandit.settle()
         assert bandit.outcome("leap").kind == "default"  # it has waited for its reward
-        assert bandit.reward("later", 1.0) == "learnt"
+        assert bandit.reward("later", 1.0) == "waiting"
     assert_proved(store)
     clock.now += HOUR
     with opened(store, clock=clock) as again:

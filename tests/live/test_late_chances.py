@@ -12,10 +12,10 @@ from driftbandit.live.audit import audit
 from driftbandit.live.fold import Fold
 from driftbandit.live.opening import is_url, policy_maker
 from driftbandit.live.records import mark
+from driftbandit.player import Player
 from driftbandit.policies.exp3 import EXP3S, REXP3
 from driftbandit.policies.meta import Meta
 from driftbandit.policies.restart import PeriodicRestart
-from driftbandit.state import to_lists
 from live.button import ARMS, Clock, assert_proved, opened
 
 RULES = {"floor": 0.1, "holdback": 0.1, "baseline": "uniform", "learn_holdback": True}
@@ -41,14 +41,12 @@ def test_a_late_reward_is_learnt_with_the_probability_of_its_decision(policy, st
         kept = json.loads(json.dumps(bandit._fold.dump()))
         rows = {row.id: row for row in bandit._journal.decisions(1)}
         events = [event for _, event in bandit._journal.events(1)]
-        coins = bandit._fold._coins
     assert all(row.chance is not None and 0.0 < row.chance <= 1.0 for row in rows.values())
     if not isinstance(policy, Meta):
-        state = to_lists(policy.init(3))
-        for learnt, event in enumerate(events[1:]):
-            args = (coins.at(learnt),) if coins else ()
-            policy.learn_late(state, learnt, event.slot, event.value, *args, rows[event.decision].chance)
-        assert repr(state) == repr(bandit._fold.player.state)
+        player = Player(policy, 3, int(bandit._fold.config.key))
+        for event in events[1:]:
+            player.learn(event.slot, event.value, probability=rows[event.decision].chance)
+        assert player.dump() == {**bandit._fold.player.dump(), "time": 0}
     assert_proved(store)
     with opened(store, policy=policy, **RULES) as again:
         assert again._fold.dump() == kept
@@ -62,16 +60,16 @@ def test_the_probability_kept_is_the_one_the_policy_had(policy, tmp_path) -> Non
             id = f"d{n}"
             bandit.decide(id)
             row = bandit._journal.standing(1, [id])[id].row
-            state = bandit._replica._view
+            state = bandit._fold.player.view()
             chances = getattr(state, "chances", None) or state.base.chances
             assert row.chance == chances[row.slot]
             if n >= 9:
                 bandit.reward(f"d{n - 9}", float(n % 2))
-        then = repr(bandit._fold.player.state)
+        then = bandit._fold.player.dump()
         events = [event._replace(chance=None) for _, event in bandit._journal.events(1)]
     present = Fold(policy_maker({}))
     present.apply(events)
-    assert repr(present.state) != then
+    assert present.player.dump()["state"] != then["state"]
 
 
 def test_a_default_is_weighed_like_a_reward(store) -> None:
@@ -153,7 +151,7 @@ def test_machine_code_folds_kept_and_missing_probabilities_alike(policy, tmp_pat
 @pytest.mark.parametrize("policy", [POLICIES[0], POLICIES[2]], ids=lambda policy: type(policy).__name__)
 def test_an_agent_is_told_the_probability_of_a_late_reward(policy) -> None:
     agents = [Agent(policy, ARMS, seed=4, compiled=compiled) for compiled in (False, True)]
-    state, made = to_lists(policy.init(3)), []
+    player, made = Player(policy, 3, agents[0]._stream.key), []
     for n in range(60):
         chances = agents[0].probabilities()  # first: afterwards one arm fewer may be untried
         arms = {agent.choose() for agent in agents}
@@ -163,11 +161,9 @@ def test_an_agent_is_told_the_probability_of_a_late_reward(policy) -> None:
             arm, chances = made[n - 9]
             for agent in agents:
                 agent.learn(arm, float(n % 2), probability=chances[arm])
-            args = (agents[0]._player.behind.at(n - 9),) if isinstance(policy, Meta) else ()
-            policy.learn_late(state, n - 9, ARMS.index(arm), float(n % 2), *args, chances[arm])
+            player.learn(ARMS.index(arm), float(n % 2), probability=chances[arm])
     assert agents[0].snapshot() == agents[1].snapshot()
-    if not isinstance(policy, Meta):
-        assert repr(state) == repr(agents[0]._player.state)
+    assert player.dump() == agents[0]._player.dump()
 
 
 @pytest.mark.parametrize("bad", [0.0, -0.1, 1.1, float("nan"), "0.5", True, None.__class__])

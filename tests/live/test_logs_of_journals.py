@@ -66,9 +66,9 @@ def test_the_commands_read_a_journal(tmp_path, capsys) -> None:
     played(shop, 3, name="other")
     assert main(["drift", shop]) == 2
     said = capsys.readouterr().err
-    assert "choose one with --bandit" in said
+    assert "write the name of one after the journal" in said
     assert "button, other" in said
-    assert main(["drift", shop, "--bandit", "button"]) == 0
+    assert main(["drift", shop, "button"]) == 0
     assert "button: 497 events" in capsys.readouterr().out
     with pytest.raises(Unknown, match="There is no bandit 'nobody'"):
         Log(shop, bandit="nobody")

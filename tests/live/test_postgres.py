@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -179,3 +180,19 @@ def test_after_its_connections_were_ended_a_bandit_goes_on(postgres) -> None:
         assert bandit.reward("b", 1.0) == "learnt"
         bandit.refresh()
         assert bandit._fold.player.learned == 2
+
+
+def test_processes_that_open_an_empty_database_at_the_same_moment_make_one_journal(postgres) -> None:
+    """As the workers of a first deployment do: all have seen that there are no tables before the first makes them."""
+    with psycopg.connect(postgres, autocommit=True) as gate, ThreadPoolExecutor(3) as pool:
+        gate.execute("SELECT pg_advisory_lock(%s, 1)", (0x64726266,))
+        opening = [pool.submit(journal_of, postgres) for _ in range(3)]
+        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        until = time.monotonic() + 20.0
+        while gate.execute(waiting).fetchone()[0] < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        gate.execute("SELECT pg_advisory_unlock(%s, 1)", (0x64726266,))
+        journals = [future.result(30) for future in opening]
+    assert {journal.create("a", 5) for journal in journals} == {1}
+    for journal in journals:
+        journal.close()

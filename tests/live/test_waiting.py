@@ -18,7 +18,7 @@ from driftbandit.live.opening import is_url, policy_maker
 from driftbandit.live.records import DEFAULT, SETTLED, DecisionRow
 from driftbandit.live.reporting import about
 from driftbandit.live.view import View
-from driftbandit.state import to_lists
+from driftbandit.player import Player
 from live.button import ARMS, HOUR, Clock, assert_proved, opened
 
 SECOND = 1_000_000
@@ -26,10 +26,10 @@ SECOND = 1_000_000
 
 def taught(bandit, pairs):
     """The state of a policy that learned these rewards, by arm, one after the other."""
-    state = to_lists(bandit.policy.init(3))
-    for n, (arm, value) in enumerate(pairs):
-        bandit.policy.learn(state, n, ARMS.index(arm), value)
-    return state
+    player = Player(bandit.policy, 3)
+    for arm, value in pairs:
+        player.learn(ARMS.index(arm), value)
+    return player.dump()["state"]
 
 
 def test_outcomes_are_learned_in_the_order_of_the_decisions_when_these_are_old_enough(store) -> None:
@@ -55,7 +55,7 @@ def test_outcomes_are_learned_in_the_order_of_the_decisions_when_these_are_old_e
         rest = [(one.arm, values.get(one.id, 0.25)) for one in made[30:]]
         assert bandit._fold.player.learned == 61
         later = bandit.outcome("later")
-        assert bandit._fold.player.state == taught(bandit, [*half, *rest, (later.decision.arm, 0.25)])
+        assert bandit._fold.player.dump()["state"] == taught(bandit, [*half, *rest, (later.decision.arm, 0.25)])
         assert bandit.health()["waiting"] == 0
         told = bandit.fingerprint()
     assert_proved(store)
@@ -168,7 +168,7 @@ def test_without_wait_one_call_is_learned_in_the_order_of_its_decisions(store) -
         successes_first = sorted(value.items(), key=lambda pair: -pair[1])
         assert bandit.reward_many(successes_first) == ["learnt"] * 40
         bandit.refresh()
-        assert bandit._fold.player.state == taught(bandit, [(one.arm, value[one.id]) for one in made])
+        assert bandit._fold.player.dump()["state"] == taught(bandit, [(one.arm, value[one.id]) for one in made])
 
 
 def test_a_decision_stored_long_after_its_time_gets_its_default_from_a_running_process(store) -> None:

@@ -94,6 +94,21 @@ def test_rows_with_gaps_are_left_out_if_asked_for(tmp_path, gap):
     assert log.whole().row.tolist() == [n + 1 for n in range(N) if n % 3 == 1]
 
 
+def test_a_missing_arm_is_left_out_the_same_way_and_the_message_names_the_option():
+    events = {"time": [1, 2, 3, 4], "arm": ["a", "NA", "b", "a"], "reward": [1, 0, 1, 0]}
+    with pytest.raises(LogError, match=r"arm is missing.*--drop-missing"):
+        Log(events, propensity="uniform")
+    assert Log(events, propensity="uniform", drop_missing=True).n == 3
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_lines_may_end_as_on_any_system(tmp_path, ending):
+    path = tmp_path / "log.csv"
+    lines = ["time,arm,reward,propensity", *(f"{n},{'ab'[n % 2]},{n % 3 % 2},0.5" for n in range(60))]
+    path.write_bytes("".join(line + ending for line in lines).encode("utf-8-sig"))
+    assert Log(path).n == 60
+
+
 def test_the_options_reach_the_reader(tmp_path, capsys):
     path = written(tmp_path, delimiter="^", form="%d %b %Y %H:%M", reward=lambda r: str(r) if r else "")
     options = ["--delimiter", "^", "--date-format", "%d %b %Y %H:%M", "--drop-missing", "--json"]

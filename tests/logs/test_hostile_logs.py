@@ -10,7 +10,7 @@ import zoneinfo
 import numpy as np
 import pytest
 
-from driftbandit.logs import Log, LogError
+from driftbandit.logs import Log, LogError, replay
 from driftbandit.logs.read import Source
 
 HEAD = "time,arm,reward,propensity\n"
@@ -118,6 +118,14 @@ def test_names_are_told_apart_by_every_letter_and_may_be_anything_else():
     n = 40 * len(odd)
     log = Log({"time": np.arange(n), "arm": odd * 40, "reward": np.arange(n) % 3 == 0}, propensity="uniform")
     assert sorted(log.arms) == sorted(name.strip() for name in odd)
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal():
+    arms = ["a\x1b[31m\n", "b\x1b]0;x\x07"]
+    events = {"time": range(400), "arm": arms * 200, "reward": [1, 0, 0, 1] * 100}
+    printed = str(replay(Log(events, propensity="uniform"), ["uniform"], own=False))
+    assert "\\x1b" in printed
+    assert all(letter == "\n" or letter.isprintable() for letter in printed)
 
 
 def test_odd_names_are_drawn_as_they_stand(tmp_path):

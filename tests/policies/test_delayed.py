@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from driftbandit.policies.oracle import Oracle
 
 from driftbandit import Agent
 from driftbandit.draws import POLICY, REWARD, Stream, stream_key
@@ -15,6 +14,7 @@ from driftbandit.environments import Abrupt, PhaseTable
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.live import Bandit
 from driftbandit.policies import BetaTS, DiscountedTS
+from driftbandit.policies.baseline import Oracle
 from driftbandit.policies.delayed import ORDERS, Delayed
 from driftbandit.policies.drift_ts import DriftTS
 from driftbandit.policies.exp3 import EXP3S, REXP3

@@ -317,7 +317,7 @@ def test_it_explains_when_the_world_changed_and_what_it_expects():
     assert told.arms["left"].mean == pytest.approx(0.1, abs=0.05)
     assert told.arms["right"].mean == pytest.approx(0.9, abs=0.05)
     assert "last change about" in str(told).lower()
-    with pytest.raises(ValueError, match="cannot explain itself"):
+    with pytest.raises(ValueError, match="cannot explain its choices"):
         Agent(BetaTS(), arms=2).explain()
 
 

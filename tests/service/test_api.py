@@ -357,7 +357,7 @@ def test_two_workers_share_one_journal(serve, postgres):
 
 
 def test_the_default_policy_explains_itself_over_http_too(service):
-    assert "DiscountedTS cannot explain" in service.get(f"{service.at}/explanation").json()["error"]
+    assert "DiscountedTS cannot explain its choices" in service.get(f"{service.at}/explanation").json()["error"]
     service.post("/v1/bandits", {"name": "drifting", "arms": ["a", "b"], "reward_range": [0, 10]})
     at = "/v1/bandits/drifting"
     assert service.get(f"{at}/explanation").json()["text"].startswith("Nothing is learnt yet")

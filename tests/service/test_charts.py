@@ -1,5 +1,6 @@
 """Charts agree with the journal: what is sampled as time goes by, what is filled in afterwards, and the rows."""
 
+import contextlib
 import itertools
 import random
 import sqlite3
@@ -92,6 +93,43 @@ def test_every_width_of_question_gets_the_same_sums(played):
     assert sum(sums.pop()) == 360
     part = charts.counts(bandit, track, START + HOUR, START + 2 * HOUR, 60)
     assert sum(map(sum, part.decisions)) == 120
+
+
+@pytest.mark.parametrize("learn", ["wait", "arrival"])
+def test_with_wait_an_outcome_counts_when_its_decision_is_that_old(learn, store):
+    """Otherwise a success counts at once and a failure after the wait, so rates of the last hours are wrong.
+    Successes only are reported, after a minute; the rate of every stretch of time is that of the decisions then due."""
+    now, wait = [START], 10 * MINUTE
+    with (
+        Bandit.open(
+            store, "b", DiscountedTS(), arms=list(MEANS), wait="10 min", learn=learn, seed=3, clock=lambda: now[0]
+        ) as bandit,
+        contextlib.closing(reading(store)) as journal,
+    ):
+        track, rng, made = Track(bandit, journal, write=True), random.Random(1), []
+        charts = Charts(Held(bandit, journal))
+        charts.recorder.tracks["b"] = track
+        for minute in range(75):
+            now[0] = START + minute * MINUTE + 10_000_000
+            share = 20 if minute < 45 else 2  # so that successes of now and failures of then differ in number
+            for one in bandit.decide_many(share):
+                made.append((now[0], one, float(rng.random() < MEANS[one.arm])))
+            now[0] += 45_000_000
+            bandit.reward_many([(one.id, 1.0) for _, one, won in made[-share:] if won])
+            bandit.settle()
+            bandit.refresh()
+            track.tick(now[0])
+        bandit._writer.submit([]).wait()
+        ranges = ((50, 70, 20), (30, 70, 8), (70, 75, 5), (0, 75, 10), (0, 8, 4))
+        for first, last, points in ranges:
+            begin, end = START + first * MINUTE, START + last * MINUTE
+            due = [(one, won) for at, one, won in made if begin - wait <= at < end - wait]
+            expected = [[sum(1 for one, _ in due if one.arm == arm) for arm in MEANS],
+                        [sum(won for one, won in due if one.arm == arm) for arm in MEANS]]  # fmt: skip
+            drawn = charts.counts(bandit, track, begin, end, points)
+            for history in (drawn, bandit._history(begin, end, points)):
+                found = [list(map(sum, zip(*rows, strict=True))) for rows in (history.outcomes, history.rewards)]
+                assert found == expected
 
 
 def test_what_is_filled_in_afterwards_is_what_was_seen_at_the_time(played):

@@ -15,7 +15,9 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
         help="a .csv, .jsonl or .parquet file with one row per decision, in order; or a journal: a SQLite file or "
         "postgresql://...",
     )
-    parser.add_argument("--bandit", metavar="NAME", help="which one, if a journal has several")
+    parser.add_argument(
+        "bandit", metavar="BANDIT", nargs="?", help="its name, if LOG is a journal (default: the only one in it)"
+    )
     columns = parser.add_argument_group("columns, if they have other names")
     for name, about in (
         ("time", "when the decision was made: dates, or numbers"),

@@ -107,6 +107,13 @@ def shortened(text: str, length: int = 60) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
+def add_bandit(parser: Any, journal: str = "a SQLite journal, or postgresql://...", absent: str = "") -> None:
+    """The arguments JOURNAL and BANDIT, in the same places for every command."""
+    parser.add_argument("journal", metavar="JOURNAL", help=journal)
+    text = f"its name (default: {absent or 'the only one in the journal'})"
+    parser.add_argument("bandit", metavar="BANDIT", nargs="?", help=text)
+
+
 def add_seed(parser: Any, default: int | None = 0, more: str = "") -> None:
     """The option --seed."""
     text = f"the same seed gives the same numbers{more}"

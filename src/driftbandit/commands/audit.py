@@ -4,12 +4,12 @@ import argparse
 from typing import Any
 
 from driftbandit.commands._output import add_json, print_json, print_table
-from driftbandit.commands._shared import add_example
+from driftbandit.commands._shared import add_bandit, add_example
 
 _EXAMPLES = """\
   driftbandit audit shop.db
       every bandit of the file, which may be in use; exit code 1 if anything differs
-  driftbandit audit postgresql://me@host/db --bandit button
+  driftbandit audit postgresql://me@host/db button
 """
 
 
@@ -17,8 +17,7 @@ def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     summary = "recompute every live decision and the state from a journal, and name the first difference"
     parser = add_example(subparsers, "audit", summary, _EXAMPLES)
-    parser.add_argument("journal", metavar="FILE_OR_URL", help="a SQLite journal, or postgresql://...")
-    parser.add_argument("--bandit", metavar="NAME", help="only this one")
+    add_bandit(parser, absent="all")
     add_json(parser)
 
 

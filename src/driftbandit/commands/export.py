@@ -4,12 +4,12 @@ import argparse
 from typing import Any
 
 from driftbandit.checks import counted
-from driftbandit.commands._shared import add_example
+from driftbandit.commands._shared import add_bandit, add_example
 
 _EXAMPLES = """\
   driftbandit export shop.db --out log.parquet
       one row per decision: time, decision, arm, reward, reward_time, outcome, propensity, policy, known, ...
-  driftbandit export shop.db --bandit button --propensity all --out log.jsonl
+  driftbandit export shop.db button --propensity all --out log.jsonl
       with the probability of every arm
 """
 
@@ -17,9 +17,8 @@ _EXAMPLES = """\
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "export", "write a journal as a log for replay and tuning", _EXAMPLES)
-    parser.add_argument("journal", metavar="FILE_OR_URL", help="a SQLite journal, or postgresql://...")
+    add_bandit(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help=".parquet (needs the lab extra), .csv or .jsonl")
-    parser.add_argument("--bandit", metavar="NAME", help="which one, if the journal has several")
     parser.add_argument(
         "--propensity",
         choices=["none", "arm", "all"],

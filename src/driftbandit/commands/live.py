@@ -7,7 +7,7 @@ from typing import Any
 
 from driftbandit.checks import counted
 from driftbandit.commands._output import print_json, print_table
-from driftbandit.commands._shared import add_example, need_extra, whole
+from driftbandit.commands._shared import add_bandit, add_example, need_extra, whole
 from driftbandit.half_life import policy_told
 
 _EXAMPLES = """\
@@ -40,10 +40,9 @@ def add_parser(subparsers: Any) -> None:
     parser = add_example(subparsers, "live", "make a live bandit, decide, reward, look and change", _EXAMPLES)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
 
-    def verb(name: str, text: str, bandit: bool = True) -> argparse.ArgumentParser:
+    def verb(name: str, text: str, absent: str = "") -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        made.add_argument("journal", metavar="FILE_OR_URL", help="a SQLite journal, postgresql://..., or http://...")
-        made.add_argument("bandit", metavar="NAME", nargs=None if bandit else "?", help="the bandit's name")
+        add_bandit(made, "a SQLite journal, postgresql://..., or http://...", absent)
         made.add_argument("--key", metavar="KEY", help="of a service at http://... (default: $DRIFTBANDIT_KEY)")
         made.add_argument("--json", action="store_true", help="print JSON")
         return made
@@ -78,7 +77,7 @@ def add_parser(subparsers: Any) -> None:
     reward = verb("reward", "report the outcome of a decision")
     reward.add_argument("id", metavar="ID")
     reward.add_argument("value", type=float, metavar="REWARD")
-    verb("show", "show all bandits, or one with its arms and last decisions", bandit=False)
+    verb("show", "show all bandits, or one with its arms and last decisions", absent="all")
     verb("changes", "every change of a bandit: when, what and who")
     uplift = verb("uplift", "what the policy brings over the baseline")
     uplift.add_argument("--since", metavar="TIME", help='decisions of the last "7 days" only')
@@ -86,6 +85,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Do the verb."""
+    if args.bandit is None and args.verb == "create":
+        raise ValueError("A new bandit needs a name: driftbandit live create JOURNAL BANDIT --arms A B.")
+    if args.bandit is None and args.verb != "show":
+        from driftbandit.live.opening import only_bandit
+
+        args.bandit = only_bandit(_names(args, made=True))
     _VERBS[args.verb](args)
 
 
@@ -121,8 +126,8 @@ def _is_service(args: argparse.Namespace) -> bool:
     return True
 
 
-def _names(args: argparse.Namespace) -> list[str]:
-    """The bandits in a journal or a service; none where there is no journal yet."""
+def _names(args: argparse.Namespace, made: bool = False) -> list[str]:
+    """The bandits in a journal or a service; none if there is no journal yet, which is an error with `made`."""
     from driftbandit.live.errors import Unknown
     from driftbandit.live.opening import reading
 
@@ -133,6 +138,8 @@ def _names(args: argparse.Namespace) -> list[str]:
     try:
         found = reading(args.journal)
     except Unknown:
+        if made:
+            raise
         return []
     try:
         return list(found.bandits())
@@ -240,14 +247,11 @@ def _uplift(args: argparse.Namespace) -> None:
 def _show(args: argparse.Namespace) -> None:
     from driftbandit.agent.explaining import can_explain
     from driftbandit.agent.inputs import to_json_arm
-    from driftbandit.live.opening import reading
     from driftbandit.live.words import options_told
 
     if args.bandit is None:
-        if not _is_service(args):
-            reading(args.journal).close()  # to show the bandits of a journal there must be one
         found: list[dict[str, Any]] = []
-        for name in _names(args):
+        for name in _names(args, made=True):
             with _viewed(args, name) as view:
                 health, chances, policy, config = view.health(), view.probabilities(), view.policy, _config(view)
             leader = max(chances, key=lambda arm: chances[arm])

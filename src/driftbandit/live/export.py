@@ -17,7 +17,7 @@ from driftbandit.half_life import SECOND
 from driftbandit.live.audit import Walk
 from driftbandit.live.errors import StoreError, Unknown, damage_told
 from driftbandit.live.journal import Journal
-from driftbandit.live.opening import policy_maker, reading
+from driftbandit.live.opening import only_bandit, policy_maker, reading
 from driftbandit.live.propensity import with_chances
 from driftbandit.live.records import CHANGE, KINDS, SETTLED, WAYS, Change
 from driftbandit.live.replica import latest
@@ -66,15 +66,7 @@ def rows_of(
     journal = reading(target)
     try:
         found = journal.bandits()
-        if name is None:
-            if len(found) != 1:
-                if not found:
-                    raise Unknown("There is no bandit in this journal.")
-                raise Unknown(
-                    f"This journal has {len(found)} bandits; choose one with --bandit (in Python, by its name): "
-                    f"{', '.join(list(found)[:20])}."
-                )
-            name = next(iter(found))
+        name = only_bandit(found) if name is None else name
         if name not in found:
             raise Unknown(f"There is no bandit {name!r:.60} in this journal.")
         yield in_order(log_rows(journal, found[name], propensity, policies))

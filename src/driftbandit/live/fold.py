@@ -49,17 +49,16 @@ class Fold:
 
     def apply(self, events: Iterable[Event]) -> None:
         """Fold some more events."""
-        due: list[Event] = []
+        batch: list[Event] = []  # machine code learns many outcomes in one call
         with damage_told():
             for event in events:
+                batch += self._due(event)
+                if batch and (event.kind == CHANGE or not self.compiled):
+                    self._learn(batch)
+                    batch = []
                 if event.kind == CHANGE:
-                    self._learn(due)
-                    due = []
-                    self._due(event)
                     self._change(event)
-                else:
-                    due += self._due(event)
-            self._learn(due)
+            self._learn(batch)
 
     def _due(self, event: Event) -> list[Event]:
         """Count an event; the outcomes to learn now, in order. One that is written after its time was settled belongs

@@ -201,9 +201,12 @@ class Journal(Protocol):
         """The text kept under a name, or None."""
         ...
 
-    def tally(self, bandit: int, since: int, until: int, width: int, decided: int = 1 << 62) -> list[tuple[Any, ...]]:
-        """Counts per stretch of `width` microseconds: (stretch, slot, how, decisions, outcomes, sum of rewards). Only
-        outcomes of decisions made before `decided` count."""
+    def tally(
+        self, bandit: int, since: int, until: int, width: int, due: tuple[int, int] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Counts per stretch of `width` microseconds: (stretch, slot, how, decisions, outcomes, sum of rewards).
+        Outcomes count when they were written. With `due`, a wait and the time up to which all decisions are settled,
+        they count when their decision was that old, and only if it is settled."""
         ...
 
     def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:

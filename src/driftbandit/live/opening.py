@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
-from driftbandit.live.errors import Damaged, StoreError
+from driftbandit.live.errors import Damaged, StoreError, Unknown
 from driftbandit.live.fold import Maker, Reread
 from driftbandit.live.journal import Journal
 from driftbandit.live.records import Event
@@ -110,6 +110,17 @@ def _postgres(url: str, write: bool) -> Journal:
             f"A PostgreSQL journal needs {error.name}: pip install 'driftbandit[postgres]' brings it."
         ) from None
     return PostgreSQL(url, write)
+
+
+def only_bandit(names: Iterable[str]) -> str:
+    """The bandit that is meant if none was named: the only one there is."""
+    found = list(names)
+    if not found:
+        raise Unknown("There is no bandit in this journal.")
+    if len(found) > 1:
+        listed = ", ".join(found[:20]) + (", ..." if len(found) > 20 else "")
+        raise Unknown(f"This journal has {len(found)} bandits; write the name of one after the journal: {listed}.")
+    return found[0]
 
 
 def policy_maker(policies: dict[str, Any] | None = None) -> Maker:

@@ -101,7 +101,9 @@ def open_tables(connection: Any, write: bool) -> None:
     if write and not table:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s, 1)", (LOCK,))
-            if connection.execute("SELECT to_regclass('driftbandit.version') IS NULL").fetchone()[0]:
+            # By a query, not by to_regclass, which may answer from before we waited for the lock.
+            made = "SELECT count(*) FROM pg_tables WHERE schemaname = 'driftbandit' AND tablename = 'version'"
+            if connection.execute(made).fetchone()[0] == 0:
                 connection.execute("CREATE SCHEMA driftbandit")
                 connection.execute("CREATE TABLE driftbandit.version (version int PRIMARY KEY, epoch text)")
                 connection.execute("INSERT INTO driftbandit.version VALUES (%s, %s)", (VERSION, os.urandom(16).hex()))

@@ -310,14 +310,26 @@ class PostgreSQL(Tables):
         value = self._rows("SELECT min(at) FROM driftbandit.decision WHERE bandit = %s", bandit)[0][0]
         return None if value is None else int(value)
 
-    def tally(self, bandit: int, since: int, until: int, width: int, decided: int = 1 << 62) -> list[tuple[Any, ...]]:
+    def tally(
+        self, bandit: int, since: int, until: int, width: int, due: tuple[int, int] | None = None
+    ) -> list[tuple[Any, ...]]:
         """Counts per stretch of time."""
-        return self._rows(
+        out = self._rows(
             "SELECT (at - %s) / %s, slot, how, count(*), 0, 0.0::float8 FROM driftbandit.decision "
-            "WHERE bandit = %s AND at >= %s AND at < %s GROUP BY 1, 2, 3 UNION ALL "
+            "WHERE bandit = %s AND at >= %s AND at < %s GROUP BY 1, 2, 3", since, width, bandit, since, until,
+        )  # fmt: skip
+        if due is not None:
+            since, until = since - due[0], min(until - due[0], due[1] + 1)
+            return out + self._rows(
+                "SELECT (d.at - %s) / %s, d.slot, d.how, 0, count(*), sum(o.value) FROM driftbandit.decision d, "
+                "LATERAL (SELECT value FROM driftbandit.event o WHERE o.bandit = d.bandit AND o.decision = d.id "
+                "AND (o.kind = 3) = false LIMIT 1) o WHERE d.bandit = %s AND d.at >= %s AND d.at < %s GROUP BY 1, 2, 3",
+                since, width, bandit, since, until,
+            )  # fmt: skip
+        return out + self._rows(
             "SELECT (at - %s) / %s, slot, how, 0, count(*), sum(value) FROM driftbandit.event "
-            f"WHERE bandit = %s AND at >= %s AND at < %s AND kind < {LATE} AND decided < %s GROUP BY 1, 2, 3",
-            since, width, bandit, since, until, since, width, bandit, since, until, decided,
+            f"WHERE bandit = %s AND at >= %s AND at < %s AND kind < {LATE} GROUP BY 1, 2, 3",
+            since, width, bandit, since, until,
         )  # fmt: skip
 
     def check(self) -> list[str]:

@@ -220,7 +220,7 @@ class Replica:
         wait = self.fold.config.wait
         if wait is None or at < self._next_sweep:
             return False
-        pause = max(_SWEEP, min(wait // 100, _RARELY))
+        pause = settling_pause(wait)
         left = self.fold.settled + wait + pause - at
         self._next_sweep = at + (left if 0 < left < pause else pause)
         return left <= 0
@@ -322,6 +322,11 @@ class Replica:
         if self.journal.live:
             self.journal.unfollow(self.number, self._read)  # type: ignore[attr-defined]
         self.opened.release()
+
+
+def settling_pause(wait: int | None) -> int:
+    """The time between two looks for decisions that are `wait` old."""
+    return 0 if wait is None else max(_SWEEP, min(wait // 100, _RARELY))
 
 
 def latest(

@@ -137,8 +137,8 @@ class Reports:
 
     def history(self, since: Any = None, until: Any = None, points: int = 200) -> History:
         """Decisions, outcomes and rewards over time, counted by the store in at most `points` stretches. Times are
-        datetimes, or how long ago: "7 days", a timedelta or seconds. With `wait`, outcomes count once their decision is
-        old enough."""
+        datetimes, or how long ago: "7 days", a timedelta or seconds. With `wait`, an outcome counts at the
+        time when its decision is that old."""
         now = self._replica.now()
         begin, end = (
             None if value is None else moment(value, now, name) for name, value in (("since", since), ("until", until))
@@ -161,12 +161,17 @@ class Reports:
         outcomes = [[0] * len(names) for _ in range(count)]
         rewards = [[0.0] * len(names) for _ in range(count)]
         with damage_told():
-            until = self._old_enough()
-            for stretch, slot, _, made, came, total in self._journal.tally(self._number, begin, end, width, until):
+            for stretch, slot, _, made, came, total in self._tally(self._journal, begin, end, width):
                 decisions[stretch][slot] += made
                 outcomes[stretch][slot] += came
                 rewards[stretch][slot] += total
         return History([begin + width * n for n in range(count)], width, names, decisions, outcomes, rewards)
+
+    def _tally(self, journal: Any, begin: int, end: int, width: int) -> list[tuple[Any, ...]]:
+        """Counts per stretch of time, by this journal. With `wait`, an outcome counts when its decision is that old."""
+        wait = self._fold.config.wait
+        due = None if wait is None else (wait, self._fold.settled)
+        return journal.tally(self._number, begin, end, width, due)  # type: ignore[no-any-return]
 
     def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:
         """What the policy gains over the baseline: mean rewards of the two groups of decisions, compared within each

@@ -62,7 +62,7 @@ class SQLite(Tables):
         except BaseException:
             self.close()
             raise
-        self._reading = threading.Lock()
+        self._reading, self._writing = threading.Lock(), threading.Lock()
         self._last: Numbers = {}
 
     def _open(self, connection: sqlite3.Connection, write: bool) -> None:
@@ -106,7 +106,11 @@ class SQLite(Tables):
         return self._write(lambda: group.write(asks)), group.added
 
     def _write(self, call: Callable[[], Any]) -> Any:
-        """Write to the file that was opened, or not at all."""
+        """Write to the file that was opened, or not at all; one call at a time, as other threads make new bandits."""
+        with self._writing:
+            return self._write_alone(call)
+
+    def _write_alone(self, call: Callable[[], Any]) -> Any:
         try:
             self._check_files()
             try:
@@ -215,17 +219,27 @@ class SQLite(Tables):
         rows = self._rows("SELECT at FROM decision WHERE bandit = ? AND seq = 1", bandit)
         return rows[0][0] if rows else None
 
-    def tally(self, bandit: int, since: int, until: int, width: int, decided: int = 1 << 62) -> list[tuple[Any, ...]]:
+    def tally(
+        self, bandit: int, since: int, until: int, width: int, due: tuple[int, int] | None = None
+    ) -> list[tuple[Any, ...]]:
         """Counts per stretch of time."""
         low, high = self._place("decision", "seq", bandit, since), self._place("decision", "seq", bandit, until)
         out = self._rows(
             "SELECT (at - ?) / ?, slot, how, count(*), 0, 0.0 FROM decision WHERE bandit = ? AND seq >= ? AND seq < ? "
             "GROUP BY 1, 2, 3", since, width, bandit, low, high,
         )  # fmt: skip
+        if due is not None:
+            since, until = since - due[0], min(until - due[0], due[1] + 1)
+            low, high = self._place("decision", "seq", bandit, since), self._place("decision", "seq", bandit, until)
+            return out + self._rows(
+                "SELECT (d.at - ?) / ?, d.slot, d.how, 0, count(*), sum(o.value) FROM decision d JOIN event o ON "
+                "o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = 0 WHERE d.bandit = ? AND d.seq >= ? AND "
+                "d.seq < ? AND d.at >= ? GROUP BY 1, 2, 3", since, width, bandit, low, high, since,
+            )  # fmt: skip
         low, high = self._place("event", "n", bandit, since), self._place("event", "n", bandit, until)
         return out + self._rows(
             "SELECT (at - ?) / ?, slot, how, 0, count(*), sum(value) FROM event WHERE bandit = ? AND n >= ? AND n < ? "
-            f"AND kind < {LATE} AND decided < ? GROUP BY 1, 2, 3", since, width, bandit, low, high, decided,
+            f"AND kind < {LATE} GROUP BY 1, 2, 3", since, width, bandit, low, high,
         )  # fmt: skip
 
     def _after(self, cursor: Any) -> tuple[str, list[Any]]:
@@ -277,7 +291,7 @@ class SQLite(Tables):
         here; for whoever wants to read there is a new one."""
         if self._lock is not None:
             self._lock.forget()
-        self._reading = threading.Lock()
+        self._reading, self._writing = threading.Lock(), threading.Lock()
         _PARENTS.append((self.__dict__.pop("_reader", None), self.__dict__.pop("_writer", None)))
         with contextlib.suppress(sqlite3.Error, Unknown):
             self._reader = _connect_reader(self.target)

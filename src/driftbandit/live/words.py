@@ -81,13 +81,14 @@ def describe_change(change: Change, before: Config | None) -> str:
     for field in Config._fields:
         was, now = getattr(before, field), getattr(after, field)
         if was != now and field not in ("arms", "retired", "fixed"):
-            told.append(f"{field} {_value(before, field, was)} -> {_value(after, field, now)}")
+            name = "clock ahead" if field == "ahead" else field
+            told.append(f"{name} {_value(before, field, was)} -> {_value(after, field, now)}")
     return (", ".join(told) or f"{change.what} (no difference)") + (" from now on" if change.from_now else "")
 
 
 def _value(config: Config, field: str, value: Any) -> str:
-    if field in ("half_life", "wait"):
-        return "none" if value is None else spelt(value)
+    if field in ("half_life", "wait", "ahead"):
+        return "none" if value is None else "0" if value == 0 else spelt(value)
     if field == "baseline":
         return "uniform" if value is None else str(names_of(config)[value])
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -133,8 +133,8 @@ def warnings_about(log: Any, half_lives: list[float] | None = None) -> list[str]
         out.append(one_sided_sentence(log))
     if summary.odd < FEWEST_ODD:
         out.append(
-            f"Only {summary.odd} rewards differ from the rest: intervals are wide, and policies that learn have little "
-            "to learn from."
+            (f"Only {summary.odd} rewards differ from the rest" if summary.odd else "All rewards are the same")
+            + ": intervals are wide, and policies that learn have little to learn from."
         )
     if summary.heard < FEWEST_ODD:
         out.append(

@@ -104,7 +104,7 @@ def numbers(
         if item is None:
             out[at] = math.nan if missing is None else missing
             if missing is None:
-                faults.add(f"{name} is missing", _DROP, here, f"{name} missing")
+                faults.add(f"{name} is missing", DROP, here, f"{name} missing")
             continue
         try:
             out[at] = number_of(item, comma)
@@ -116,7 +116,7 @@ def numbers(
     return np.asarray(out[found.which])
 
 
-_DROP = "Every row needs one; drop_missing=True (--drop-missing) leaves such rows out."
+DROP = "Every row needs one; drop_missing=True (--drop-missing) leaves such rows out."
 
 
 def _whole_numbers(column: Any) -> np.ndarray | None:
@@ -210,7 +210,7 @@ class TimeReader:
             if item is None:
                 out[at] = math.nan if missing is None else missing
                 if missing is None:
-                    faults.add(f"{name} is missing", _DROP, here, f"{name} missing")
+                    faults.add(f"{name} is missing", DROP, here, f"{name} missing")
                 continue
             try:
                 moment = read(item)

@@ -9,6 +9,7 @@ import csv
 import gzip
 import importlib.util
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -163,13 +164,13 @@ class Source:
         """The names of a CSV file's columns; the delimiter is found here if nobody named it."""
         try:
             with self._opened() as file:
-                line = file.readline(_LONGEST)
+                line, *rest = re.split(rb"[\r\n]", file.read(_LONGEST), maxsplit=1)
         except (OSError, EOFError, zlib.error) as error:
             raise refuse(f"the file cannot be read: {error!s:.100}", "Is it cut short?") from None
-        if len(line) == _LONGEST:
+        if len(line) == _LONGEST and not rest:
             raise _too_long()
         try:
-            text = line.removeprefix(codecs.BOM_UTF8).decode().strip("\r\n")
+            text = line.removeprefix(codecs.BOM_UTF8).decode()
         except UnicodeDecodeError:
             raise refuse("the text is not UTF-8", "Save the file as UTF-8.") from None
         if self.delimiter is None:

@@ -56,6 +56,20 @@ def signed(value: float, digits: int = 2) -> str:
     return text if float(text) else text[1:]
 
 
+def printable(parts: Parts) -> Parts:
+    """The parts with escapes for control characters: an arm's name may hold any, and a terminal would obey them."""
+    return [
+        ShownTable(part.title, [*map(_escaped, part.head)], [[*map(_escaped, row)] for row in part.rows])
+        if isinstance(part, ShownTable)
+        else _escaped(part)
+        for part in parts
+    ]
+
+
+def _escaped(text: str) -> str:
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
 def text(parts: Parts) -> str:
     """All parts one below the other."""
     lines = []
@@ -83,7 +97,7 @@ def drift_parts(found: Any) -> Parts:
     title = "gain over the best fixed arm, 95% intervals (arms chosen on one half of the rows, scored on the other):"
     rows = [_scale(about, scale) for scale in found.scales]
     tables = [ShownTable(title, head, rows)] if rows else []
-    return [str(about), *tables, found.sentence, found.recommendation, *_warnings(found)]
+    return printable([str(about), *tables, found.sentence, found.recommendation, *_warnings(found)])
 
 
 def _scale(about: About, scale: Any) -> list[str]:
@@ -110,7 +124,7 @@ def replay_parts(result: Any) -> Parts:
     head = ["policy", "over ts", f"over the best arm in hindsight, {result.best_arm}", "over the logger"]
     rows = [[line.label, *map(about.gain, (line.over_ts, line.over_best, line.over_logger))] for line in good]
     gains = ShownTable(f"gain of the follower, {'points' if about.points else 'reward'} per event:", head, rows)
-    return [
+    parts = [
         str(about),
         values,
         gains,
@@ -120,6 +134,7 @@ def replay_parts(result: Any) -> Parts:
         *(f"no value: {line.refused}" for line in result.lines if line.refused),
         *_warnings(result),
     ]
+    return printable(parts)
 
 
 def _value(estimate: Any) -> str:

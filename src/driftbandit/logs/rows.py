@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.checks import nearest
-from driftbandit.logs.convert import Different, TimeReader, different, name_of, numbers
+from driftbandit.logs.convert import DROP, Different, TimeReader, different, name_of, numbers
 from driftbandit.logs.read import Faults, Piece, refuse
 
 MOST_ARMS = 1000
@@ -161,7 +161,7 @@ class Rows:
             if isinstance(item, list | dict | tuple) or "\0" in name_of(item):
                 faults.add(f"{name} is not a name", "An arm is a text or a number.", here, f"{name} kind")
             elif not name_of(item):
-                faults.add(f"{name} is missing", "Every row needs the arm that was played.", here, f"{name} missing")
+                faults.add(f"{name} is missing", DROP, here, f"{name} missing")
             else:
                 out[at] = self._code(name_of(item), here, faults)
         return np.asarray(out[found.which])

@@ -128,7 +128,6 @@ def count_play(state: Any, arm: int, reward: float, power: float, rng: Any) -> N
 @described(
     short="lb-sda",
     family="never forgets",
-    scratch=("order", "queue", "planned", "leader"),
     forgets="never (duels look at the leader's latest rewards only)",
     knows="nothing; the horizon, to set capacity",
     rewards="any",

@@ -32,7 +32,6 @@ class SlidingLBSDAState(NamedTuple):
 @described(
     short="sw-lb-sda",
     family="window",
-    scratch=("order", "queue", "planned", "leader", "eligible"),
     forgets="sees the last window plays, all arms together",
     knows="how often the world changes, to set window",
     rewards="any",

@@ -207,7 +207,8 @@ class ArmsInfo(Struct):
 
 
 class HistoryInfo(Struct):
-    """Counts over time, one row per interval and one column per arm; times in microseconds since 1970."""
+    """Counts over time, one row per interval and one column per arm; times in microseconds since 1970. With `wait`, an
+    outcome counts at the time when its decision is that old."""
 
     starts: list[int]
     width: int

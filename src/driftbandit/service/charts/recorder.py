@@ -18,6 +18,7 @@ from driftbandit.half_life import SECOND
 from driftbandit.live.errors import Damaged, StoreError
 from driftbandit.live.journal import Draw, Thin
 from driftbandit.live.opening import reading
+from driftbandit.live.replica import settling_pause
 from driftbandit.service.charts.beliefs import Believed, Sample, take_sample
 from driftbandit.service.charts.jobs import ChartTrace
 from driftbandit.service.problems import log
@@ -129,7 +130,8 @@ class Track:
     def close_cells(self, now: int) -> None:
         """Write the cells that have ended, and drop those that coarser ones replace. A long time is caught up with over
         several ticks, an hour at a time, so that a page waits for one hour at most."""
-        until = now if self.filling is None else min(now, self._filled_until)  # beliefs are known up to there
+        until = now - settling_pause(self.bandit.config.wait)
+        until = until if self.filling is None else min(until, self._filled_until)  # beliefs are known up to there
         began = time.monotonic()
         while self._close_minutes(until) and time.monotonic() - began < _TURN:
             pass
@@ -145,7 +147,7 @@ class Track:
             return False
         slots = len(self.bandit.config.arms)
         counts: dict[int, list[list[Any]]] = {}
-        for place, slot, _, decided, outcomes, rewards in self.journal.tally(self.bandit._number, begin, end, MINUTE):
+        for place, slot, _, decided, outcomes, rewards in self.bandit._tally(self.journal, begin, end, MINUTE):
             row = counts.setdefault(place, [[0] * slots, [0] * slots, [0.0] * slots])
             row[0][slot] += decided
             row[1][slot] += outcomes

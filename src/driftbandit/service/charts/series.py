@@ -98,9 +98,7 @@ class Charts:
                         came[row][slot] += cell.outcomes[slot]
                         total[row][slot] += cell.rewards[slot]
                 continue
-            for place, slot, _, decided, outcomes, rewards in self.bandits.journal.tally(
-                bandit._number, low, high, width
-            ):
+            for place, slot, _, decided, outcomes, rewards in bandit._tally(self.bandits.journal, low, high, width):
                 row = min(size - 1, (low - begin + place * width) // width)
                 made[row][slot] += decided
                 came[row][slot] += outcomes

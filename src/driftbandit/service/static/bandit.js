@@ -171,7 +171,7 @@
       const weight = document.createElement("span");
       weight.append(meter, ` ${drift.short(row.weight)}`);
       const { shown, rewarded, sum } = counts.get(JSON.stringify(row.arm)) || { shown: 0, rewarded: 0, sum: 0 };
-      return [cell(text(row.arm)), cell(shown.toLocaleString(), true), cell(rewarded.toLocaleString(), true), cell(rewarded && !tooYoung() ? drift.short(sum / rewarded) : "–", true),
+      return [cell(text(row.arm)), cell(shown.toLocaleString(), true), cell(rewarded.toLocaleString(), true), cell(rewarded ? drift.short(sum / rewarded) : "–", true),
         cell(`${(100 * shown / total).toFixed(1)}%`, true), cell(`${(100 * row.probability).toFixed(1)}%`, true), cell(drift.short(row.mean), true), cell(drift.short(row.spread), true), cell(weight)];
     }), active.length > 50 ? `The 50 most likely of ${active.length} arms.` : "");
     const open = new Set([...document.querySelectorAll("#recent .why")].map((place) => place.dataset.id));
@@ -189,12 +189,6 @@
       found.set(JSON.stringify(arm), { shown: one.shown + add(decisions), rewarded: one.rewarded + add(outcomes), sum: one.sum + add(rewards) });
     });
     return found;
-  }
-
-  // Before the first decision is `wait` old, the mean of the rewards so far is misleading.
-  function tooYoung() {
-    const { first, until, delays } = view.data;
-    return delays.wait != null && (first == null || until - first < delays.wait * 1e6);
   }
 
   function decided(row) {
