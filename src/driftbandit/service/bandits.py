@@ -17,7 +17,7 @@ from driftbandit.state import started
 
 MOST = 10_000  # bandits in one journal
 _SECRET, _PROBE = "session secret", "readiness"  # names of texts in the journal
-_SPACE = os.urandom(8_192).hex()  # what a store that is ready has space for
+_SPACE = 8_192  # bytes, written as twice as many characters
 
 
 def library_policy(text: str, n_arms: int) -> Any:
@@ -142,8 +142,8 @@ class Bandits(WatchedBandits):
         return super().secret()
 
     async def check(self, seconds: float) -> None:
-        """Raise unless the store writes a text of some length in time."""
-        ticket = self._opened.writer.submit([Note(_PROBE, _SPACE, first=False)])
+        """Raise unless the store writes a text of some length in time: a new one, as SQLite does not write the same."""
+        ticket = self._opened.writer.submit([Note(_PROBE, os.urandom(_SPACE).hex(), first=False)])
         async with asyncio.timeout(seconds):
             await ticket.arrive()
 
