@@ -16,7 +16,7 @@ from driftbandit.live.settings import checked_policy
 from driftbandit.parameters import parameters
 from driftbandit.policies import Delayed, DiscountedTS, DriftTS, Oracle, PeriodicRestart, SlidingUCB
 from driftbandit.protocols import Policy
-from driftbandit.service.policytext import library_policy
+from driftbandit.service.bandits import library_policy
 from driftbandit.text.parse import constructors, parse_policy, parse_snapshot
 from driftbandit.text.registry import environments, laws, policies
 

@@ -5,20 +5,21 @@ import itertools
 import random
 import sqlite3
 import threading
+import time
 
 import pytest
 
 from driftbandit import DiscountedTS
 from driftbandit.live import Bandit
 from driftbandit.live.opening import policy_maker, reading
-from driftbandit.service.charts import cells
-from driftbandit.service.charts.beliefs import alarms_of, believed
-from driftbandit.service.charts.cells import DAY, HOUR, MINUTE, ChartCell, joined
-from driftbandit.service.charts.recorder import Track
+from driftbandit.service.bandits import WatchedBandits
+from driftbandit.service.charts import jobs as chart_jobs
+from driftbandit.service.charts import recorder
+from driftbandit.service.charts.beliefs import Believed, Sample, alarms_of, believed
+from driftbandit.service.charts.jobs import ChartTrace, Jobs
+from driftbandit.service.charts.recorder import DAY, HOUR, MINUTE, ChartCell, Track, join
 from driftbandit.service.charts.series import Charts
-from driftbandit.service.charts.tracing import ChartTrace
-from driftbandit.service.charts.why import why
-from driftbandit.service.watching import Watched
+from driftbandit.service.handlers.looking import explain_choice
 from driftbandit.text.registry import policies
 
 START = 1_800_000_000_000_000 // HOUR * HOUR
@@ -139,9 +140,9 @@ def test_what_is_filled_in_afterwards_is_what_was_seen_at_the_time(played):
     compared = 0
     for start, body in journal.charts(bandit._number, MINUTE, 0, 1 << 62):
         cell, found = ChartCell.read(body), filled.get(start + MINUTE)
-        if found is not None and found.n == cell.n:
+        if found is not None and found.n == cell.last.n:
             again = [*found.belief.mean, *found.belief.spread, *found.belief.weight]
-            for seen, value in zip(cell.mean + cell.spread + cell.weight, again, strict=True):
+            for seen, value in zip(itertools.chain(*cell.last.belief), again, strict=True):
                 assert seen is value is None or seen == pytest.approx(value, rel=1e-4)
             compared += 1
     assert compared > 150
@@ -149,7 +150,7 @@ def test_what_is_filled_in_afterwards_is_what_was_seen_at_the_time(played):
 
 def test_a_journal_without_cells_is_filled_and_watched_without_writing(played, store):
     _, _, _, now = played
-    watched = Watched(store)
+    watched = WatchedBandits(store)
     try:
         view = watched.get("b")
         with pytest.raises(ValueError, match="writes nothing"):
@@ -182,6 +183,46 @@ def test_another_half_life_is_the_fold_of_a_bandit_that_always_had_it(played, tm
         assert mine.tolist() == theirs.tolist()
 
 
+def test_an_audit_names_what_another_version_decided(store, monkeypatch):
+    with Bandit.open(store, "b", DiscountedTS(), arms=["x", "y"]) as bandit:
+        bandit.reward_many([(one.id, 1.0) for one in bandit.decide_many(9)])
+    monkeypatch.setattr(DiscountedTS, "arithmetic", 2, raising=False)
+    with Bandit.open(store, "b", DiscountedTS(), arms=["x", "y"]) as bandit:
+        bandit.decide_many(3)
+        jobs = Jobs(store)
+        jobs.audit(bandit, begin=True)
+        until = time.monotonic() + 20
+        while (found := jobs.audit(bandit, begin=False)).state == "running":
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        jobs.close()
+    assert (found.state, found.differences, len(found.unproved)) == ("proved in part", [], 1)
+    assert found.unproved[0].startswith("9 decisions")
+
+
+def test_a_job_that_is_refused_or_cannot_read_the_journal_does_not_run_forever(tmp_path, monkeypatch):
+    db = str(tmp_path / "j.db")
+    with Bandit.open(db, "b", DiscountedTS(), arms=["x", "y"]) as bandit:
+        bandit.decide_many(9)
+        jobs = Jobs(str(tmp_path / "gone.db"))
+        jobs.audit(bandit, begin=True)
+        until = time.monotonic() + 10
+        while jobs.audit(bandit, begin=False).state == "running":
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert jobs.audit(bandit, begin=False).state == "failed"
+        while jobs.what_if(bandit, "ts", None).state == "running":
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        monkeypatch.setattr(chart_jobs, "MOST_WAITING", 0)
+        for ask in (lambda: jobs.audit(bandit, begin=True), lambda: jobs.what_if(bandit, "ds-ts", None)):
+            for _ in range(2):
+                with pytest.raises(ValueError, match="try again"):
+                    ask()
+        assert jobs.audit(bandit, begin=False).state == "failed"
+        jobs.close()
+
+
 def test_fewer_samples_when_there_would_be_too_many(played):
     bandit, journal, _, _ = played
     trace = ChartTrace(journal, bandit._number, 1_000_000, None, 20)
@@ -192,7 +233,7 @@ def test_fewer_samples_when_there_would_be_too_many(played):
 
 def test_old_cells_give_way_to_coarser_ones_and_every_question_is_still_answered(store, monkeypatch):
     """Six days, with minutes kept for one and hours for three."""
-    monkeypatch.setattr(cells, "_KEPT", {MINUTE: DAY, HOUR: 3 * DAY})
+    monkeypatch.setattr(recorder, "_KEPT", {MINUTE: DAY, HOUR: 3 * DAY})
     start, now = START // DAY * DAY, [START // DAY * DAY]
     with Bandit.open(store, "b", DiscountedTS(), arms=["x", "y"], half_life="1 d", clock=lambda: now[0]) as bandit:
         journal = reading(store)
@@ -225,7 +266,7 @@ def test_old_cells_give_way_to_coarser_ones_and_every_question_is_still_answered
 
 
 def test_a_bandit_that_slept_for_longer_than_its_minutes_are_kept_is_not_read_again(store, monkeypatch):
-    monkeypatch.setattr(cells, "_KEPT", {MINUTE: DAY, HOUR: 3 * DAY})
+    monkeypatch.setattr(recorder, "_KEPT", {MINUTE: DAY, HOUR: 3 * DAY})
     start, now = START // DAY * DAY, [START // DAY * DAY]
     with Bandit.open(store, "b", DiscountedTS(), arms=["x", "y"], half_life="1 d", clock=lambda: now[0]) as bandit:
         journal = reading(store)
@@ -245,11 +286,14 @@ def test_a_bandit_that_slept_for_longer_than_its_minutes_are_kept_is_not_read_ag
 
 
 def test_cells_of_different_sizes_join():
-    one = ChartCell([1, 2], [1, 1], [0.5, 0.5], [0.1, None], [0.2, 0.2], [1.0, 0.0], None, 5)
-    two = ChartCell([1, 1, 4], [0, 0, 1], [0.0, 0.0, 1.0], [0.2, 0.3, 0.4], [0.1] * 3, [2.0] * 3, 1, 9)
-    assert joined([one, two]).decisions == [2, 3, 4]
-    assert joined([one, two]).mean == [0.2, 0.3, 0.4]
-    assert ChartCell.read(two.text()) == two
+    one = ChartCell([1, 2], [1, 1], [0.5, 0.5], Sample(7, Believed([0.1, None], [0.2, 0.2], [1.0, 0.0]), None, 5))
+    two = ChartCell(
+        [1, 1, 4], [0, 0, 1], [0.0, 0.0, 1.0], Sample(8, Believed([0.2, 0.3, 0.4], [0.1] * 3, [2.0] * 3), 1, 9)
+    )
+    assert join([one, two]).decisions == [2, 3, 4]
+    assert join([one, two]).last == two.last
+    for cell in (one, two, two._replace(last=None)):
+        assert ChartCell.read(cell.text()) == cell
     assert ChartCell.read('{"decisions": []}') is None
 
 
@@ -293,5 +337,5 @@ def test_why_skips_a_damaged_snapshot_as_everything_else_does(body, tmp_path):
     connection.commit()
     connection.close()
     journal = reading(path)
-    assert why(journal, 1, "d11").proved
+    assert explain_choice(journal, 1, "d11").proved
     journal.close()

@@ -10,8 +10,7 @@ import pytest
 
 from driftbandit import DiscountedTS
 from driftbandit.live import Bandit
-from driftbandit.service.page.html import element
-from driftbandit.service.page.overview import spark
+from driftbandit.service.pages.summary import draw_shares
 
 STATIC = resources.files("driftbandit.service") / "static"
 
@@ -30,14 +29,22 @@ def test_our_scripts_write_text_never_html():
         assert not re.search(r"https?://(?!www\.w3\.org/)", text)
 
 
-def test_every_text_is_escaped():
-    made = element("p", {"title": "\"'><x>", "hidden": True, "id": None}, "<b>&", [element("i", None, "<"), None, 3])
-    assert made == '<p title="&quot;&#x27;&gt;&lt;x&gt;" hidden>&lt;b&gt;&amp;<i>&lt;</i>3</p>'
+def test_what_is_searched_for_is_shown_as_text(small):
+    """In an attribute, in a text, and without a template that turns escaping off."""
+    page = small.get("/", params={"q": "\"'><script>"}).text
+    assert 'value="&#34;&#39;&gt;&lt;script&gt;"' in page
+    assert "“&#34;&#39;&gt;&lt;script&gt;”" in page
+    templates = resources.files("driftbandit.service.pages") / "templates"
+    texts = [file.read_text("utf-8") for file in templates.iterdir()]
+    assert len(texts) > 4
+    assert not any(re.search(r"\|\s*safe|autoescape|<[^>]+ (style|on\w+)=", text) for text in texts)
 
 
-def test_a_spark_needs_two_points():
-    assert spark([[], [0.5, 0.5]]) == "–"
-    assert spark([[1.0, 0.0], [], [0.5, 0.5]]).count("<polygon") == 2
+def test_the_small_drawing_of_shares_needs_two_times_with_decisions():
+    assert draw_shares([[0, 0], [1, 1]]) == []
+    first, second = draw_shares([[2, 0], [0, 0], [1, 1]])
+    assert first == "0.0,0.0 160.0,16.0 160.0,32.0 0.0,32.0"
+    assert second == "0.0,0.0 160.0,0.0 160.0,16.0 0.0,0.0"
 
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"])
@@ -72,7 +79,7 @@ def test_the_demonstration_ends_by_itself():
 
 
 def test_the_demonstration_knows_the_truth_and_says_it(serve):
-    from driftbandit.service.demo.worlds import shown
+    from driftbandit.service.demo import shown
 
     names = {one.name for one in shown()}
     served = serve(command="demo")

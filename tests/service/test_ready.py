@@ -2,18 +2,38 @@
 
 import asyncio
 import contextlib
+import threading
 import time
+from typing import Any, NamedTuple
 
 import httpx
+import numpy as np
 import pytest
 
+from driftbandit import DiscountedTS
 from driftbandit.half_life import SECOND
 from driftbandit.live import Bandit
 from driftbandit.live.opening import writing
-from driftbandit.service.app import build
+from driftbandit.service.app import Service, build
 from driftbandit.service.bandits import Bandits
-from driftbandit.service.service import Service
 from tests.drill.files import small_disk
+
+
+class ShowAllState(NamedTuple):
+    pulls: Any
+
+
+class ShowAll(NamedTuple):
+    """A policy of the user's."""
+
+    def init(self, n_arms):
+        return ShowAllState(np.zeros(n_arms))
+
+    def choose(self, state, t, rng):
+        return t % len(state.pulls)
+
+    def learn(self, state, t, arm, reward):
+        pass
 
 
 def test_a_full_disk_is_not_ready_and_room_makes_it_ready_again(serve):
@@ -63,7 +83,6 @@ def test_sqlites_own_limit_is_a_full_disk_too(tmp_path):
         connection.execute("PRAGMA max_page_count=1073741823")
         assert asyncio.run(ask()) == [200] * 3
         assert bandits.commits == 1  # three questions within a second are one write
-        assert bandits.journal.charts(0, 0, 0, 1 << 62) == []
     finally:
         bandits.close()
 
@@ -101,7 +120,7 @@ def test_a_process_that_does_not_see_what_others_write_is_not_ready(postgres):
             time.sleep(0.05)
 
 
-def test_a_damaged_journal_is_named_as_the_reason(tmp_path):
+def test_a_journal_that_another_program_overwrites_is_not_ready(tmp_path):
     path = tmp_path / "journal.db"
     Bandits(str(path)).close()  # all of it is in the file now
     bandits = Bandits(str(path))
@@ -121,9 +140,41 @@ def test_a_damaged_journal_is_named_as_the_reason(tmp_path):
 
         answer = asyncio.run(ask())
         assert answer.status_code == 503
+        assert answer.json()["kind"] == "store"
+        assert str(tmp_path) not in answer.text  # no key is needed for it
+    finally:
+        bandits.close()
+
+
+def test_a_bandit_that_cannot_read_its_journal_any_further_makes_the_service_not_ready(serve, postgres):
+    """Another program changes the policy to one that the service does not have."""
+    with Bandit.open(postgres, "button", DiscountedTS(), arms=["red", "green"]) as bandit:
+        served = serve("--db", postgres)
+        assert served.post("/v1/bandits/button/decisions").status_code == 200
+        assert served.get("/readyz").status_code == 200
+        bandit.change(policy=ShowAll())
+        until = time.monotonic() + 10
+        while (answer := served.get("/readyz")).status_code == 200:
+            assert time.monotonic() < until
+            time.sleep(0.1)
         assert answer.json()["kind"] == "damaged"
-        assert "damaged" in answer.json()["error"]
-        assert str(tmp_path) not in answer.text
+        assert "button" not in answer.text  # no key is needed for it
+        assert "damaged" in served.get("/").text
+        until = time.monotonic() + 5
+        while "ShowAll" not in "".join(served.lines):  # the log names the bandit and the reason
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
+def test_sessions_and_readiness_leave_no_cell_of_a_chart(store):
+    bandits = Bandits(store)
+    try:
+        assert bandits.secret() == bandits.secret()
+        asyncio.run(bandits.check(5.0))
+        asyncio.run(bandits.check(5.0))
+        assert len(bandits.secret()) == 32
+        assert bandits.journal._find("SELECT * FROM @chart") == []
+        assert len(bandits.journal._find("SELECT * FROM @meta")) == 2
     finally:
         bandits.close()
 
@@ -162,3 +213,30 @@ def test_a_service_with_many_bandits_opens_those_that_are_used(tmp_path):
         assert took[1] < 5 * took[0] + 0.5
     finally:
         asyncio.run(service.close())
+
+
+def test_bandits_are_made_while_another_decides(tmp_path):
+    bandits = Bandits(str(tmp_path / "journal.db"))
+    try:
+        busy, _ = bandits.create("busy", "ts", ["x", "y"], "test")
+        made, failed = threading.Event(), []
+
+        def decide():
+            while not made.is_set():
+                try:
+                    busy.decide_many(5)
+                except Exception as error:
+                    failed.append(error)
+                    return
+
+        thread = threading.Thread(target=decide)
+        thread.start()
+        try:
+            for number in range(40):
+                bandits.create(f"bandit-{number}", "ts", ["x", "y"], "test")
+        finally:
+            made.set()
+            thread.join()
+        assert failed == []
+    finally:
+        bandits.close()

@@ -10,9 +10,9 @@ import time
 import httpx
 import pytest
 
-from driftbandit.service.access import Access
+from driftbandit.service.auth import Access
+from driftbandit.service.bandits import library_policy
 from driftbandit.service.keys import Keys, StoredKey
-from driftbandit.service.policytext import library_policy
 from driftbandit.service.problems import HttpProblem
 
 AT = "/v1/bandits/button"

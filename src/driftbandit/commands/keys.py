@@ -22,17 +22,17 @@ def add_parser(subparsers: Any) -> None:
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
     add = verbs.add_parser("add", help="make a key; a name may have two, so that one can take over from the other")
     add.add_argument("file", metavar="FILE")
-    add.add_argument("name", metavar="NAME", help="whose key it is; the journal names them beside their changes")
+    add.add_argument("name", metavar="NAME", help="owner of the key; the journal records it with changes")
     add.add_argument(
         "--scopes", default="decide,reward", help="of decide, reward, read, admin (default: decide,reward)"
     )
     add.add_argument("--bandits", nargs="+", metavar="BANDIT", help="only these (default: all)")
-    add.add_argument("--days", type=float, metavar="D", help="how long it lives (default: until it is revoked)")
+    add.add_argument("--days", type=float, metavar="D", help="days until it expires (default: never)")
     add.add_argument("--rate", type=float, metavar="R", help="requests per second (default: no limit)")
     verbs.add_parser("show", help="show the keys' names, scopes and dates").add_argument("file", metavar="FILE")
-    revoke = verbs.add_parser("revoke", help="take a key away")
+    revoke = verbs.add_parser("revoke", help="delete a key")
     revoke.add_argument("file", metavar="FILE")
-    revoke.add_argument("key", metavar="KEY", help="its first eight letters, as `show` tells them")
+    revoke.add_argument("key", metavar="KEY", help="its first eight characters, as `show` prints them")
 
 
 def run(args: argparse.Namespace) -> None:

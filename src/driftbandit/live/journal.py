@@ -107,7 +107,16 @@ class Thin(NamedTuple):
     before: int
 
 
-Ask = Decide | Pay | Settle | Configure | Keep | Draw | Thin
+class Note(NamedTuple):
+    """Keep a text under a name, for the whole journal; where `first` is set, a text that is there already stays.
+    Answered with None."""
+
+    name: str
+    text: str
+    first: bool
+
+
+Ask = Decide | Pay | Settle | Configure | Keep | Draw | Thin | Note
 
 
 class Standing(NamedTuple):
@@ -186,6 +195,10 @@ class Journal(Protocol):
 
     def last_chart(self, bandit: int, width: int) -> tuple[int, str] | None:
         """The newest cell of this width."""
+        ...
+
+    def note(self, name: str) -> str | None:
+        """The text kept under a name, or None."""
         ...
 
     def tally(

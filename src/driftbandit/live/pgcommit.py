@@ -11,6 +11,7 @@ from driftbandit.live.journal import (
     Draw,
     Found,
     Keep,
+    Note,
     Pay,
     Settle,
     Settled,
@@ -20,7 +21,7 @@ from driftbandit.live.journal import (
     same_decision,
 )
 from driftbandit.live.records import CHANGE, DEFAULT, LATE, Event, mark
-from driftbandit.live.tables import DECISION, EVENT, KEPT, standing, whole_decisions
+from driftbandit.live.tables import DECISION, EVENT, KEPT, NOTE, standing, whole_decisions
 
 LOCK = 0x64726266  # the class of our advisory locks
 _SLACK = 5_000_000  # microseconds by which a decision may reach the store after its own time
@@ -108,6 +109,7 @@ class CommitGroup:
         for kind, sql in (
             (Draw, "INSERT INTO driftbandit.chart VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"),
             (Thin, "DELETE FROM driftbandit.chart WHERE bandit = %s AND width = %s AND start < %s"),
+            (Note, NOTE.replace("@", "driftbandit.").replace("?", "%s")),
         ):
             for place, ask in kinds.get(kind, {}).items():
                 self._connection.execute(sql, ask)

@@ -63,7 +63,7 @@ class SQLite(Tables):
         except BaseException:
             self.close()
             raise
-        self._reading = threading.Lock()
+        self._reading, self._writing = threading.Lock(), threading.Lock()
         self._last: Numbers = {}
 
     def _open(self, connection: sqlite3.Connection, write: bool) -> None:
@@ -107,7 +107,7 @@ class SQLite(Tables):
         return self._write(lambda: group.write(asks)), group.added
 
     def _write(self, call: Callable[[], Any]) -> Any:
-        """Write to the file that was opened, or not at all. A bandit is made by another thread than records are."""
+        """Write to the file that was opened, or not at all; one call at a time, as other threads make new bandits."""
         with self._writing:
             return self._write_alone(call)
 

@@ -18,6 +18,7 @@ from driftbandit.live.journal import (
     Draw,
     Found,
     Keep,
+    Note,
     Pay,
     Settle,
     Settled,
@@ -27,7 +28,7 @@ from driftbandit.live.journal import (
     same_decision,
 )
 from driftbandit.live.records import CHANGE, DEFAULT, LATE, DecisionRow, Event, mark
-from driftbandit.live.tables import DECISION, EVENT, KEPT, checked_decision, standing, whole_decisions
+from driftbandit.live.tables import DECISION, EVENT, KEPT, NOTE, checked_decision, standing, whole_decisions
 
 TOGETHER = 64  # rows in one statement: below the 999 values that every SQLite takes
 _DECISION = ", ".join("d." + name for name in DECISION.split(", "))
@@ -107,6 +108,9 @@ class Group:
                 return None
             case Thin():
                 self._connection.execute("DELETE FROM chart WHERE bandit = ? AND width = ? AND start < ?", ask)
+                return None
+            case Note():
+                self._connection.execute(NOTE.replace("@", ""), ask)
                 return None
         raise TypeError(f"{ask!r:.60} cannot be written.")
 
@@ -244,8 +248,8 @@ def standings(rows: Any, bandit: int, ids: list[str]) -> Found:
 
 
 def _decisions_of_one_bandit(asks: list[Ask]) -> bool:
-    bandit = asks[0].bandit
-    return all(type(ask) is Decide and ask.bandit == bandit for ask in asks)
+    first = asks[0]
+    return type(first) is Decide and all(type(ask) is Decide and ask.bandit == first.bandit for ask in asks)
 
 
 def _chunks(things: list[Any]) -> Iterator[list[Any]]:

@@ -17,7 +17,7 @@ from driftbandit.live.records import CHANGE, LATE, DecisionRow, Event, mark
 DECISION = ", ".join(DecisionRow._fields)
 EVENT = ", ".join(Event._fields[1:])
 KEPT = 3  # snapshots of a bandit
-VERSION = 10  # of the tables; a journal with another number is refused
+VERSION = 11  # of the tables; a journal with another number is refused
 
 log = logging.getLogger("driftbandit.live")
 
@@ -53,7 +53,10 @@ SQLITE = """
     CREATE TABLE chart (
         bandit INTEGER NOT NULL, width INTEGER NOT NULL, start INTEGER NOT NULL, body TEXT NOT NULL,
         PRIMARY KEY (bandit, width, start)) WITHOUT ROWID;
+    CREATE TABLE meta (name TEXT PRIMARY KEY, text TEXT NOT NULL);
 """
+NOTE = """INSERT INTO @meta AS there VALUES (?, ?) ON CONFLICT (name)
+    DO UPDATE SET text = CASE WHEN ? THEN there.text ELSE excluded.text END"""
 
 # The server's own ANALYZE is a transaction that readers wait for: with 100 values per column to find it samples 30,000
 # rows, pauses in between, and takes seconds; with 1 it samples 300. All our queries go by an index.
@@ -82,6 +85,7 @@ POSTGRES = """
     CREATE TABLE driftbandit.chart (
         bandit bigint NOT NULL, width bigint NOT NULL, start bigint NOT NULL, body text NOT NULL,
         PRIMARY KEY (bandit, width, start));
+    CREATE TABLE driftbandit.meta (name text PRIMARY KEY, text text NOT NULL);
 """ + "".join(
     f"ALTER TABLE driftbandit.{table} {', '.join(f'ALTER {name} SET STATISTICS 1' for name in names.split())};"
     for table, names in (
@@ -231,6 +235,11 @@ class Tables:
         """The newest cell of this width."""
         sql = "SELECT start, body FROM @chart WHERE bandit = ? AND width = ? ORDER BY start DESC LIMIT 1"
         return next(iter(self._find(sql, bandit, width)), None)
+
+    def note(self, name: str) -> str | None:
+        """The text kept under a name, or None."""
+        rows = self._find("SELECT text FROM @meta WHERE name = ?", name)
+        return str(rows[0][0]) if rows else None
 
     def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:
         """Outcomes by period and way of deciding."""

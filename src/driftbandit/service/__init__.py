@@ -1,4 +1,5 @@
-"""Bandits over HTTP: `driftbandit serve`, the page to watch them, and `driftbandit demo`.
+"""Bandits over HTTP: `driftbandit serve`, the page that shows them, and `driftbandit demo`.
 
-`operations` is the table of everything that can be asked; `types` are the messages; `app` joins them into one ASGI
-application; `server` runs it. Everything that decides or remembers is `driftbandit.live`."""
+`calls` has the table of operations and checks a request, `types` are the messages, `auth` the keys; `handlers` answer
+the API and `pages` the browser. `app` joins them into one ASGI application, and `server` runs it. Deciding, learning
+and storing is `driftbandit.live`."""

@@ -13,32 +13,24 @@ from typing import Any
 
 from driftbandit.live import settings
 from driftbandit.live.settings import differences
-from driftbandit.service.policytext import library_policy
+from driftbandit.service.bandits import library_policy
 
 _OPTIONS = (
-    "half_life",
-    "floor",
-    "holdback",
-    "baseline",
-    "learn_holdback",
-    "wait",
-    "default",
-    "learn",
-    "reward_range",
+    "half_life", "floor", "holdback", "baseline", "learn_holdback", "wait", "default", "learn", "reward_range",
     "outside",
-)
-_FIRST = ("reward_range", "outside")  # what only a new bandit can be given
+)  # fmt: skip
+_FIRST = ("reward_range", "outside")  # only for a new bandit
 WHO = "configuration file"
 
 
 def apply(path: str | Path, bandits: Any) -> list[str]:
-    """Bring the bandits to what the file says; a sentence for each that was made or changed."""
+    """Make the bandits of the file, or change those that differ; a line for each that was made or changed."""
     try:
         tables = tomllib.loads(Path(path).read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not valid TOML: {error}.") from None
     checked = {name: _checked(name, table) for name, table in tables.items()}
-    return [line for name, table in checked.items() for line in _brought(bandits, name, table)]
+    return [line for name, table in checked.items() for line in _apply_table(bandits, name, table)]
 
 
 def _checked(name: str, table: Any) -> dict[str, Any]:
@@ -46,13 +38,13 @@ def _checked(name: str, table: Any) -> dict[str, Any]:
         raise ValueError(f"[{name}] needs a policy and arms.")
     wrong = [word for word in table if word not in ("policy", "arms", *_OPTIONS)]
     if wrong:
-        raise ValueError(f"[{name}] has {wrong[0]!r}; it may have policy, arms, {', '.join(_OPTIONS)}.")
+        raise ValueError(f"[{name}] has {wrong[0]!r}; allowed are policy, arms, {', '.join(_OPTIONS)}.")
     if "reward_range" in table:
         table["reward_range"] = tuple(table["reward_range"])
     return table
 
 
-def _brought(bandits: Any, name: str, table: dict[str, Any]) -> list[str]:
+def _apply_table(bandits: Any, name: str, table: dict[str, Any]) -> list[str]:
     given = {word: table[word] for word in _OPTIONS if word in table}
     if bandits.journal.number(name) is None:
         bandits.create(name, table["policy"], table["arms"], WHO, **given)
@@ -78,7 +70,9 @@ def _brought(bandits: Any, name: str, table: dict[str, Any]) -> list[str]:
     }
     fixed = [word for word in changes if word in _FIRST]
     if fixed:
-        raise ValueError(f"{fixed[0]} of {name} cannot be changed: its rewards are in the journal. Make a new bandit.")
+        raise ValueError(
+            f"{fixed[0]} of {name} cannot be changed, because the journal has its rewards; make a new bandit."
+        )
     if changes:
         bandit.change(who=WHO, **changes)
         lines.append(f"{name}: changed {', '.join(changes)}")

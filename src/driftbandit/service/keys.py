@@ -1,8 +1,8 @@
-"""Keys: who may do what with which bandit. A file holds their hashes, and is read again when it changes.
+"""Keys: which key may do what with which bandit.
 
-A key is 256 random bits behind eight letters that say which one it is. The file keeps those letters and the SHA-256 of
-the whole: whoever reads the file learns no key. A name has at most two live keys, so that a new one can be brought to
-all programs before the old one is revoked."""
+A key is 256 random bits after a prefix of eight characters that identifies it. The file holds that prefix and the
+SHA-256 of the key, so reading the file reveals no key. It is read again when it changes. A name has at most two live
+keys, so that every program can be given the new one before the old one is revoked."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ _MOST = 2  # live keys of one name
 
 
 class StoredKey(NamedTuple):
-    """What is kept of a key."""
+    """A key as the file has it."""
 
     name: str
     prefix: str
@@ -63,7 +63,7 @@ class Keys:
             rows = json.loads(self.path.read_text("utf-8"))["keys"]
             keys = [StoredKey(**row) for row in rows]
         except (ValueError, TypeError, KeyError):
-            raise ValueError(f"{self.path} is not a file of keys; `driftbandit keys` makes one.") from None
+            raise ValueError(f"{self.path} is not a file of keys; `driftbandit keys add` makes one.") from None
         self._keys = {key.prefix: key for key in keys}
         self._seen = (stat.st_mtime_ns, stat.st_size)
 
@@ -75,20 +75,14 @@ class Keys:
             os.fsync(file.fileno())
         os.replace(part, self.path)
 
-    def add(
-        self,
-        name: str,
-        scopes: list[str],
-        bandits: list[str] | None = None,
-        days: float | None = None,
-        rate: float | None = None,
-    ) -> str:
-        """A new key, which is told once and kept as a hash."""
+    def add(self, name: str, scopes: list[str], bandits: list[str] | None = None, days: float | None = None,
+            rate: float | None = None) -> str:  # fmt: skip
+        """A new key. It is returned once; the file keeps a hash."""
         wrong = [scope for scope in scopes if scope not in SCOPES]
         if wrong or not scopes:
             raise ValueError(f"Scopes are {', '.join(SCOPES)}; got {', '.join(wrong) or 'none'}.")
         if not name or len(name) > 100:
-            raise ValueError(f"A key's name is a text of 1 to 100 letters; got {name!r:.60}.")
+            raise ValueError(f"A key's name is a text of 1 to 100 characters; got {name!r:.60}.")
         if days is not None and not days > 0:
             raise ValueError(f"A key lives for more than 0 days; got {days!r}.")
         if rate is not None and not rate > 0:
@@ -104,7 +98,7 @@ class Keys:
         return whole
 
     def revoke(self, prefix: str) -> StoredKey:
-        """Take a key away."""
+        """Delete a key."""
         keys = self.all()
         gone = [key for key in keys if key.prefix == prefix]
         if not gone:
@@ -113,7 +107,7 @@ class Keys:
         return gone[0]
 
     def check(self, whole: str) -> StoredKey | None:
-        """The key, if it is one of ours and live. Comparing takes the same time wherever the difference lies."""
+        """The stored key, if this one is valid and has not expired. The comparison takes constant time."""
         self._read()
         parts = whole.split("_", 2)
         found = self._keys.get(parts[1]) if len(parts) == 3 else None
@@ -121,7 +115,7 @@ class Keys:
         return found if found and right and found.live(time.time()) else None
 
     def by_prefix(self, prefix: str) -> StoredKey | None:
-        """The key that a session was begun with, if it still lives."""
+        """The key of a session, if it still exists and has not expired."""
         self._read()
         found: Any = self._keys.get(prefix)
         return found if found and found.live(time.time()) else None

@@ -7,17 +7,18 @@ from typing import Any
 
 import msgspec
 
-from driftbandit.service.operations import TABLE, Operation, Query
+from driftbandit.service.calls import TABLE, Operation, Query
 from driftbandit.service.types import Error
 
 _REF = "#/components/schemas/{name}"
 _ERRORS = {
-    "400": "the request is not HTTP as we read it", "401": "no key, or not one of ours",
-    "403": "the key does not allow it, or a page of another site asks",
+    "400": "the request is not valid HTTP", "401": "no key, or an unknown one",
+    "403": "the key does not allow it, or a page of another site sent it",
     "404": "there is no such bandit or decision",
-    "409": "the same id was used for something else; what was first stands",
-    "413": "the body is too long", "422": "the message is wrong; `error` says how", "429": "this key asks too often",
-    "503": "the store is busy or away; nothing was dropped: send it again with the same id",
+    "409": "the same id was used for something else; nothing was changed",
+    "413": "the body is too long", "422": "the message is wrong; `error` says what is",
+    "429": "too many requests with this key",
+    "503": "the service or its store is busy or unavailable; send it again with the same id",
 }  # fmt: skip
 _NAMES = {
     "bandit": r"^[A-Za-z0-9_][A-Za-z0-9_.:~-]{0,127}$",
@@ -36,7 +37,7 @@ def document() -> bytes:
     return json.dumps({
         "openapi": "3.1.0",
         "info": {"title": "driftbandit", "version": metadata.version("driftbandit"), "license": {"name": "MIT"},
-                 "description": "Bandits for rewards that change over time: decisions, and what came of them."},
+                 "description": "Bandits for rewards that change over time: decisions and their outcomes."},
         "servers": [{"url": "/"}],
         "security": [{"key": []}],
         "paths": paths,
@@ -56,7 +57,7 @@ def _described(operation: Operation) -> dict[str, Any]:
         ] + [_parameter(query) for query in operation.query],
     }  # fmt: skip
     if operation.name == "create":
-        out["responses"]["200"] = {**_answer(operation), "description": "it was there already, and is as you say"}
+        out["responses"]["200"] = {**_answer(operation), "description": "it already exists with these settings"}
     if operation.scope is None:
         out["security"] = []
     else:
@@ -72,13 +73,7 @@ def _described(operation: Operation) -> dict[str, Any]:
 
 def _answer(operation: Operation) -> dict[str, Any]:
     if operation.answer is None:
-        kind = (
-            "text/event-stream"
-            if operation.name == "events"
-            else "application/json"
-            if operation.name == "openapi"
-            else "text/plain"
-        )
+        kind = {"events": "text/event-stream", "openapi": "application/json"}.get(operation.name, "text/plain")
         return {"description": "done", "content": {kind: {"schema": {}}}}
     schema = {"$ref": _REF.format(name=operation.answer.__name__)}
     return {"description": "done", "content": {"application/json": {"schema": schema}}}

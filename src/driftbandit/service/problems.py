@@ -1,4 +1,4 @@
-"""What goes wrong, as an answer: the library's own sentence, and the status that says what to do about it."""
+"""Errors as answers: the library's message, and a status."""
 
 import logging
 
@@ -14,7 +14,7 @@ RETRY = "1"  # seconds
 
 
 class HttpProblem(Exception):
-    """An answer that is not the library's to give: no key, too large, too many."""
+    """An error of the service itself: no key, too large, too many requests."""
 
     def __init__(self, status: int, kind: str, text: str, retry: bool = False) -> None:
         super().__init__(text)
@@ -32,7 +32,7 @@ def kind_of(error: BaseException) -> tuple[int, str]:
     if isinstance(error, Damaged):
         return 500, "damaged"
     if isinstance(error, ClientDisconnect):
-        return 400, "gone"  # nobody hears it
+        return 400, "gone"  # the client has disconnected
     if isinstance(error, StoreError | TimeoutError):
         return 503, "store"
     if isinstance(error, ValueError | TypeError | msgspec.ValidationError | RecursionError | MemoryError):
@@ -41,7 +41,7 @@ def kind_of(error: BaseException) -> tuple[int, str]:
 
 
 def sentence(error: BaseException) -> str:
-    """What to tell the caller. Of a fault of ours it learns nothing but that it is ours."""
+    """The message for the caller, without the details of an internal fault."""
     if isinstance(error, ClientDisconnect):
         return "The connection ended before the body did."
     if isinstance(error, RecursionError):
@@ -53,7 +53,7 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, msgspec.DecodeError):
         return f"The body is not valid JSON: {str(error)[:200]}."
     if kind_of(error)[0] == 500:
-        return "The service made a mistake, or its journal is damaged; its log says more."
+        return "Internal error, or the journal is damaged; see the log of the service."
     return str(error)
 
 

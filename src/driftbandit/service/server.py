@@ -1,4 +1,4 @@
-"""Running a service: one process, or several on one port, until SIGTERM; what was taken is answered first."""
+"""Running a service: one process, or several on one port, until SIGTERM. Accepted requests are answered first."""
 
 import asyncio
 import contextlib
@@ -12,15 +12,15 @@ import time
 from typing import Any, NamedTuple
 
 from driftbandit.live.opening import is_url
-from driftbandit.service.access import is_local
-from driftbandit.service.doors import KEPT, Doors
+from driftbandit.service.auth import is_local
+from driftbandit.service.connections import KEPT, Connections
 
-_GRACE = 20  # seconds for requests that were taken
+_GRACE = 20  # seconds for accepted requests
 _MOST = 4096  # connections; above it idle ones are closed early
 
 
 class ServerOptions(NamedTuple):
-    """What `serve` was told; plain values, so that a worker process can be told the same."""
+    """The options of `serve`, as plain values that can be passed to a worker process."""
 
     db: str = "driftbandit.db"
     host: str = "127.0.0.1"
@@ -36,14 +36,14 @@ class ServerOptions(NamedTuple):
 
 
 def check(options: ServerOptions) -> None:
-    """Refuse what would be unsafe or cannot work, before anything is opened."""
+    """Refuse options that are unsafe or cannot work, before anything is opened."""
     if options.keys is not None and not os.path.exists(options.keys):
         raise ValueError(
             f"There is no file of keys {options.keys}; `driftbandit keys add {options.keys} NAME` makes one."
         )
     if options.keys is None and not is_local(options.host):
         raise ValueError(
-            f"{options.host} can be reached from other machines, and there are no keys: anybody could decide and "
+            f"{options.host} can be reached from other machines, and there are no keys, so anybody could decide and "
             "change. Give --keys FILE (`driftbandit keys add FILE NAME` makes one), or stay on 127.0.0.1."
         )
     if options.workers > 1 and not is_url(options.db):
@@ -51,7 +51,7 @@ def check(options: ServerOptions) -> None:
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A listening socket, or a sentence."""
+    """A listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named TCP: asyncio turns Nagle's delay off only then. With it the second part of an answer waits up to 40 ms for
     # the client to acknowledge the first.
@@ -68,20 +68,19 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def address(sock: socket.socket) -> str:
-    """Where to point a browser."""
+    """The address for a browser."""
     host, port = sock.getsockname()[:2]
     name = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}/"
 
 
-def make(options: ServerOptions, truth: Any = None) -> Any:
+def make_service(options: ServerOptions, truth: Any = None) -> Any:
     """The service that the options describe."""
-    from driftbandit.service.bandits import Bandits
+    from driftbandit.service.app import Service
+    from driftbandit.service.bandits import Bandits, WatchedBandits
     from driftbandit.service.keys import Keys
-    from driftbandit.service.service import Service
-    from driftbandit.service.watching import Watched
 
-    bandits: Any = Watched(options.db) if options.watch else Bandits(options.db)
+    bandits = WatchedBandits(options.db) if options.watch else Bandits(options.db)
     try:
         keys = None if options.keys is None else Keys(options.keys)
         if keys is not None:
@@ -95,8 +94,7 @@ def make(options: ServerOptions, truth: Any = None) -> Any:
 def run_app(
     service: Any, sock: socket.socket, options: ServerOptions, start: Any = None, seconds: float | None = None
 ) -> None:
-    """Serve on a socket until told to end, or for some seconds. Streams end first; they would keep the others
-    waiting."""
+    """Serve on a socket until a signal, or for some seconds. Streams end first; the others would wait for them."""
     import uvicorn
 
     from driftbandit.service.app import build
@@ -106,12 +104,13 @@ def run_app(
             service.ending.set()
             super().handle_exit(sig, frame)
 
-    app = build(service, start)
+    connections = Connections(_most_connections())
+    app = connections.wrap(build(service, start))
     gc.collect()
-    gc.freeze()  # what was imported stays: the collector need not look at it while requests wait
+    gc.freeze()  # imported modules stay: the collector need not look at them while requests wait
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False,
-        timeout_graceful_shutdown=_GRACE, timeout_keep_alive=int(KEPT),
+        app, http=connections.protocol(), log_level="warning", access_log=False, server_header=False,
+        timeout_graceful_shutdown=_GRACE, timeout_keep_alive=KEPT,
         forwarded_allow_ips=options.proxies, proxy_headers=True, lifespan="on", ws="none", backlog=2048,
     )  # fmt: skip
     server = Server(config)
@@ -123,15 +122,15 @@ def run_app(
     async def main() -> None:
         if seconds is not None:
             asyncio.get_running_loop().call_later(seconds, end)
-        watch = asyncio.create_task(Doors(server.server_state.connections, _room()).watch())
+        watch = asyncio.create_task(connections.watch())
         await server.serve(sockets=[sock])
         watch.cancel()
 
     asyncio.run(main())
 
 
-def _room() -> int:
-    """Connections for which there is room, after asking the system for as much as it gives."""
+def _most_connections() -> int:
+    """The number of connections that the system allows, after raising its limit as far as possible."""
     try:
         import resource
     except ImportError:  # a system without such limits
@@ -151,14 +150,14 @@ def serve(options: ServerOptions) -> int:
         _configure(options)
     if options.workers > 1:
         return _many(options)
-    service = make(options)
+    service = make_service(options)
     try:
         sock = bound(options.host, options.port)
     except BaseException:
         service.jobs.close()
         service.bandits.close()
         raise
-    _say(options, sock)
+    _print_address(options, sock)
     run_app(service, sock, options)
     return 0
 
@@ -175,7 +174,7 @@ def _configure(options: ServerOptions) -> None:
         bandits.close()
 
 
-def _say(options: ServerOptions, sock: socket.socket) -> None:
+def _print_address(options: ServerOptions, sock: socket.socket) -> None:
     what = "watching" if options.watch else "serving"
     where = options.db.rsplit("@", 1)[-1] if is_url(options.db) else options.db
     if not options.quiet:
@@ -186,14 +185,14 @@ def _say(options: ServerOptions, sock: socket.socket) -> None:
 
 
 def _worker(options: ServerOptions, sock: socket.socket) -> None:
-    run_app(make(options), sock, options)
+    run_app(make_service(options), sock, options)
 
 
 def _many(options: ServerOptions) -> int:
-    """Several processes that accept from one socket; one that dies is started anew."""
+    """Several processes that accept from one socket; one that dies is replaced."""
     from driftbandit.live.opening import writing
 
-    writing(options.db).release()  # makes the tables once, before all workers want to
+    writing(options.db).release()  # makes the tables once, before the workers open them
     context = multiprocessing.get_context("spawn")
     sock = bound(options.host, options.port)
 
@@ -203,7 +202,7 @@ def _many(options: ServerOptions) -> int:
         return process
 
     workers = [begin() for _ in range(options.workers)]
-    _say(options, sock)
+    _print_address(options, sock)
     ending: list[int] = []
     for sig in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sig, lambda *_: ending.append(1))

@@ -1,11 +1,11 @@
-"""The messages of the API. What checks the input is what /openapi.json shows: these types, once."""
+"""The messages of the API. These types check the input, and /openapi.json is made from them."""
 
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-# Ids and names are checked by the library, whose sentence says more than a pattern; the pattern is for readers.
+# The library checks ids and names, with a clearer message than a pattern gives; the pattern is for readers.
 Id = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_.:~-]{1,128}$"}, description="a decision's id")]
 Name = Annotated[
     str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_][A-Za-z0-9_.:~-]{0,127}$"}, description="a bandit's name")
@@ -26,11 +26,11 @@ Who = Annotated[str, Meta(max_length=200, description="who changes it; kept in t
 
 
 class Strict(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A message that is sent to us: an unknown field is an error, so a typing mistake does not go unnoticed."""
+    """A message to the service. An unknown field is an error, so that a misspelt one is noticed."""
 
 
 class NewBandit(Strict):
-    """A bandit to be made."""
+    """A new bandit."""
 
     name: Name
     arms: Arms
@@ -75,7 +75,7 @@ class OneArm(Strict):
 
 
 class Nothing(Strict):
-    """Nothing but who asks."""
+    """A message without content; `who` is optional."""
 
     who: Who = ""
 
@@ -105,13 +105,13 @@ class Reward(Strict):
 
 
 class Rewards(Strict):
-    """The outcomes of several decisions; each gets a verdict of its own."""
+    """The outcomes of several decisions; each gets its own verdict."""
 
     rewards: Annotated[list[Reward], Meta(min_length=1, max_length=1000)]
 
 
 class Made(Struct):
-    """A decision. `at` is in microseconds since 1970; `known` says how many events its decider had folded."""
+    """A decision. `at` is in microseconds since 1970; `known` is the number of events its decider had folded."""
 
     id: str
     arm: Any
@@ -128,8 +128,8 @@ class MadeMany(Struct):
 
 
 class RewardVerdict(Struct, omit_defaults=True):
-    """ "learnt", "waiting" (it is learned when its decision is `wait` old), "again" (it was there already) or "late"
-    (stored, not learned); or the error this reward met."""
+    """ "learnt", "waiting" (it is learned when its decision is `wait` old), "again" (it was reported before) or "late"
+    (stored, not learned); or the error of this reward."""
 
     id: str
     verdict: str | None = None
@@ -161,7 +161,7 @@ class Records(Struct):
 
 
 class BanditInfo(Struct):
-    """Everything that was chosen about a bandit."""
+    """All settings of a bandit."""
 
     name: str
     policy: str
@@ -182,14 +182,14 @@ class BanditInfo(Struct):
 
 
 class Names(Struct):
-    """The bandits you may look at."""
+    """The bandits that the key may read."""
 
     bandits: list[str]
 
 
 class ArmInfo(Struct):
-    """An arm now: its chance of being chosen, and what the policy believes about its mean reward. `weight` is the
-    effective number of observations behind that belief."""
+    """An arm now: the probability that it is chosen, and the policy's belief about its mean reward. `weight` is the
+    effective number of observations of that belief."""
 
     arm: Any
     retired: bool
@@ -200,14 +200,14 @@ class ArmInfo(Struct):
 
 
 class ArmsInfo(Struct):
-    """All arms now; `error` says how far the probabilities may be off."""
+    """All arms now; `error` bounds the error of the probabilities."""
 
     arms: list[ArmInfo]
     error: float
 
 
 class HistoryInfo(Struct):
-    """Counts over time, one row per stretch and one column per arm; times in microseconds since 1970. With `wait`, an
+    """Counts over time, one row per interval and one column per arm; times in microseconds since 1970. With `wait`, an
     outcome counts at the time when its decision is that old."""
 
     starts: list[int]
@@ -219,7 +219,7 @@ class HistoryInfo(Struct):
 
 
 class UpliftInfo(Struct):
-    """What the policy gains over the baseline; null where nothing can be said yet."""
+    """What the policy gains over the baseline; null where there are too few outcomes yet."""
 
     policy: float | None
     baseline: float | None
@@ -236,8 +236,8 @@ class UpliftInfo(Struct):
 
 
 class AuditInfo(Struct):
-    """The last audit: every decision and the state recomputed. `state` is "never", "running", "proved", "differs" or
-    "failed"."""
+    """The last audit: every decision and the state recomputed. `state` is "never", "running", "proved", "proved in
+    part", "differs" or "failed"; `unproved` lists what this version cannot recompute."""
 
     state: str
     at: int | None = None
@@ -245,6 +245,7 @@ class AuditInfo(Struct):
     events: int = 0
     snapshots: int = 0
     differences: list[str] = []
+    unproved: list[str] = []
 
 
 class ChangeInfo(Struct):
@@ -262,7 +263,7 @@ class ChangesInfo(Struct):
 
 
 class HealthInfo(Struct):
-    """Counts and lags of one bandit; null where this process only watches, and cannot know. `waiting` counts outcomes
+    """Counts and lags of one bandit; null where this process only reads the journal. `waiting` counts outcomes
     that are learned when their decision is old enough, `late` rewards that came after `wait`."""
 
     decisions: int
@@ -280,7 +281,7 @@ class HealthInfo(Struct):
 
 
 class Score(Struct):
-    """What one arm was worth in a decision: the number the policy compared, if it compares numbers."""
+    """An arm in a decision: the number that the policy compared, if it compares numbers."""
 
     arm: Any
     score: float | None
@@ -288,7 +289,7 @@ class Score(Struct):
 
 
 class WhyInfo(Struct):
-    """Why an arm was chosen, computed again from the journal."""
+    """Why an arm was chosen, recomputed from the journal."""
 
     decision: Made
     proved: bool
@@ -298,7 +299,7 @@ class WhyInfo(Struct):
 
 
 class ExpectedInfo(Struct):
-    """What the policy expects from an arm, and how uncertain that is."""
+    """The expected reward of an arm, and its standard deviation."""
 
     arm: Any
     mean: float
@@ -306,8 +307,8 @@ class ExpectedInfo(Struct):
 
 
 class Explained(Struct):
-    """What the policy believes about the world: the chances that it stands still, jumps, drifts or has tides; how many
-    rounds ago it last changed, and how many back it remembers. `text` says it in words."""
+    """What the policy believes about the environment: the probabilities that it is stationary (`still`), jumps, drifts
+    or has common drift (`tides`); how many rounds ago it last changed, and how many rounds it uses."""
 
     still: float
     jumps: float
@@ -321,7 +322,7 @@ class Explained(Struct):
 
 
 class BeliefSeries(Struct):
-    """Beliefs over time: rows are times (microseconds), columns arms; null where nothing is known."""
+    """Beliefs over time: rows are times (microseconds), columns arms; null where there is no belief."""
 
     times: list[int]
     mean: list[list[float | None]]
@@ -330,7 +331,7 @@ class BeliefSeries(Struct):
 
 
 class Mark(Struct):
-    """Something that happened: a change of configuration, or an alarm of a policy that detects changes."""
+    """A change of configuration, or an alarm of a policy that detects changes."""
 
     at: int
     kind: str
@@ -338,8 +339,8 @@ class Mark(Struct):
 
 
 class Delays(Struct):
-    """How long rewards took, of the last decisions: edges in seconds, one count fewer, how many decisions that are old
-    enough have none, and a sentence about all rewards."""
+    """The delays of rewards of the last decisions: a histogram with edges in seconds, the number of decisions that are
+    old enough and have no reward, and a sentence about all rewards."""
 
     edges: list[float]
     counts: list[int]
@@ -369,8 +370,8 @@ class ChartsInfo(Struct):
     marks: list[Mark]
     delays: Delays
     densities: Density | None
-    truth: list[list[float]] | None = None  # of a demonstration: the world's means at `beliefs.times`
-    filling: float | None = None  # how much of an older journal has been read so far
+    truth: list[list[float]] | None = None  # in a demonstration: the true means at `beliefs.times`
+    filling: float | None = None  # the part of an older journal that has been read so far
 
 
 class WhatIf(Struct):

@@ -1,4 +1,4 @@
-"""What a policy believes of each arm, in the units of the rewards, whatever kind of policy it is."""
+"""What a policy believes about each arm, in the units of the rewards, for every kind of policy; and over time."""
 
 import math
 from typing import Any, NamedTuple
@@ -7,6 +7,7 @@ import numpy as np
 
 from driftbandit.agent.explaining import can_explain
 from driftbandit.beliefs import BetaBelief, NormalBelief
+from driftbandit.service.types import BeliefSeries
 
 Numbers = list[float | None]
 
@@ -21,7 +22,7 @@ class Believed(NamedTuple):
 
 
 def believed(policy: Any, state: Any, config: Any) -> Believed:
-    """From a state of arrays."""
+    """The beliefs of a policy with this state."""
     n_arms = len(config.arms)
     if hasattr(policy, "base") and hasattr(state, "base"):  # a policy around another one
         return believed(policy.base, state.base, config)
@@ -40,7 +41,7 @@ def believed(policy: Any, state: Any, config: Any) -> Believed:
 
 
 def belief_of(policy: Any, state: Any) -> Any:
-    """The laws of the next samples, or None."""
+    """The distributions of the next samples, or None."""
     if hasattr(policy, "base") and hasattr(state, "base"):
         return belief_of(policy.base, state.base)
     ask = getattr(policy, "belief", None)
@@ -48,7 +49,7 @@ def belief_of(policy: Any, state: Any) -> Any:
 
 
 def alarms_of(state: Any) -> int | None:
-    """How often a policy that detects changes has found one."""
+    """How many changes a policy that detects changes has found."""
     if hasattr(state, "base"):
         return alarms_of(state.base)
     found = getattr(state, "alarms", None)
@@ -56,7 +57,7 @@ def alarms_of(state: Any) -> int | None:
 
 
 def _observations(mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """How many rewards of 0 or 1, after a uniform prior, leave a Beta law of this mean and spread."""
+    """How many rewards of 0 or 1, after a uniform prior, give a Beta distribution of this mean and spread."""
     count: np.ndarray = mean * (1.0 - mean) / spread**2 - 3.0  # a + b is m(1 - m)/s^2 - 1, of which the prior is 2
     return np.asarray(np.maximum(count, 0.0))
 
@@ -70,11 +71,11 @@ def _weights(state: Any, n_arms: int) -> np.ndarray | None:
 
 
 def _moments(policy: Any, state: Any, weight: Any, n_arms: int) -> tuple[Any, Any]:
-    if can_explain(policy):  # it knows better than the law of its next sample, which may be a mixture
-        told = policy.explain(state, range(n_arms))
-        if told.learnt == 0:
+    if can_explain(policy):  # its next sample may come from a mixture
+        found = policy.explain(state, range(n_arms))
+        if found.learnt == 0:
             return None, None
-        mean, sd = np.array([told.arms[slot] for slot in range(n_arms)]).T
+        mean, sd = np.array([found.arms[slot] for slot in range(n_arms)]).T
         return mean, sd
     belief = belief_of(policy, state)
     if isinstance(belief, NormalBelief):
@@ -105,13 +106,13 @@ def _plain(values: Any, n_arms: int) -> Numbers:
 
 
 def densities(policy: Any, state: Any, config: Any, points: int = 240) -> tuple[list[float], list[list[float]]] | None:
-    """Places on the axis of rewards, and each arm's density there."""
+    """Rewards, and each arm's density at them."""
     if hasattr(policy, "base") and hasattr(state, "base"):
         return densities(policy.base, state.base, config, points)
     low, high = config.reward_range
     width = high - low
     belief = belief_of(policy, state)
-    if can_explain(policy):  # a mixture of many laws: drawn as the Beta law of its mean and spread
+    if can_explain(policy):  # a mixture, drawn as the Beta distribution of its mean and spread
         mean, sd = _moments(policy, state, None, len(config.arms))
         if mean is None:
             return None
@@ -134,3 +135,39 @@ def densities(policy: Any, state: Any, config: Any, points: int = 240) -> tuple[
     else:
         return None
     return (low + width * x).tolist(), np.nan_to_num(out / width).tolist()
+
+
+# ---- over time -------------------------------------------------------------------------------------------------------
+
+
+class Sample(NamedTuple):
+    """The beliefs at a time."""
+
+    at: int
+    belief: Believed
+    alarms: int | None
+    n: int
+
+
+def take_sample(fold: Any, at: int) -> Sample:
+    """The beliefs of a fold at a time."""
+    state = fold.player.arrays(at)
+    return Sample(at, believed(fold.player.policy, state, fold.config), alarms_of(state), fold.n)
+
+
+def thin(samples: list[Sample], begin: int, end: int, points: int) -> list[Sample]:
+    """At most `points` samples: the last of each interval."""
+    width = max(1, (end - begin) // points)
+    last: dict[int, Sample] = {}
+    for found in samples:
+        last[(found.at - begin) // width] = found
+    return [last[place] for place in sorted(last)]
+
+
+def as_series(samples: list[Sample], slots: int) -> BeliefSeries:
+    """Samples as columns; null for arms that were added later."""
+
+    def rows(name: str) -> list[list[float | None]]:
+        return [(getattr(found.belief, name) + [None] * slots)[:slots] for found in samples]
+
+    return BeliefSeries([found.at for found in samples], rows("mean"), rows("spread"), rows("weight"))

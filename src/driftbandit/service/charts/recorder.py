@@ -1,25 +1,31 @@
-"""Watches the bandits of a service: samples what they believe each second, and writes a cell each minute, hour and day.
+"""The charts of a bandit over time: its beliefs are sampled each second, and each minute, hour and day becomes a cell.
 
-One thread for all of them. What it keeps in memory is bounded; what it writes, any process may have written before."""
+A cell is a cache, as a snapshot is: the journal can give it again. Cells of a minute are dropped when they are eight
+days old, cells of an hour after 400 days; an hour, or a day, replaces them. A bandit has at most some 21,000 cells and
+one more per day, however long it runs. One thread records all bandits. Its memory is bounded, and a cell that another
+process has already written is left as it is."""
 
 import bisect
-import logging
 import threading
 import time
 from collections import deque
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from driftbandit.half_life import SECOND
 from driftbandit.live.errors import Damaged, StoreError
 from driftbandit.live.journal import Draw, Thin
 from driftbandit.live.opening import reading
 from driftbandit.live.replica import settling_pause
-from driftbandit.service.charts.beliefs import Believed
-from driftbandit.service.charts.cells import COARSER, DAY, HOUR, MINUTE, ChartCell, joined, kept_from
-from driftbandit.service.charts.tracing import ChartTrace, Sample, sample
+from driftbandit.service.charts.beliefs import Believed, Sample, take_sample
+from driftbandit.service.charts.jobs import ChartTrace
+from driftbandit.service.problems import log
 
-log = logging.getLogger("driftbandit.service")
+MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
+COARSER = {MINUTE: HOUR, HOUR: DAY}
+_KEPT = {MINUTE: 8 * DAY, HOUR: 400 * DAY}  # how long a cell of this width is kept
 _TICK = 1.0  # seconds
 _GRACE = 5 * SECOND  # records may reach the store this long after their own time
 _TURN = 0.25  # seconds of closing cells in one tick
@@ -28,15 +34,59 @@ _SECONDS = 3600
 _FILLED = 6000  # samples of the time before the service: four days by the minute, longer ones more coarsely
 
 
+def kept_from(width: int, now: int) -> int:
+    """The start of the oldest cell of this width that is kept; a boundary of the next coarser ones."""
+    return (now - _KEPT[width]) // COARSER[width] * COARSER[width]
+
+
+class ChartCell(NamedTuple):
+    """A minute, an hour or a day of one bandit: counts by slot, and beliefs at its end."""
+
+    decisions: list[int]
+    outcomes: list[int]
+    rewards: list[float]  # sums
+    last: Sample | None
+
+    def text(self) -> str:
+        """As the journal keeps it. Numbers are rounded to what a chart can show."""
+        last = self.last
+        if last is not None:
+            last = last._replace(belief=Believed(*map(_rounded, last.belief)))
+        return msgspec.json.encode(self._replace(rewards=_rounded(self.rewards), last=last)).decode()
+
+    @classmethod
+    def read(cls, text: str) -> "ChartCell | None":
+        """The inverse of `text`; None for a cell of another version, which is ignored."""
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except msgspec.DecodeError:
+            return None
+
+
+def _rounded(values: Any) -> list[Any]:
+    return [None if value is None else float(f"{value:.6g}") for value in values]
+
+
+def join(cells: list[ChartCell]) -> ChartCell:
+    """Several cells as one: counts are added, beliefs are the last."""
+    size = max(len(cell.decisions) for cell in cells)
+
+    def total(name: str, zero: Any) -> list[Any]:
+        rows = [[*getattr(cell, name), *[zero] * (size - len(getattr(cell, name)))] for cell in cells]
+        return [sum(column) for column in zip(*rows, strict=True)]
+
+    return ChartCell(total("decisions", 0), total("outcomes", 0), total("rewards", 0.0), cells[-1].last)
+
+
 class Track:
-    """What is remembered of one bandit beside its cells."""
+    """The recording of one bandit."""
 
     def __init__(self, bandit: Any, journal: Any, write: bool) -> None:
         self.bandit, self.journal, self.write = bandit, journal, write
         arms = max(1, len(bandit.config.arms))
         self.ring: deque[Sample] = deque(maxlen=max(60, min(_SECONDS, _NUMBERS // (3 * arms))))
-        self.memory: dict[tuple[int, int], ChartCell] = {}  # cells that cannot be written: of a journal we only read
-        self.filled: list[Sample] = []  # what was believed before the service began to watch
+        self.memory: dict[tuple[int, int], ChartCell] = {}  # cells that cannot be read from the journal yet, or ever
+        self.filled: list[Sample] = []  # beliefs before the service started
         self.filling: float | None = None
         self._filled_until = 0
         self._looked = 0  # the last tick
@@ -45,14 +95,14 @@ class Track:
         self.lacks = bandit._fold.n > max(1, self._begin())
 
     def _begin(self) -> int:
-        """Find out until when there are cells; answers how many events had been folded by then."""
+        """Find until when there are cells; returns how many events had been folded by then."""
         if self.first is None:
             return 0
         place = folded = 0
-        for width in (DAY, HOUR, MINUTE):  # where finer ones were dropped and none came since, coarser ones tell
+        for width in (DAY, HOUR, MINUTE):  # finer ones may have been dropped
             last = self.journal.last_chart(self.bandit._number, width)
             cell = None if last is None else ChartCell.read(last[1])
-            folded = max(folded, 0 if cell is None else cell.n)
+            folded = max(folded, 0 if cell is None or cell.last is None else cell.last.n)
             place = max(place, self.first // width * width if last is None else last[0] + width)
             self.closed[width] = place
         return folded
@@ -65,10 +115,10 @@ class Track:
             or bandit._fold.n != self.ring[-1].n
             or (bandit._fold.player.half_life is not None and now - self.ring[-1].at > 10 * SECOND)
         ):
-            if self.ring and self.ring[-1].at < self._looked and not bandit._fold.player.half_life is not None:
-                self.ring.append(self.ring[-1]._replace(at=self._looked))  # it had stood still until then
+            if self.ring and self.ring[-1].at < self._looked and bandit._fold.player.half_life is None:
+                self.ring.append(self.ring[-1]._replace(at=self._looked))  # it had not changed until then
             with bandit._lock:
-                self.ring.append(sample(bandit._fold, now))
+                self.ring.append(take_sample(bandit._fold, now))
         self._looked = now
         if self.first is None:
             self.first = self.journal.first_at(bandit._number)
@@ -78,8 +128,8 @@ class Track:
         self.close_cells(now)
 
     def close_cells(self, now: int) -> None:
-        """Write the cells of what has ended, and drop those that coarser ones stand for. A long time is caught up with
-        an hour at a time, over several ticks: whoever asks for a page meanwhile waits for one hour at most."""
+        """Write the cells that have ended, and drop those that coarser ones replace. A long time is caught up with over
+        several ticks, an hour at a time, so that a page waits for one hour at most."""
         until = now - settling_pause(self.bandit.config.wait)
         until = until if self.filling is None else min(until, self._filled_until)  # beliefs are known up to there
         began = time.monotonic()
@@ -90,7 +140,7 @@ class Track:
                 self._thin(width, now)
 
     def _close_minutes(self, until: int) -> bool:
-        """Up to an hour of minutes; whether there were any."""
+        """Up to an hour of minutes; returns whether there were any."""
         begin = self.closed[MINUTE]
         end = min((until - _GRACE) // MINUTE * MINUTE, begin + HOUR)
         if end <= begin:
@@ -105,21 +155,14 @@ class Track:
         for place in sorted(counts):
             start = begin + place * MINUTE
             made, came, total = counts[place]
-            known = self._known(start + MINUTE)
-            blank: list[float | None] = [None] * slots
-            belief, alarms, n = (
-                (known.belief, known.alarms, known.n) if known else (Believed(blank, blank, blank), None, 0)
-            )
-            self._keep(
-                MINUTE, start, ChartCell(made, came, total, belief.mean, belief.spread, belief.weight, alarms, n)
-            )
+            self._keep(MINUTE, start, ChartCell(made, came, total, self._known(start + MINUTE)))
         self.closed[MINUTE] = end
         if self.filling is None and self.filled and self.filled[-1].at < end:
             self.filled = []
         return True
 
     def _known(self, at: int) -> Sample | None:
-        """What was believed at a time."""
+        """The last sample at or before a time."""
         for found in reversed(self.ring):
             if found.at <= at:
                 return found
@@ -127,13 +170,13 @@ class Track:
         return self.filled[place - 1] if place else None
 
     def _close_coarser(self, width: int) -> bool:
-        """Join cells of this width to coarser ones where all of them are there; whether any were."""
+        """Join cells of this width to coarser ones where all of them exist; returns whether any were."""
         coarse = COARSER[width]
         begin, end = self.closed[coarse], self.closed[width] // coarse * coarse
         for start in range(begin, end, coarse):
             cells = [cell for _, cell in self.cells(width, start, start + coarse)]
             if cells:
-                self._keep(coarse, start, joined(cells))
+                self._keep(coarse, start, join(cells))
         self.closed[coarse] = max(begin, end)
         return begin < end
 
@@ -145,8 +188,8 @@ class Track:
             del self.memory[key]
 
     def pieces(self, begin: int, end: int, unit: int, now: int) -> list[tuple[int, int, int]]:
-        """Which cells tell about this time, oldest first: (width, from, to), where width 0 stands for the rows
-        themselves. They are `unit` wide, but coarser where those are gone, and finer where it is not over."""
+        """The cells that cover this time, oldest first: (width, from, to), where width 0 means the rows themselves.
+        They are `unit` wide, coarser where those were dropped, and finer in the current one."""
         if not self.closed:
             return [(0, begin, end)]
         day = self.closed[DAY] if unit == DAY else min(self.closed[DAY], kept_from(HOUR, now))
@@ -158,7 +201,7 @@ class Track:
     def _keep(self, width: int, start: int, cell: ChartCell) -> None:
         if self.write:
             self.bandit._writer.submit([Draw(self.bandit._number, width, start, cell.text())])
-        self.memory[width, start] = cell  # a write takes a moment to be seen; of a journal we only read it is all
+        self.memory[width, start] = cell
         if self.write and len(self.memory) > 600:
             for key in list(self.memory)[:300]:
                 del self.memory[key]
@@ -174,9 +217,9 @@ class Track:
         return sorted((start, cell) for start, cell in found.items() if cell is not None)
 
     def fill(self, stop: threading.Event) -> None:
-        """Fold an older journal once, for what was believed before the service began to watch."""
+        """Fold an older journal once, for the beliefs before the service started."""
         self.filling, goal = 0.0, max(1, self.bandit._fold.n)
-        journal = reading(self.journal.target)  # of its own: a page need not wait for it
+        journal = reading(self.journal.target)  # a second connection: pages do not wait for it
         try:
             trace = ChartTrace(journal, self.bandit._number, MINUTE, most=_FILLED)
 
@@ -191,7 +234,7 @@ class Track:
 
 
 class Recorder:
-    """The thread that ticks."""
+    """The thread that records all open bandits."""
 
     def __init__(self, bandits: Any) -> None:
         self.bandits = bandits
@@ -201,11 +244,11 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="driftbandit-recorder", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start the thread."""
         self._thread.start()
 
     def track(self, bandit: Any) -> Track:
-        """What is remembered of a bandit; from now on if nothing yet."""
+        """The recording of a bandit, which starts now if there is none."""
         with self._lock:
             found = self.tracks.get(bandit.name)
             if found is None or found.bandit is not bandit:
@@ -226,7 +269,7 @@ class Recorder:
                         with bandit._lock:
                             bandit.refresh()
                     self.track(bandit).tick(bandit._replica.now())
-                except (StoreError, Damaged) as error:  # the store is away: readiness says so, and we look again
+                except (StoreError, Damaged) as error:  # the store is unavailable: the next tick tries again
                     log.warning("charts of %s: %s", bandit.name, error)
                 except Exception:
                     log.exception("charts of %s", bandit.name)

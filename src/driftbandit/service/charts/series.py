@@ -1,5 +1,5 @@
-"""Answers for the page: counts, beliefs, marks, delays and densities of any stretch of time, from cells where there are
-any and from the journal's own rows for the last half hour."""
+"""The data of the page: counts, beliefs, marks, delays and densities of any time range, from cells where there are any
+and from the rows of the journal for the last half hour."""
 
 import math
 import threading
@@ -12,34 +12,32 @@ from driftbandit.half_life import SECOND, duration
 from driftbandit.live import settings
 from driftbandit.live.opening import reading
 from driftbandit.live.uplift import Uplift, measured
-from driftbandit.service.charts.beliefs import Believed, densities
-from driftbandit.service.charts.cells import DAY, HOUR, MINUTE
-from driftbandit.service.charts.recorder import Recorder, Track
-from driftbandit.service.charts.tracing import Sample
+from driftbandit.service.charts.beliefs import Sample, as_series, densities, thin
+from driftbandit.service.charts.recorder import DAY, HOUR, MINUTE, Recorder, Track
 from driftbandit.service.problems import HttpProblem
 from driftbandit.service.types import BeliefSeries, ChartsInfo, Delays, Density, HistoryInfo, Mark
 
 _RAW = 30 * MINUTE  # counted from the rows themselves
 _RAW_OF_OLD = 6 * HOUR  # where only hours are left
-_DELAYS = 1000  # decisions looked at
-_QUEUE = 0.5  # seconds to wait for another question that reads everything
-_FRESH = 1.5  # seconds for which an answer that costs the store something is given again
+_DELAYS = 1000  # decisions
+_QUEUE = 0.5  # seconds to wait for another request that reads everything
+_FRESH = 1.5  # seconds for which an answer is cached
 
 Truth = Callable[[str, list[int]], list[list[float]] | None]
 
 
 class Charts:
-    """What can be drawn of the bandits of a service."""
+    """The charts of the bandits of a service."""
 
     def __init__(self, bandits: Any, truth: Truth | None = None) -> None:
         self.bandits, self.truth = bandits, truth
         self.recorder = Recorder(bandits)
         self._kept: dict[Any, tuple[float, Any]] = {}
-        self._slow: Any = None  # a journal for questions that read everything
+        self._slow: Any = None  # a connection for requests that read everything
         self._slow_lock = threading.Lock()
 
     def _once(self, key: Any, make: Callable[[], Any], seconds: float = _FRESH) -> Any:
-        """An answer that may be a moment old."""
+        """An answer that may be some seconds old."""
         found = self._kept.get(key)
         if found is None or time.monotonic() - found[0] > seconds:
             found = time.monotonic(), make()
@@ -52,7 +50,7 @@ class Charts:
         self._kept[key] = found
 
     def draw(self, bandit: Any, since: int | None, until: int | None, points: int) -> ChartsInfo:
-        """Everything about a stretch of time."""
+        """Everything the page draws about a time range."""
         track = self.recorder.track(bandit)
         now = bandit._replica.now()
         first = track.first if track.first is not None else self.bandits.journal.first_at(bandit._number)
@@ -73,13 +71,13 @@ class Charts:
     # ---- counts ------------------------------------------------------------------------------------------------------
 
     def counts(self, bandit: Any, track: Track, begin: int, end: int, points: int) -> HistoryInfo:
-        """Decisions, outcomes and rewards by stretch and arm."""
+        """Decisions, outcomes and rewards by interval and arm."""
         slots = len(bandit.config.arms)
         width = max(1, -(-(end - begin) // points))
         now = bandit._replica.now()
         parts = track.pieces(begin, end, _unit(width), now)
         behind = track.filling is not None or now - track.closed.get(MINUTE, now) > 2 * _RAW
-        if behind and parts and parts[-1][0] == 0:  # an older journal is being read: it appears as it is read
+        if behind and parts and parts[-1][0] == 0:  # an older journal is being read
             parts[-1] = 0, max(parts[-1][1], end - _RAW), end
         coarsest = parts[0][0] if parts else 0
         if end - begin <= (_RAW if coarsest <= MINUTE else _RAW_OF_OLD):
@@ -133,21 +131,20 @@ class Charts:
             unit = _unit((end - begin) // points)
             for width, low, high in track.pieces(begin - unit, min(split, end), unit, track.bandit._replica.now()):
                 for start, cell in track.cells(width, low, high) if width else ():
-                    if start + width <= end and any(value is not None for value in cell.mean):
-                        belief = Believed(cell.mean, cell.spread, cell.weight)
-                        old.append(Sample(min(start + width, split), belief, cell.alarms, cell.n))
-        samples = thinned([*old, *ring], begin, end, points)
+                    last = cell.last
+                    if start + width <= end and last is not None and any(x is not None for x in last.belief.mean):
+                        old.append(last._replace(at=min(start + width, split)))
+        samples = thin([*old, *ring], begin, end, points)
         until = min(end, track.bandit._replica.now())
-        if samples and samples[-1].at < until:  # it stands until something comes
+        if samples and samples[-1].at < until:  # unchanged until then
             samples.append(samples[-1]._replace(at=until))
-        return series(samples, slots), [*old, *ring]
+        return as_series(samples, slots), [*old, *ring]
 
     # ---- what happened -----------------------------------------------------------------------------------------------
 
     def _marks(self, bandit: Any, samples: list[Sample], begin: int, end: int) -> list[Mark]:
         marks = [
-            Mark(row["at"], "change", f"{row['what']} by {row['who'] or 'nobody named'}")
-            for row in self.changes(bandit)
+            Mark(row["at"], "change", f"{row['what']} by {row['who'] or 'unknown'}") for row in self.changes(bandit)
         ]
         before = None
         for found in samples:
@@ -157,18 +154,18 @@ class Charts:
         return sorted((mark for mark in marks if begin <= mark.at <= end), key=lambda mark: mark.at)[-500:]
 
     def changes(self, bandit: Any) -> list[dict[str, Any]]:
-        """Every change of configuration. Looking for them reads all events, so it is done once per change."""
+        """Every change of configuration. Finding them reads all events, so it is done once per change."""
         return self._once(("changes", bandit.name, bandit._fold.changes), bandit.changes, 3600.0)  # type: ignore[no-any-return]
 
     def uplift(self, bandit: Any, since: str | None, confidence: float) -> Uplift:
-        """What the policy brings. It reads all events, over a connection of its own; the answer then stands for twenty
+        """The uplift of the policy. It reads all events, over a separate connection; the answer is cached for twenty
         times as long as it took."""
         key = "uplift", bandit.name, since, confidence
         found = self._kept.get(key)
         if found is None or time.monotonic() > found[0]:
             start = 0 if since is None else bandit._replica.now() - duration(since, "since")
             if not self._slow_lock.acquire(timeout=_QUEUE):
-                raise HttpProblem(503, "busy", "Another question that reads everything is being answered.", retry=True)
+                raise HttpProblem(503, "busy", "Another request reads the whole journal; try again.", retry=True)
             try:
                 began = time.monotonic()
                 if self._slow is None:
@@ -182,13 +179,13 @@ class Charts:
         return found[1]
 
     def close(self) -> None:
-        """End the recorder, and let go of the connection for long questions."""
+        """Stop the recorder and close the connection for long requests."""
         self.recorder.close()
         if self._slow is not None:
             self._slow.close()
 
     def recent(self, bandit: Any) -> list[Any]:
-        """The last decisions as the journal knows them."""
+        """The last decisions with their outcomes."""
 
         def make() -> list[Any]:
             rows = self.bandits.journal.recent(bandit._number, _DELAYS)
@@ -219,21 +216,3 @@ class Charts:
 def _unit(width: int) -> int:
     """The widest cells that are fine enough for points so far apart."""
     return DAY if width >= DAY else HOUR if width >= HOUR else MINUTE
-
-
-def thinned(samples: list[Sample], begin: int, end: int, points: int) -> list[Sample]:
-    """At most `points` samples: the last of each stretch."""
-    width = max(1, (end - begin) // points)
-    last: dict[int, Sample] = {}
-    for found in samples:
-        last[(found.at - begin) // width] = found
-    return [last[place] for place in sorted(last)]
-
-
-def series(samples: list[Sample], slots: int) -> BeliefSeries:
-    """Samples as columns; arms that came later are unknown before."""
-
-    def rows(name: str) -> list[list[float | None]]:
-        return [(getattr(found.belief, name) + [None] * slots)[:slots] for found in samples]
-
-    return BeliefSeries([found.at for found in samples], rows("mean"), rows("spread"), rows("weight"))

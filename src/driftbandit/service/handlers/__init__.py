@@ -1,5 +1,5 @@
-"""What the service does when it is asked, one module per kind of question. Importing them fills the table."""
+"""The handlers of the API, by subject. Importing them fills the table of operations."""
 
-from driftbandit.service.handlers import deciding, explaining, looking, managing, streaming, watching
+from driftbandit.service.handlers import deciding, looking, managing, status, streaming
 
-__all__ = ["deciding", "explaining", "looking", "managing", "streaming", "watching"]
+__all__ = ["deciding", "looking", "managing", "status", "streaming"]

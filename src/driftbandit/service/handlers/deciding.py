@@ -1,14 +1,13 @@
-"""Decisions and rewards: the two questions a program asks all day."""
+"""Decisions and rewards."""
 
 from typing import Any
 
 from driftbandit.agent.inputs import to_json_arm
-from driftbandit.service.call import Call, arms_in
-from driftbandit.service.operations import operation
+from driftbandit.service.calls import Call, operation, read_arms
 from driftbandit.service.problems import kind_of, sentence
 from driftbandit.service.types import Ask, AskMany, Made, MadeMany, Reward, Rewards, RewardVerdict, Verdicts
 
-_BATCH = 262_144  # bytes: 1,000 rewards with ids of 128 letters
+_BATCH = 262_144  # bytes: 1,000 rewards with ids of 128 characters
 
 
 def made(decision: Any) -> Made:
@@ -19,10 +18,10 @@ def made(decision: Any) -> Made:
 
 @operation("POST", "/v1/bandits/{bandit}/decisions", "decide", Made, Ask)
 async def decide(call: Call) -> Made:
-    """Choose an arm. The decision is in the journal before you get the answer; the same id again gives the same
+    """Choose an arm. The decision is in the journal before the answer is sent; the same id again gives the same
     decision."""
     bandit, ask = await call.bandit(), call.body
-    decision = await bandit.adecide(ask.id, available=arms_in(ask.available), probability=ask.probability)
+    decision = await bandit.adecide(ask.id, available=read_arms(ask.available), probability=ask.probability)
     call.service.metrics.decided(bandit.name, 1)
     return made(decision)
 
@@ -34,7 +33,7 @@ async def decide_many(call: Call) -> MadeMany:
     if (ask.count is None) == (ask.ids is None):
         raise ValueError("Give either count or ids.")
     what = ask.ids if ask.count is None else ask.count
-    found = await bandit.adecide_many(what, available=arms_in(ask.available), probability=ask.probability)
+    found = await bandit.adecide_many(what, available=read_arms(ask.available), probability=ask.probability)
     call.service.metrics.decided(bandit.name, len(found))
     return MadeMany([made(decision) for decision in found])
 
@@ -51,7 +50,7 @@ async def reward(call: Call) -> RewardVerdict:
 
 @operation("POST", "/v1/bandits/{bandit}/rewards/batch", "reward", Verdicts, Rewards, limit=_BATCH)
 async def reward_many(call: Call) -> Verdicts:
-    """Up to 1,000 rewards in one commit, each with a verdict of its own: a wrong one does not affect the others."""
+    """Up to 1,000 rewards in one commit, each with its verdict: a wrong one does not affect the others."""
     bandit, pairs = await call.bandit(), call.body.rewards
     answers = await bandit.areward_many([(pair.id, pair.reward) for pair in pairs])
     verdicts = []

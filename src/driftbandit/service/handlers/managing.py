@@ -1,4 +1,4 @@
-"""Making and changing bandits. Every change is a record in the journal, with who and when."""
+"""Making and changing bandits. The journal records every change, with its time and author."""
 
 import asyncio
 from typing import Any
@@ -9,9 +9,8 @@ from starlette.responses import Response
 from driftbandit.agent.inputs import to_json_arm
 from driftbandit.half_life import spelt
 from driftbandit.live import settings, words
-from driftbandit.service.call import Call, arm_in, arms_in
-from driftbandit.service.operations import operation
-from driftbandit.service.policytext import library_policy
+from driftbandit.service.bandits import library_policy
+from driftbandit.service.calls import Call, operation, read_arm, read_arms
 from driftbandit.service.problems import HttpProblem
 from driftbandit.service.types import MOST_ARMS, BanditInfo, Changes, Names, NewBandit, Nothing, OneArm, encode
 from driftbandit.state import started
@@ -51,15 +50,15 @@ async def create(call: Call) -> Response:
     )  # fmt: skip
     options = {name: getattr(body, name) for name in names}
     if body.baseline is not None:
-        options["baseline"] = arm_in(body.baseline)
+        options["baseline"] = read_arm(body.baseline)
     make = call.service.bandits.create
-    bandit, fresh = await asyncio.to_thread(make, body.name, body.policy, arms_in(body.arms), call.who, **options)
+    bandit, fresh = await asyncio.to_thread(make, body.name, body.policy, read_arms(body.arms), call.who, **options)
     return Response(encode(described(bandit)), 201 if fresh else 200, media_type="application/json")
 
 
 @operation("GET", "/v1/bandits/{bandit}", "read", BanditInfo)
 async def bandit(call: Call) -> BanditInfo:
-    """Everything that was chosen about a bandit."""
+    """All settings of a bandit."""
     return described(await call.bandit())
 
 
@@ -74,15 +73,15 @@ async def change(call: Call) -> BanditInfo:
         options["policy"] = library_policy(options["policy"], len(bandit.config.arms))
     for name in ("baseline", "add_arm", "retire_arm"):
         if name in options:
-            options[name] = arm_in(options[name])
+            options[name] = read_arm(options[name])
     if "add_arm" in options:
-        _check_room(bandit)
+        _check_limits(bandit)
     await asyncio.to_thread(bandit.change, from_now=body.from_now, who=call.who, **options)
     return described(bandit)
 
 
-def _check_room(bandit: Any) -> None:
-    """Refuse one more arm where there is no room for it."""
+def _check_limits(bandit: Any) -> None:
+    """Refuse one more arm above the limits."""
     count = len(bandit.config.arms)
     if count >= MOST_ARMS:
         raise ValueError(f"A bandit has at most {MOST_ARMS} arms, retired ones included.")
@@ -91,26 +90,26 @@ def _check_room(bandit: Any) -> None:
 
 @operation("POST", "/v1/bandits/{bandit}/arms", "admin", BanditInfo, OneArm)
 async def add_arm(call: Call) -> BanditInfo:
-    """Add an arm, about which nothing is known yet."""
+    """Add an arm."""
     bandit = await call.bandit()
-    _check_room(bandit)
-    await asyncio.to_thread(bandit.add_arm, arm_in(call.body.arm), who=call.who)
+    _check_limits(bandit)
+    await asyncio.to_thread(bandit.add_arm, read_arm(call.body.arm), who=call.who)
     return described(bandit)
 
 
 @operation("POST", "/v1/bandits/{bandit}/arms/retire", "admin", BanditInfo, OneArm)
 async def retire_arm(call: Call) -> BanditInfo:
-    """Never choose this arm again; rewards still to come are learnt."""
+    """Never choose this arm again. Rewards of its earlier decisions are still learned."""
     bandit = await call.bandit()
-    await asyncio.to_thread(bandit.retire_arm, arm_in(call.body.arm), who=call.who)
+    await asyncio.to_thread(bandit.retire_arm, read_arm(call.body.arm), who=call.who)
     return described(bandit)
 
 
 @operation("POST", "/v1/bandits/{bandit}/fix", "admin", BanditInfo, OneArm)
 async def fix(call: Call) -> BanditInfo:
-    """Play this arm from now on, whatever the policy thinks, until it is released."""
+    """Choose only this arm until release is called."""
     bandit = await call.bandit()
-    await asyncio.to_thread(bandit.fix, arm_in(call.body.arm), who=call.who)
+    await asyncio.to_thread(bandit.fix, read_arm(call.body.arm), who=call.who)
     return described(bandit)
 
 

@@ -1,4 +1,4 @@
-"""A stream of what happens to a bandit: the events of its journal, in the order in which they are folded (SSE)."""
+"""A stream of the events of a bandit (SSE), in the order of its journal."""
 
 import asyncio
 import time
@@ -12,13 +12,12 @@ from starlette.responses import Response, StreamingResponse
 from driftbandit.agent.inputs import to_json_arm
 from driftbandit.live import settings
 from driftbandit.live.records import CHANGE, KINDS, SETTLED, Change
-from driftbandit.service.call import Call
-from driftbandit.service.operations import Query, operation
+from driftbandit.service.calls import Call, Query, operation
 from driftbandit.service.problems import HttpProblem
 from driftbandit.service.types import encode
 
-_LOOK = 0.2  # seconds between looks whether the fold has moved
-_BEAT = 15.0  # seconds after which a silent stream says that it is alive
+_LOOK = 0.2  # seconds between checks for new events
+_BEAT = 15.0  # seconds after which a silent stream sends a comment
 _AT_ONCE = 500
 MOST = 200  # streams at a time
 MOST_OF_ONE = 100  # with one key
@@ -26,12 +25,12 @@ MOST_OF_ONE = 100  # with one key
 
 @operation(
     "GET", "/v1/bandits/{bandit}/events", "read", None, None,
-    (Query("every", float, "say only that something came, at most every so many seconds", None, 0.2, 60),),
+    (Query("every", float, "only a tick when something has happened, at most every so many seconds", None, 0.2, 60),),
 )  # fmt: skip
 async def events(call: Call) -> Response:
-    """Rewards, defaults and changes as they come, as server-sent events; "settled" says that all decisions made until
-    `decided` have their outcome. The id of each says where to continue after a
-    break: send it as Last-Event-ID. A new stream begins with what comes next."""
+    """Rewards, defaults and changes as server-sent events; "settled" means that all decisions made until
+    `decided` have their outcome. To continue after a break, send the id of the last event as Last-Event-ID. A new
+    stream begins with the next event."""
     bandit, streams = await call.bandit(), call.service.streams
     last, every = _cursor(call.request.headers.get("last-event-id")), call.query["every"]
     if sum(streams.values()) >= MOST or streams[call.key.prefix] >= MOST_OF_ONE:
@@ -41,7 +40,7 @@ async def events(call: Call) -> Response:
 
 
 class _Stream(StreamingResponse):
-    """A stream that is counted from now until it ends, whoever ends it."""
+    """A stream that is counted until it ends."""
 
     def __init__(self, source: AsyncIterator[bytes], streams: Counter[str], prefix: str) -> None:
         super().__init__(_begun(source), media_type="text/event-stream",
@@ -98,7 +97,7 @@ def _next(journal: Any, number: int, last: Any) -> list[Any]:
 
 
 def _newest(bandit: Any) -> Any:
-    """Where the journal ends now."""
+    """The cursor of the last event."""
     with bandit._lock:
         return bandit._replica._cursor
 
@@ -108,7 +107,7 @@ def _cursor(text: str | None) -> Any:
         return None
     parts = text.split(".")
     if len(parts) not in (1, 3) or not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
-        raise ValueError(f"Last-Event-ID is the id of an event of this stream; got {text!r:.60}.")
+        raise ValueError(f"Last-Event-ID must be the id of an event of this stream; got {text!r:.60}.")
     return int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
 
 

@@ -1,5 +1,5 @@
 "use strict";
-// What an admin may do: each asks once more, and shows the record it left in the journal.
+// Changes by an admin: each asks for confirmation and shows its record in the journal.
 function driftAdmin(api, say, done) {
   const dialog = document.getElementById("confirm");
 
@@ -25,11 +25,11 @@ function driftAdmin(api, say, done) {
   }
 
   const actions = {
-    fix: async (form, arms) => [`Play “${label(arms, form)}” only, whatever the policy thinks, until it is released?`, "POST", "/fix", { arm: arms[form.get("arm")], who: "page" }],
+    fix: async (form, arms) => [`Play “${label(arms, form)}” only, until it is released?`, "POST", "/fix", { arm: arms[form.get("arm")], who: "page" }],
     release: async () => ["Let the policy choose again?", "POST", "/release", { who: "page" }],
     add_arm: async (form) => [`Add the arm “${form.get("name")}”? It will be tried at once.`, "POST", "/arms", { arm: form.get("name"), who: "page" }],
     retire_arm: async (form, arms) => [`Never choose “${label(arms, form)}” again?`, "POST", "/arms/retire", { arm: arms[form.get("arm")], who: "page" }],
-    half_life: async (form) => [`Set the half-life to ${form.get("half_life")}? The whole journal is learnt anew with it.`, "PATCH", "", { half_life: form.get("half_life") === "none" ? null : form.get("half_life"), who: "page" }],
+    half_life: async (form) => [`Set the half-life to ${form.get("half_life")}? The whole journal is learned again with it.`, "PATCH", "", { half_life: form.get("half_life") === "none" ? null : form.get("half_life"), who: "page" }],
   };
   const label = (arms, form) => { const arm = arms[form.get("arm")]; return typeof arm === "string" ? arm : JSON.stringify(arm); };
 

@@ -210,19 +210,19 @@
     try {
       const why = await get(`/decisions/${encodeURIComponent(id)}/why`);
       const scores = why.scores.slice(0, 12).map((s) => `${text(s.arm)}: ${s.score == null ? "" : `sampled ${drift.short(s.score)}, `}chance ${(100 * s.probability).toFixed(1)}%`);
-      place.textContent = `${id}: ${why.text} ${why.proved ? "Proved again." : "It does not come out again!"} ${scores.join("; ")}.`;
+      place.textContent = `${id}: ${why.text} ${why.proved ? "Proved again." : "The recomputed decision differs!"} ${scores.join("; ")}.`;
     } catch (error) {
       place.textContent = error.message;
     }
   }
 
-  // ---- what it believes, uplift, audit, what if ------------------------------------------------------------------
+  // ---- explanation, uplift, audit, what if ------------------------------------------------------------------
 
   async function believes() {
     const place = document.getElementById("explanation");
     if (!place) return;
     try {
-      place.textContent = (await get("/explanation")).text.split("\n  ")[0]; // the arms have a table of their own
+      place.textContent = (await get("/explanation")).text.split("\n  ")[0]; // the arms are in the table
     } catch (error) {
       place.textContent = error.message;
     }
@@ -232,7 +232,7 @@
     const box = document.getElementById("uplift"), note = document.createElement("p");
     try {
       const found = root.dataset.heldBack ? await get("/uplift") : { n_baseline: 0, low: null };
-      note.textContent = found.n_baseline ? found.text : "Nothing is held back: without a holdback nobody can say what the policy brings.";
+      note.textContent = found.n_baseline ? found.text : "Nothing is held back: without a holdback the uplift of the policy cannot be measured.";
       box.replaceChildren(note);
       if (found.low != null) box.append(interval(found));
     } catch (error) {
@@ -267,8 +267,9 @@
     const place = document.getElementById("audit");
     let found = begin ? await (await fetch(`${api}/audit`, { method: "POST", body: "{}" })).json() : await get("/audit");
     for (;;) {
-      const words = { never: "Not audited since the service started.", running: "Computing every decision again …", failed: "The audit failed: " + (found.differences || []).join("; "),
-        proved: `Proved: ${found.decisions} decisions and ${found.events} events come out as they are written.`, differs: `It differs: ${(found.differences || []).join("; ")}` };
+      const words = { never: "Not audited since the service started.", running: "Recomputing every decision …", failed: "The audit failed: " + (found.differences || []).join("; "),
+        proved: `Proved: ${found.decisions} decisions and ${found.events} events were recomputed and are as written.`, differs: `It differs: ${(found.differences || []).join("; ")}`,
+        "proved in part": `Proved in part. Not recomputed: ${(found.unproved || []).join("; ")}.` };
       place.textContent = words[found.state] || found.error;
       place.className = found.state === "proved" ? "ok" : found.state === "differs" || found.state === "failed" ? "bad-word" : "";
       if (found.state !== "running") return;

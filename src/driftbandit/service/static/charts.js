@@ -45,8 +45,8 @@ const drift = (() => {
     };
   }
 
-  // What the pointer is over, in words below the drawing; a mark close by is told first.
-  function told(tip, words, marks, note) {
+  // The values under the pointer, as text below the drawing, after the marks close to it.
+  function describe(tip, words, marks, note) {
     tip.textContent = note;
     return { hooks: { setCursor: (u) => {
       if (u.cursor.idx == null) { tip.textContent = note; return; }
@@ -64,7 +64,7 @@ const drift = (() => {
     tip.className = "tip";
     const width = Math.max(240, box.clientWidth);
     const { marks, note, ...rest } = options;
-    const full = { width, height: 230, legend: { show: false }, ...rest, plugins: [...(rest.plugins || []), told(tip, words, marks || [], note || "")] };
+    const full = { width, height: 230, legend: { show: false }, ...rest, plugins: [...(rest.plugins || []), describe(tip, words, marks || [], note || "")] };
     const chart = new uPlot(full, data, box);
     box.append(tip);
     made.set(id, chart);
@@ -146,7 +146,7 @@ const drift = (() => {
 
   function beliefs(view, id, series, truth, range) {
     const x = series.times.map((at) => at / 1e6);
-    if (!x.length || !series.mean.some((row) => row.some((v) => v != null))) return nothing(id, "This policy keeps no belief of each arm, or has learnt nothing yet.");
+    if (!x.length || !series.mean.some((row) => row.some((v) => v != null))) return nothing(id, "This policy keeps no belief of each arm, or has learned nothing yet.");
     const lines = [{}], data = [x], bands = [];
     for (const slot of view.shown) {
       const mean = series.mean.map((row) => row[slot]);
@@ -170,7 +170,7 @@ const drift = (() => {
 
   function weights(view) {
     const series = view.data.beliefs, x = series.times.map((at) => at / 1e6);
-    if (!series.weight.some((row) => row.some((v) => v))) return nothing("weights", "This policy keeps no count of each arm, or has learnt nothing yet.");
+    if (!series.weight.some((row) => row.some((v) => v))) return nothing("weights", "This policy keeps no count of each arm, or has learned nothing yet.");
     const lines = view.shown.map((slot) => ({ stroke: colour(slot), width: 2, dash: dash(slot), points: { show: false } }));
     return place("weights", { ...timed(view, {}), series: [{}, ...lines], axes: [times(), axis({ size: 56 })] },
       [x, ...view.shown.map((slot) => series.weight.map((row) => row[slot]))],

@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: keys, sessions of the page, and requests that a foreign page made a browser send."""
+"""Access: the key of a request and what it allows, sessions of the page, and requests forged by other sites."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ EVERYTHING = StoredKey("local", "", "", list(SCOPES), ["*"], 0.0)
 
 
 def is_local(host: str) -> bool:
-    """Whether an address belongs to this machine alone."""
+    """Whether an address can be reached from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -28,9 +28,9 @@ def is_local(host: str) -> bool:
 
 
 def _followed_a_link(request: Request) -> bool:
-    """Whether somebody comes here from a link elsewhere: to a page, which does nothing by being looked at."""
-    said = request.headers.get("sec-fetch-mode"), request.headers.get("sec-fetch-dest")
-    return said == ("navigate", "document") and request.method == "GET" and not request.url.path.startswith("/v1/")
+    """Whether a person followed a link from another site to one of our pages, which changes nothing."""
+    mode = request.headers.get("sec-fetch-mode"), request.headers.get("sec-fetch-dest")
+    return mode == ("navigate", "document") and request.method == "GET" and not request.url.path.startswith("/v1/")
 
 
 class _Bucket(NamedTuple):
@@ -39,7 +39,7 @@ class _Bucket(NamedTuple):
 
 
 class Access:
-    """The keys of a service and what follows from them."""
+    """Who may do what in one service."""
 
     def __init__(self, keys: Keys | None, secret: bytes, read_only: bool = False) -> None:
         self.keys, self.read_only = keys, read_only
@@ -47,7 +47,7 @@ class Access:
         self._buckets: dict[str, _Bucket] = {}
 
     def who(self, request: Request) -> StoredKey | None:
-        """The key behind a request, or None. Without keys everybody on this machine may do everything."""
+        """The key of a request, or None. Without keys every program on this machine may do everything."""
         self.check_origin(request)
         if self.keys is None:
             return EVERYTHING
@@ -58,7 +58,7 @@ class Access:
         return self._session(request.cookies.get(COOKIE, ""))
 
     def allow(self, request: Request, scope: str, bandit: str | None) -> StoredKey:
-        """The key behind a request, if it may do this."""
+        """The key of a request, if it allows this; else the problem."""
         key = self.who(request)
         if key is None:
             raise HttpProblem(401, "key", "This needs a key: send it as 'Authorization: Bearer drb_...'.")
@@ -73,8 +73,8 @@ class Access:
         return key
 
     def check_origin(self, request: Request) -> None:
-        """A page of another site may make a browser send requests here: browsers say so, and we refuse. Without keys
-        the name must be this machine's too, or a foreign name that points here would count as the same site."""
+        """Refuse requests that a page of another site made a browser send; browsers mark them. Without keys the host
+        must be this machine's name too, or a foreign name that resolves to it would count as the same site."""
         host = request.headers.get("host", "")
         if self.keys is None and not is_local(urlsplit(f"//{host}").hostname or ""):
             raise HttpProblem(
@@ -87,7 +87,7 @@ class Access:
             raise HttpProblem(403, "origin", "A page of another site may not use this service.")
 
     def spend(self, key: StoredKey) -> None:
-        """Refuse a key that asks more often than it may: a bucket of one second's requests, filled steadily."""
+        """Refuse requests above the rate of a key (a token bucket that holds the tokens of one second)."""
         if key.rate is None:
             return
         now = time.monotonic()
@@ -97,30 +97,30 @@ class Access:
         self._buckets[key.prefix] = _Bucket(left - 1.0 if left >= 1.0 else left, now)
         if left < 1.0:
             raise HttpProblem(
-                429, "rate", f"This key may ask {key.rate:g} times per second; wait a moment.", retry=True
+                429, "rate", f"This key allows {key.rate:g} requests per second; wait a moment.", retry=True
             )
 
     # ---- sessions of the page ----------------------------------------------------------------------------------------
 
     def session(self, whole: str) -> str | None:
-        """What a cookie holds for whoever knows this key: not the key, but our word that they knew it."""
+        """The cookie for a valid key: the prefix of the key, an end and a signature, but not the key itself."""
         key = self.keys.check(whole) if self.keys is not None else None
         if key is None:
             return None
         until = str(int(time.time()) + SESSION)
-        return f"{key.prefix}.{until}.{self._seal(key, until)}"
+        return f"{key.prefix}.{until}.{self._sign(key, until)}"
 
     def _session(self, cookie: str) -> StoredKey | None:
         parts = cookie.split(".")
         if len(parts) != 3 or self.keys is None:
             return None
-        prefix, until, seal = parts
+        prefix, until, signature = parts
         key = self.keys.by_prefix(prefix)
-        if key is None or not hmac.compare_digest(seal.encode(), self._seal(key, until).encode()):
+        if key is None or not hmac.compare_digest(signature.encode(), self._sign(key, until).encode()):
             return None
         return key if until.isdigit() and int(until) > time.time() else None
 
-    def _seal(self, key: StoredKey, until: str) -> str:
-        """Made with the journal's secret and with the key's hash: neither a copy of the journal nor the file of keys is
-        enough to make one."""
+    def _sign(self, key: StoredKey, until: str) -> str:
+        """The signature. It needs the journal's secret and the key's hash, so that neither a copy of the journal nor
+        the file of keys is enough to make one."""
         return hmac.new(self._secret + key.hash.encode(), f"{key.prefix}.{until}".encode(), hashlib.sha256).hexdigest()

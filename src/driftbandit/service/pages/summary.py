@@ -1,19 +1,19 @@
-"""One line about a bandit: who leads, how busy it is, whether rewards come, what needs attention."""
+"""One row of the overview: the leading arm, traffic, whether rewards arrive, and what needs attention."""
 
-import time
 from typing import Any, NamedTuple
 
 from driftbandit.half_life import SECOND
 from driftbandit.live.records import LATE, REWARD
 from driftbandit.live.reporting import warnings
-from driftbandit.service.charts.cells import HOUR, MINUTE
+from driftbandit.service.charts.recorder import HOUR, MINUTE
 
-_MANY_LATE = 0.05  # share of rewards that come after `wait` from which on it is said
-_JOINED_AFTER = 5 * SECOND  # a reward needs a moment: younger decisions say nothing about those that never get one
+_MANY_LATE = 0.05  # share of rewards that come after `wait` above which it needs attention
+_JOINED_AFTER = 5 * SECOND  # younger decisions are not counted: their reward may be on its way
+_WIDE, _HIGH = 160, 32  # of the small drawing
 
 
 class BanditSummary(NamedTuple):
-    """What stands in the line."""
+    """The cells of the row."""
 
     name: str
     policy: str
@@ -21,12 +21,12 @@ class BanditSummary(NamedTuple):
     share: float | None
     per_minute: float
     joined: float | None  # share of recent decisions that have a reward
-    spark: list[list[float]]  # shares of each arm over the last hour, or less if it is younger
+    spark: list[str]  # shares over the last hour, stacked: the points of a polygon for each arm
     attention: list[str]
 
 
 def summary(service: Any, bandit: Any) -> BanditSummary:
-    """The line, a moment old at most."""
+    """The row, at most two seconds old."""
     return service.charts._once(("summary", bandit.name), lambda: _summary(service, bandit), 2.0)  # type: ignore[no-any-return]
 
 
@@ -49,10 +49,6 @@ def _summary(service: Any, bandit: Any) -> BanditSummary:
     recent = charts.recent(bandit)
     old = [s for s in recent if s.row.at < min(now - _JOINED_AFTER, bandit._old_enough())]
     joined = sum(1 for s in old if s.kind == 1 or s.late is not None) / len(old) if old else None
-    spark = []
-    for row in history.decisions:
-        whole = sum(row)
-        spark.append([value / whole for value in row] if whole else [])
     return BanditSummary(
         bandit.name,
         config.policy,
@@ -60,9 +56,25 @@ def _summary(service: Any, bandit: Any) -> BanditSummary:
         counts[leader] / total if leader is not None else None,
         total / (covered / MINUTE),
         joined,
-        spark,
+        draw_shares(history.decisions),
         _attention(service, bandit, recent, now, names),
     )
+
+
+def draw_shares(decisions: list[list[int]]) -> list[str]:
+    """Shares over time, stacked: the points of a polygon for each arm; nothing where fewer than two times have any."""
+    known = [(place, row, sum(row)) for place, row in enumerate(decisions) if sum(row)]
+    if len(known) < 2:
+        return []
+    last = len(decisions) - 1
+    x = [f"{_WIDE * place / last:.1f}" for place, _, _ in known]
+    tops, out = [0.0] * len(known), []
+    for arm in range(len(known[-1][1])):
+        lower = [f"{a},{_HIGH * (1 - top):.1f}" for a, top in zip(x, tops, strict=True)]
+        tops = [top + row[arm] / whole for top, (_, row, whole) in zip(tops, known, strict=True)]
+        upper = [f"{a},{_HIGH * (1 - top):.1f}" for a, top in zip(x, tops, strict=True)]
+        out.append(" ".join([*upper, *reversed(lower)]))
+    return out
 
 
 def _attention(service: Any, bandit: Any, recent: list[Any], now: int, names: list[Any]) -> list[str]:
@@ -78,25 +90,16 @@ def _attention(service: Any, bandit: Any, recent: list[Any], now: int, names: li
     if len(recent) >= 500 and starved and config.fixed is None:
         out.append(f"not played in the last {len(recent)} decisions: {', '.join(starved[:3])}")
     if bandit._replica._stuck:
-        out.append("its journal cannot be folded any further, so it decides no more")
+        out.append("damaged: its journal cannot be folded any further, so it makes no decisions")
     lag = bandit._replica.lag
     if lag > service.max_lag:
         out.append(f"{lag:.1f} s behind the journal")
     if bandit._fold.clipped:
         out.append(f"{bandit._fold.clipped} rewards outside the range were clipped")
     if bandit._replica.clock.set_back:
-        out.append("the clock was set back; `driftbandit live clock` lets time go on")
+        out.append("the clock was set back; see `driftbandit live clock`")
     counts = service.charts._once(("counts", bandit.name), lambda: service.bandits.journal.counts(bandit._number), 30.0)
     late, rewards = counts.get(str(LATE), 0), counts.get(str(REWARD), 0)
     if late > _MANY_LATE * (late + rewards):
         out.append(f"{late} of {late + rewards} rewards came after wait and were not learned")
     return out + warnings(config, bandit._fold.reported, counts["decisions"])
-
-
-def ago(microseconds: int) -> str:
-    """A time as people say it."""
-    seconds = max(0.0, time.time() - microseconds / 1e6)
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return f"{seconds:.0f} s ago"

@@ -1,1 +1,0 @@
-"""`driftbandit demo`: a service fed by worlds that drift, sped up, with rewards that come late or never."""

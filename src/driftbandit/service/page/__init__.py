@@ -1,1 +1,0 @@
-"""The page: rendered here, brought to life by a small script, with nothing from elsewhere."""
