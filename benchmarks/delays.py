@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.environments import Abrupt
+from driftbandit.field.grids import NO_RIVALS, ON_TIME, made, registered
+from driftbandit.field.suite import told
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.field.grids import NO_RIVALS, ON_TIME, made, registered
-from driftbandit.lab.field.suite import told
 from driftbandit.lab.plots.chart import save_chart
 from driftbandit.lab.plots.style import MARKERS, thousands
 from driftbandit.lab.support.tables import save_rows

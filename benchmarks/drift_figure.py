@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from driftbandit.agent.interpreted import PlainPolicy
+
 from driftbandit.lab.plots.chart import save_chart
 from driftbandit.lab.plots.style import COLOURS, legend, look, narrow, thousands
 from driftbandit.lab.support.tables import save_rows

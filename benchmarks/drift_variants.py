@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from pages import shown_and_kept
 
-from driftbandit.lab.field.suite import DESIGN, SuiteWorld, chosen
+from driftbandit.field.suite import DESIGN, SuiteWorld, chosen
 from driftbandit.lab.support.files import replacing
 
 KINDS = ("abrupt", "gap", "smooth", "fast", "local", "common")  # of the design worlds that change

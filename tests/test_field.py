@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftbandit.environments import Abrupt, PhaseTable, Smooth
-from driftbandit.lab.field import frontier, grids, kept, ratio_plot, report, tuning
-from driftbandit.lab.field.frontier import FrontierPoint, undominated
-from driftbandit.lab.field.kept import KeptLine
-from driftbandit.lab.field.standings import best_tuned, cells_of, settings, standings, summaries
-from driftbandit.lab.field.suite import APART, CHECK, DESIGN, SUITE, SuiteWorld, chosen, told
+from driftbandit.field import frontier, grids, kept, ratio_plot, report, tuning
+from driftbandit.field.frontier import FrontierPoint, undominated
+from driftbandit.field.kept import KeptLine
+from driftbandit.field.standings import best_tuned, cells_of, settings, standings, summaries
+from driftbandit.field.suite import APART, CHECK, DESIGN, SUITE, SuiteWorld, chosen, told
 from driftbandit.text.parse import parse_environment
 
 ROOT = Path(__file__).parent.parent

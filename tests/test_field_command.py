@@ -5,7 +5,7 @@ import json
 import pytest
 
 from driftbandit.cli import main
-from driftbandit.lab.field.job import field
+from driftbandit.field.job import field
 
 
 def test_the_list_names_every_world(capsys):

@@ -7,9 +7,9 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from driftbandit.environments import Abrupt
-from driftbandit.lab.field import ratio_plot
-from driftbandit.lab.paper import picture
+from driftbandit.field import ratio_plot
 from driftbandit.lab.plots import regret, style, sweep_plot
+from driftbandit.paper import picture
 from driftbandit.policies.beta_ts import DiscountedBetaTS
 from driftbandit.policies.ucb import DiscountedUCB
 from driftbandit.text import parse

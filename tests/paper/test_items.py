@@ -9,12 +9,12 @@ import pytest
 from driftbandit.environments import Abrupt, Smooth
 from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.jobs import store
-from driftbandit.lab.paper import choose, items
-from driftbandit.lab.paper.items.item import EIGHT, policy_for
-from driftbandit.lab.paper.job import PaperRun
-from driftbandit.lab.paper.options import PARAMETERS, PaperOptions
-from driftbandit.lab.paper.summary import COLUMNS
 from driftbandit.lab.support.tables import note_in
+from driftbandit.paper import choose, items
+from driftbandit.paper.items.item import EIGHT, policy_for
+from driftbandit.paper.job import PaperRun
+from driftbandit.paper.options import PARAMETERS, PaperOptions
+from driftbandit.paper.summary import COLUMNS
 
 # Short horizons push the code's gamma below the theory's domain, which it says each time.
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")

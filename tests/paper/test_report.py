@@ -12,13 +12,13 @@ from xml.etree import ElementTree
 import jinja2
 import pytest
 
-from driftbandit.lab.paper import choose
-from driftbandit.lab.paper.claims import claims
-from driftbandit.lab.paper.job import PaperRun
-from driftbandit.lab.paper.options import PaperOptions
-from driftbandit.lab.paper.report import citation, report
-from driftbandit.lab.paper.report.page import render, typeset
-from driftbandit.lab.paper.report.pictures import picture, smaller, steps
+from driftbandit.paper import choose
+from driftbandit.paper.claims import claims
+from driftbandit.paper.job import PaperRun
+from driftbandit.paper.options import PaperOptions
+from driftbandit.paper.report import citation, report
+from driftbandit.paper.report.page import render, typeset
+from driftbandit.paper.report.pictures import picture, smaller, steps
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:The formula gives gamma")]
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ import pytest
 
 from driftbandit.cli import main
 from driftbandit.environments import AbruptGap, Smooth
-from driftbandit.lab.paper.theory import breakpoints, pseudo_stationary
-from driftbandit.lab.paper.theory import paper_functions as f
-from driftbandit.lab.paper.theory.promise import discount, settled, smallest_beta, theory
+from driftbandit.paper.theory import breakpoints, pseudo_stationary
+from driftbandit.paper.theory import paper_functions as f
+from driftbandit.paper.theory.promise import discount, settled, smallest_beta, theory
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.ucb import DiscountedUCB
@@ -86,7 +86,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(capsys, words, part):
 
 
 def test_growth_prints_every_policy_and_sweep(capsys, monkeypatch):
-    from driftbandit.lab.paper.theory import growth
+    from driftbandit.paper.theory import growth
 
     few = [sweep._replace(values=sweep.values[:3]) for sweep in growth.sweeps(0.01)]
     monkeypatch.setattr(growth, "sweeps", lambda scale: few)
@@ -122,7 +122,7 @@ def test_the_gap_to_a_bound_is_in_orders_of_magnitude():
 
 
 def test_the_smallest_admissible_beta_counts_crossings_as_well_as_drift():
-    from driftbandit.lab.paper.theory import beta_interval, diagnose
+    from driftbandit.paper.theory import beta_interval, diagnose
 
     world = Smooth(n_arms=30, horizon=20_000, sigma=1e-4)
     found = diagnose(world)

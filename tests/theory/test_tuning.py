@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.lab.paper.theory import (
+from driftbandit.paper.theory import (
     beta_interval,
     corollary1,
     corollary2,

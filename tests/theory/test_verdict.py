@@ -1,6 +1,6 @@
 import pytest
 
-from driftbandit.lab.paper.theory import bounds_for, diagnose, in_words
+from driftbandit.paper.theory import bounds_for, diagnose, in_words
 from theory.worlds import Phases, Smooth
 
 LEVELS = [[0.9, 0.5, 0.1], [0.5, 0.9, 0.1], [0.1, 0.5, 0.9]]

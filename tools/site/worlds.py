@@ -5,7 +5,7 @@ import math
 from typing import Any, NamedTuple
 
 from driftbandit.environments import PhaseTable, Smooth
-from driftbandit.lab.field.suite import told
+from driftbandit.field.suite import told
 from driftbandit.parameters import parameters
 from driftbandit.policies import BetaTS
 

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _growth(args: argparse.Namespace) -> None:
-    from driftbandit.lab.paper.theory.growth import HEAD, growth
+    from driftbandit.paper.theory.growth import HEAD, growth
 
     runs = args.runs or 40
     found = growth(runs, args.seed, 1.0 if args.scale is None else args.scale, args.workers)
@@ -59,7 +59,7 @@ def _growth(args: argparse.Namespace) -> None:
 
 def _bounds(args: argparse.Namespace) -> None:
     from driftbandit.lab.jobs.sizes import refuse_impossible
-    from driftbandit.lab.paper.theory.promise import theory
+    from driftbandit.paper.theory.promise import theory
 
     environment = load.load_environment(args.env or "Abrupt()")
     text = args.policy or "ds-ts"

@@ -1,0 +1,143 @@
+"""Regret over time, the kind of most figures: one curve per policy with its interval, one panel per parameter set."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftbandit.lab.experiments.result import Part, Result
+from driftbandit.lab.experiments.run import provenance
+from driftbandit.lab.experiments.study import Study, Variants
+from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab.stats.intervals import t_interval
+from driftbandit.paper.items.item import Item, ItemKey
+from driftbandit.paper.options import PARAMETERS, PaperOptions, PlayedPaper
+from driftbandit.paper.picture import NAMES, legend, markers, regret_label, rows_of_panels, style_of, thousands
+from driftbandit.text.parse import parse_policy
+
+_LOWEST = 5  # the second row of panels shows this many of the lowest curves whole
+_CROWDED = 0.45  # ... if they end below this share of the highest
+_DRAWN = 160  # points of a curve in a figure; the data keep all of them
+_BAND = 2  # every second of them for its interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegretCurves(Item):
+    """Policies against each other in one world, their regret over the rounds."""
+
+    def study(
+        self,
+        runs: int = 100,
+        seed: int = 0,
+        parameters: tuple[str, ...] = PARAMETERS,
+        environment: str = "authors",
+        additions: tuple[str, ...] = (),
+    ) -> Study:
+        """The same as a study on its own, every policy once per parameter set, an addition once."""
+        policies = [
+            Variants(policy, label=f"{label} ({p})") for p in parameters for label, policy in self.policies(p).items()
+        ]
+        policies += [Variants(parse_policy(label), label=label) for label in additions]
+        return Study(
+            policies,
+            [self.environment(environment)],
+            runs,
+            seed,
+            checkpoints=self.checkpoints,
+            title=self.title,
+            id=self.id,
+            shows=self.shows,
+        )
+
+    def cells(self, options: PaperOptions) -> dict[ItemKey, Cell]:
+        """The paper's simulations, then the additions: one each, which stands in the panel of every parameter set."""
+        world = self.environment(options.environment)
+        found = super().cells(options)
+        for label in options.additions:
+            cell = Cell(parse_policy(label), world, options.runs, options.seed, self.checkpoints)
+            found.update({ItemKey(label, parameters): cell for parameters in options.parameters})
+        return found
+
+    def drawn(self, run: PlayedPaper) -> tuple[str, ...]:
+        """The paper's policies and what is added to them. Everything that is not a figure knows only the paper's."""
+        return (*self.labels, *run.options.additions)
+
+    def zoom(self, run: PlayedPaper) -> float | None:
+        """Up to which regret a second row of panels looks closer: where a few policies reach so high that most of the
+        others share the lower part of the figure."""
+        tops = []
+        for parameters in run.options.parameters:
+            ends = sorted(float(run.final(self.id, label, parameters).mean()) for label in self.labels)
+            tops.append((ends[min(_LOWEST, len(ends)) - 1], ends[-1]))
+        low, high = (max(side) for side in zip(*tops, strict=True))
+        return 1.12 * low if low < _CROWDED * high else None
+
+    def size(self, run: PlayedPaper, narrow: bool = False) -> tuple[float, float]:
+        """Twice as high with a second row of panels."""
+        width, height = super().size(run, narrow)
+        return width, height * (1.0 if self.zoom(run) is None else 1.9)
+
+    def draw(self, run: PlayedPaper, figure: Any) -> None:
+        """A panel for each parameter set, on one scale; below them the same closer up, where curves crowd."""
+        zoom = self.zoom(run)
+        rows = rows_of_panels(figure, run.options.parameters, self.title, 1 if zoom is None else 2)
+        lines = self._lines(run)
+        for row in rows:
+            for parameters, axes in row.items():
+                self._panel(axes, lines, parameters, self.drawn(run))
+            next(iter(row.values())).set_ylim(bottom=0.0)  # once all are drawn: it ends the search for a common scale
+        for axes in rows[1].values() if zoom is not None else ():
+            axes.set_ylim(0.0, zoom)
+            axes.set_title(f"{axes.get_title(loc='left')}, closer up", loc="left", fontsize=9.5)
+        for row in rows:
+            first = next(iter(row.values()))
+            first.set_ylabel(regret_label(figure, "regret", run.options.runs), fontsize=9)
+        ends = {label: sum(lines[label, name][1][-1] for name in rows[0]) for label in self.drawn(run)}
+        legend(figure, figure.axes[0], ends)
+
+    def _lines(self, run: PlayedPaper) -> dict[tuple[str, str], np.ndarray]:
+        """Rounds, mean, and both ends of the interval of every curve, by policy and parameter set."""
+        found = {}
+        for parameters in run.options.parameters:
+            for label in self.drawn(run):
+                outcome = run.outcome(self.id, label, parameters)
+                pick = np.unique(np.linspace(0, len(outcome.rounds) - 1, _DRAWN).astype(int))
+                regret = outcome.regret[:, pick]
+                line = np.array([outcome.rounds[pick], regret.mean(axis=0), *t_interval(regret)])
+                found[label, parameters] = np.pad(line, ((0, 0), (1, 0)))  # regret begins at 0, before the first round
+        return found
+
+    def _panel(
+        self, axes: Any, lines: dict[tuple[str, str], np.ndarray], parameters: str, labels: tuple[str, ...]
+    ) -> None:
+        """Every policy's curve with its interval."""
+        from matplotlib.ticker import MaxNLocator
+
+        for number, label in enumerate(labels):
+            x, mean, low, high = lines[label, parameters]
+            style = style_of(label)
+            every = markers(len(x), number, len(labels))
+            axes.plot(x, mean, **style, markevery=every, label=NAMES[label], zorder=3)
+            if not np.isnan(low[-1]):
+                pick = np.arange(len(x) - 1, -1, -_BAND)[::-1]
+                band = {"color": style["color"], "alpha": 0.16, "linewidth": 0, "zorder": 2}
+                axes.fill_between(x[pick], low[pick], high[pick], **band)
+        axes.set_xlim(0, self.world.horizon)
+        axes.set_xlabel("round")
+        thousands(axes.xaxis, axes.yaxis)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+
+    def save(self, run: PlayedPaper, path: Path, note: dict[str, Any]) -> None:
+        """A result like any other: `Result.load` and `driftbandit run` read it."""
+        options = run.options
+        study = self.study(
+            options.runs, options.seed, options.parameters, options.environment, additions=options.additions
+        )
+        wanted = [(label, parameters) for parameters in options.parameters for label in self.labels]
+        wanted += [(label, options.parameters[0]) for label in options.additions]
+        cells, parts = study.cells(), []
+        for cell, (label, parameters) in zip(cells, wanted, strict=True):
+            outcome = run.outcome(self.id, label, parameters)
+            parts.append(Part(cell, outcome.rounds, outcome.regret, outcome.seconds))
+        Result(parts, np.arange(options.runs), {**provenance(study, cells), **note}).save(path)

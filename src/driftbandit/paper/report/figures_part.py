@@ -1,0 +1,128 @@
+"""The report's figures: each with what it shows, its parameters, and a table of the regrets it ends with."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.lab.stats.intervals import t_interval
+from driftbandit.paper.items.item import Item
+from driftbandit.paper.picture import NAMES, PANELS
+from driftbandit.paper.report.page import number, spread
+from driftbandit.paper.report.pictures import Picture, picture
+
+_IN_SIGHT = 5  # gaps shown before all of them are folded away
+
+Row = tuple[str, list[str]]  # what heads it, and its cells
+
+
+class Numbers(NamedTuple):
+    """An item's final regrets: by policy, or by gap with some rows in sight and all of them folded away."""
+
+    caption: str
+    rows: list[Row]
+    columns: list[tuple[str, str]]  # policy and parameter set, where rows are gaps
+    few: list[Row]
+
+
+class TypedWorld(NamedTuple):
+    """World and policies as they can be typed."""
+
+    world: str
+    policies: list[Row]
+
+
+class ShownItem(NamedTuple):
+    """An item as the page has it."""
+
+    item: Item
+    failure: str
+    pictures: dict[str, Picture]  # "wide" and "narrow": the page shows the one that fits the screen
+    alternative: str
+    numbers: Numbers | None
+    played: TypedWorld | None
+
+
+def shown_figures(run: Any, out: Path) -> list[ShownItem]:
+    """All items, in the order of the paper."""
+    return [_shown(run, item, out / "figures") for item in run.items.values()]
+
+
+def _shown(run: Any, item: Item, folder: Path) -> ShownItem:
+    if item.id in run.failures:
+        return ShownItem(item, run.failures[item.id], {}, "", None, None)
+    paths = {"wide": folder / f"{item.id}.svg", "narrow": folder / f"{item.id}-narrow.svg"}
+    found = {kind: picture(path) for kind, path in paths.items() if path.exists()} if paths["wide"].exists() else {}
+    if not item.labels:
+        return ShownItem(item, "", found, _alternative(run, item), None, None)
+    numbers = _by_gap(run, item) if item.gaps else _by_policy(run, item)
+    return ShownItem(item, "", found, _alternative(run, item), numbers, _played(run, item))
+
+
+def _plain(label: str) -> str:
+    """A policy's name where no markup can stand."""
+    return "DS-TS told the largest mean" if "$" in NAMES[label] else NAMES[label]
+
+
+def _alternative(run: Any, item: Item) -> str:
+    """What the figure shows, for those who cannot see it: the order in which the curves end."""
+    if not item.labels:
+        return f"{item.place}. {item.shows}"
+    lines = []
+    for parameters in run.options.parameters:
+        if item.gaps:
+            ends = {label: float(np.mean([run.final(item.id, label, parameters, gap).mean() for gap in item.gaps]))
+                    for label in item.labels}  # fmt: skip
+            what = "mean regret over all gaps"
+        else:
+            ends = {label: float(run.final(item.id, label, parameters).mean()) for label in item.labels}
+            what = "regret at the end"
+        order = ", ".join(f"{_plain(label)} {ends[label]:.0f}" for label in sorted(ends, key=lambda label: ends[label]))
+        lines.append(f"With the {PANELS[parameters]}, {what}, lowest first: {order}.")
+    return f"{item.place}. {item.shows} {' '.join(lines)}"
+
+
+def _by_policy(run: Any, item: Item) -> Numbers:
+    """The lowest first."""
+    sets = run.options.parameters
+    finals = {(label, name): run.final(item.id, label, name) for label in item.labels for name in sets}
+    order = sorted(item.labels, key=lambda label: float(finals[label, sets[-1]].mean()))
+    rows = []
+    for label in order:
+        cells = []
+        for name in sets:
+            final = finals[label, name]
+            cells.append(spread(float(final.mean()), *(float(end) for end in t_interval(final))))
+        rows.append((NAMES[label], cells))
+    world = item.environment(run.options.environment)
+    caption = f"Regret after {number(world.horizon)} rounds: mean of {run.options.runs} runs and 95 % interval"
+    return Numbers(caption, rows, [], [])
+
+
+def _by_gap(run: Any, item: Item) -> Numbers:
+    """One row for each gap."""
+    columns = [(label, name) for name in run.options.parameters for label in item.labels]
+    rows = {}
+    for gap in item.gaps:
+        cells = []
+        for label, name in columns:
+            final = run.final(item.id, label, name, gap)
+            low, high = (float(end) for end in t_interval(final))
+            half = f" ±\u00a0{number((high - low) / 2)}" if len(final) > 1 else ""
+            cells.append(number(float(final.mean())) + half)
+        rows[gap] = f"{gap:.2f}", cells
+    places = np.unique(np.linspace(0, len(item.gaps) - 1, _IN_SIGHT).round().astype(int))
+    few = [rows[item.gaps[place]] for place in places]
+    caption = f"Regret at the end by gap: mean of {run.options.runs} runs ± half of the 95 % interval"
+    return Numbers(caption, list(rows.values()), [(NAMES[label], name) for label, name in columns], few)
+
+
+def _played(run: Any, item: Item) -> TypedWorld:
+    made = {name: item.policies(name) for name in run.options.parameters}
+    rows = []
+    for label in item.labels:
+        texts = [repr(policies[label]) for policies in made.values()]
+        same = len(set(texts)) == 1 and len(texts) > 1
+        rows.append((NAMES[label], ["as left" if same and place else text for place, text in enumerate(texts)]))
+    gap = item.gaps[0] if item.gaps else None
+    return TypedWorld(repr(item.environment(run.options.environment, gap)), rows)
