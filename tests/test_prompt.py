@@ -306,7 +306,7 @@ def test_on_a_real_terminal_numbers_are_whole():
         (["list", "policies"], {"policies"}),
         (["list", "ds-ts"], {"parameters", "constructors", "short"}),
         (["list", "items"], {"items"}),
-        (["theory", "--env", SMALL, "ds-ts.tuned"], {"bounds", "facts", "in_words"}),
+        (["theory", "--env", SMALL, "ds-ts.tuned"], {"bounds", "facts"}),
         (["theory", "--growth", "--runs", "2", "--scale", "0.002"], {"fits"}),
         (["reproduce", "fig1"], {"summary", "page", "chunks"}),
     ],

@@ -9,11 +9,18 @@ from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.paper.items.item import Item
 from driftbandit.paper.picture import NAMES, PANELS
 from driftbandit.paper.report.page import number, spread
-from driftbandit.paper.report.pictures import Picture, picture
 
 _IN_SIGHT = 5  # gaps shown before all of them are folded away
 
 Row = tuple[str, list[str]]  # what heads it, and its cells
+
+
+class Picture(NamedTuple):
+    """A figure file; with its size in pixels nothing moves when it appears."""
+
+    source: str
+    width: int
+    height: int
 
 
 class Numbers(NamedTuple):
@@ -51,8 +58,12 @@ def shown_figures(run: Any, out: Path) -> list[ShownItem]:
 def _shown(run: Any, item: Item, folder: Path) -> ShownItem:
     if item.id in run.failures:
         return ShownItem(item, run.failures[item.id], {}, "", None, None)
-    paths = {"wide": folder / f"{item.id}.svg", "narrow": folder / f"{item.id}-narrow.svg"}
-    found = {kind: picture(path) for kind, path in paths.items() if path.exists()} if paths["wide"].exists() else {}
+    found = {}
+    for kind, name in (("wide", f"{item.id}.svg"), ("narrow", f"{item.id}-narrow.svg")):
+        if (folder / name).exists():
+            width, height = item.size(run, narrow=kind == "narrow")
+            found[kind] = Picture(f"{folder.name}/{name}", round(96 * width), round(96 * height))
+    found = found if "wide" in found else {}
     if not item.labels:
         return ShownItem(item, "", found, _alternative(run, item), None, None)
     numbers = _by_gap(run, item) if item.gaps else _by_policy(run, item)

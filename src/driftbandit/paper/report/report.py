@@ -1,7 +1,7 @@
 """The report: one page with what was run, every figure with its numbers, every claim with its verdict.
 
-Everything on it comes from the run. The page needs no network and no file beside it; where it speaks of files of the
-output folder it links to them."""
+Everything on it comes from the run. The page needs no network; its figures are the files of
+the output folder."""
 
 import csv
 import time

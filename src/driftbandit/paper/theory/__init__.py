@@ -14,7 +14,7 @@ from driftbandit.paper.theory.diagnosis import (
     smallest_constant,
 )
 from driftbandit.paper.theory.peers import Order, lower_bound, table1
-from driftbandit.paper.theory.promise import bounds_for, in_words
+from driftbandit.paper.theory.promise import bounds_for
 from driftbandit.paper.theory.theorem import first_useful_horizon, tau_max_condition, theorem1, theorem2
 from driftbandit.paper.theory.tuning import (
     BetaInterval,
@@ -40,7 +40,6 @@ __all__ = [
     "corollary2",
     "diagnose",
     "first_useful_horizon",
-    "in_words",
     "lower_bound",
     "pseudo_stationary",
     "separations",

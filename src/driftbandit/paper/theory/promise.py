@@ -1,7 +1,6 @@
-"""One policy in one world: what the theory knows of the world, what it promises, and what is measured.
+"""One policy in one environment: the quantities of the analysis, the bounds, and the measured regret.
 
-The theorems of the paper are about DS-TS. For every other policy the report says that no bound is available, and still
-gives the facts of the environment and the lower bound that holds for every policy."""
+The theorems of the paper are about DS-TS. Every other policy gets the quantities and the lower bound only."""
 
 import math
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from driftbandit.paper.theory.diagnosis import (
 )
 from driftbandit.paper.theory.peers import Order, lower_bound, table1
 from driftbandit.paper.theory.theorem import FORMS, first_useful_horizon, theorem1, theorem2
-from driftbandit.paper.theory.tuning import beta_interval, corollary1, corollary2
+from driftbandit.paper.theory.tuning import beta_interval, corollary1
 
 
 def drift_gap(drift: float, eps: float) -> float:
@@ -54,41 +53,6 @@ def bounds_for(world: MeanSource, eps: float, tau_max: float = 0.2, found: Diagn
     return bounds
 
 
-def in_words(found: Diagnosis, bounds: list[Bound]) -> str:
-    """One paragraph: what the world does, what is guaranteed in it, and which gamma Corollary 1 advises."""
-    best = "never changes" if not found.switches else f"changes {found.switches} times"
-    sentences = [
-        f"{found.n_arms} arms over {found.horizon} rounds in {found.phases} phases; the best arm {best},"
-        f" and uniform play would cost {found.uniform_regret:.0f}."
-    ]
-    if found.tied_rounds:
-        sentences.append(f"In {found.tied_rounds} rounds the best arm is tied, so no bound in terms of the gap exists.")
-    useful = [bound for bound in bounds if bound.promises]
-    if useful:
-        sharpest = min(useful, key=lambda bound: (bound.scope != "all arms", bound.log10 or 0.0))
-        sentences.append(f"Guaranteed: {sharpest}.")
-    else:
-        numbers = [bound for bound in bounds if bound.holds and bound.log10 is not None]
-        sentences.append(
-            "Nothing is guaranteed: neither theorem gives less than the trivial bound, one wrong play per round."
-        )
-        if numbers:
-            nearest = min(numbers, key=lambda bound: bound.log10 or 0.0)
-            factor = (nearest.log10 or 0.0) - math.log10(found.horizon)
-            sentences.append(f"The nearest, {nearest.name}, is 10^{factor:.0f} times larger.")
-        else:
-            failed = dict.fromkeys(condition.text for bound in bounds for condition in bound.failed)
-            sentences.append("No theorem applies either; what fails: " + "; ".join(failed) + ".")
-    advice = corollary1(found.horizon, found.phases)
-    if advice.holds and advice.eps is not None:
-        sentences.append(
-            f"Corollary 1 advises gamma = 1 - {advice.eps:.3g}, for its order of growth; measure before trusting it."
-        )
-    else:
-        sentences.append("Corollary 1 gives no gamma here: the phases are too short for the horizon.")
-    return " ".join(sentences)
-
-
 class Quantity(NamedTuple):
     """One quantity of the analysis, its letter in the paper, its value here, and what it is in words."""
 
@@ -109,8 +73,6 @@ class Promise(NamedTuple):
     orders: dict[str, Order]  # Table 1
     measured: Interval | None  # final regret, if it was asked for
     runs: int
-    seed: int
-    smallest_beta: float | None = None  # what Corollary 2 admits here, at a gap of 1
 
     def gap_to(self, bound: Bound) -> float | None:
         """How many orders of magnitude the bound is above the measured regret."""
@@ -151,12 +113,7 @@ class Promise(NamedTuple):
             "bounds": bounds,
             "orders": [{"policy": o.policy, "order": o.formula, "log10": o.log10} for o in self.orders.values()],
             "measured": self.measured,
-            "in_words": self.paragraph(),
         }
-
-    def paragraph(self) -> str:
-        """What is guaranteed, what is not, and which gamma the corollaries advise."""
-        return " ".join(_sentences(self))
 
 
 def discount(policy: Any) -> float | None:
@@ -187,8 +144,6 @@ def theory(environment: Any, policy: Any, runs: int = 0, seed: int = 0, workers:
         table1(found.horizon, found.phases, found.gap),
         None if played is None else interval(played.regret[:, -1]),
         runs,
-        seed,
-        smallest_beta(world, found),
     )
 
 
@@ -216,6 +171,14 @@ def facts(world: Any, found: Diagnosis, eps: float | None) -> list[Quantity]:
         constant = smallest_constant(distances, beta)
         shown = "none" if constant is None else f"{constant:.6g}"
         out.append(Quantity("F", shown, f"smallest constant of Assumption 2 at beta = {beta:.3f}"))
+    advice = corollary1(found.horizon, found.phases)
+    shown = f"{advice.gamma:.6g}" if advice.holds and advice.gamma is not None else "none"
+    out.append(Quantity("gamma", shown, "discount of Corollary 1; none if the phases are too short for the horizon"))
+    useful = first_useful_horizon(
+        phases=found.phases, gap=found.gap, mu_max=found.mu_max, sum_over=found.suboptimal_arms
+    )
+    shown = "none" if useful is None else f"10^{useful:.1f}"
+    out.append(Quantity("", shown, "horizon from which Theorem 1 is below T, over all arms, with that discount"))
     if eps is None or not 0.0 < eps < f.LARGEST_EPS:
         return out
     wait = f.D(eps)
@@ -238,35 +201,6 @@ def settled(world: Any, wait: float) -> int:
     return total + max(0, int(world.horizon) - start - delay)
 
 
-def _sentences(promise: Promise) -> list[str]:
-    found, policy = promise.found, promise.policy
-    if getattr(policy, "short", "") == "ds-ts":
-        out = [in_words(found, list(promise.bounds))]
-        problem = {"phases": found.phases, "gap": found.gap, "mu_max": found.mu_max, "tau_max": policy.tau_max}
-        useful = first_useful_horizon(**problem, sum_over=found.suboptimal_arms)
-        if useful is not None:
-            out.append(f"Over all arms and with Corollary 1's gamma, Theorem 1 is below T from T = 10^{useful:.1f} on.")
-    else:
-        out = [f"Nothing is guaranteed: this library has no bound with constants for {type(policy).__name__}."]
-    if promise.floor.log10 is not None:
-        out.append(
-            f"No policy can promise less than {10.0**promise.floor.log10:.0f} over {found.horizon} rounds in the worse"
-            " of two worlds with at most three phases."
-        )
-    out += _smooth_advice(found, promise.smallest_beta)
-    if promise.measured is None:
-        out.append("Nothing was measured; --runs 100 plays the policy and shows its regret.")
-        return out
-    share = 100.0 * promise.measured.mean / found.uniform_regret if found.uniform_regret > 0.0 else math.nan
-    out.append(f"Measured over {promise.runs} runs: regret {promise.measured}, {share:.0f} % of uniform play.")
-    finite = [bound for bound in promise.bounds if promise.gap_to(bound) is not None and bound.scope != "one arm"]
-    finite = finite or [bound for bound in promise.bounds if promise.gap_to(bound) is not None]
-    if finite:
-        nearest = min(finite, key=lambda bound: bound.log10 or 0.0)
-        out.append(f"The nearest bound, {nearest.name}, is 10^{promise.gap_to(nearest):.1f} times that.")
-    return out
-
-
 def smallest_beta(world: Any, found: Diagnosis) -> float | None:
     """The smallest beta the remark after Corollary 2 admits in this world at a gap of 1: from its drift, and from its
     crossings with the smallest constant F that Assumption 2 allows there."""
@@ -277,18 +211,3 @@ def smallest_beta(world: Any, found: Diagnosis) -> float | None:
     return beta_interval(
         horizon=found.horizon, gap=1.0, drift=found.drift, constant=constant, crossings=found.crossings
     ).low
-
-
-def _smooth_advice(found: Diagnosis, low: float | None) -> list[str]:
-    """What Corollary 2 says, where it is the one to ask: in worlds that move nearly every round."""
-    if found.phases < found.horizon // 2 or corollary1(found.horizon, found.phases).holds:
-        return []
-    tuning = None if low is None or low >= 1.0 else corollary2(found.horizon, max(low, 0.0))
-    if tuning is None or tuning.gamma is None or not tuning.holds:
-        return ["Corollary 2 admits no beta here, even at a gap of 1: the world moves too fast for its horizon."]
-    return [
-        f"Corollary 2 admits beta from {max(low or 0.0, 0.0):.3f} at a gap of 1 and then advises"
-        f" gamma = {tuning.gamma:.6g}; at beta = 1/2, the paper's choice, its condition fails."
-        if (low or 0.0) > 0.5
-        else f"Corollary 2 advises gamma = {tuning.gamma:.6g} (beta = {max(low or 0.0, 0.0):.3f}, at a gap of 1)."
-    ]
