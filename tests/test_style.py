@@ -7,7 +7,6 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from driftbandit.environments import Abrupt
-from driftbandit.field import ratio_plot
 from driftbandit.lab.plots import regret, style, sweep_plot
 from driftbandit.paper import picture
 from driftbandit.policies.beta_ts import DiscountedBetaTS
@@ -91,7 +90,7 @@ def test_d_ucb_looks_the_same_in_a_sweep_and_in_the_field(tmp_path, monkeypatch)
     monkeypatch.setattr(sweep_plot, "save_chart", caught)
     sweep_plot.save_curves(done, sweep.grids(done), tmp_path / "x.svg")
     assert drawn(figures[-1], "d-ucb").get_color() == GREEN
-    (dot,) = ratio_plot.dots(["d-ucb.tuned"], 1)
+    (dot,) = figures.dots(["d-ucb.tuned"], 1)
     assert (dot["color"], dot["marker"]) == (GREEN, "D")
 
 

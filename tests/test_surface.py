@@ -57,7 +57,7 @@ FUNCTIONS = {
     "export": "driftbandit.live.export",
     "field": "driftbandit.field.job",
     "replay": "driftbandit.logs",
-    "reproduce": "driftbandit.paper.reproduce",
+    "reproduce": "driftbandit.paper.job",
     "run": "driftbandit.lab",
     "serve": "driftbandit.service.server",
     "theory": "driftbandit.paper.theory.promise",

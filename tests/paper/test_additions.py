@@ -6,9 +6,8 @@ from driftbandit.cli import main
 from driftbandit.lab.experiments.result import Result
 from driftbandit.paper import choose
 from driftbandit.paper.claims import verdicts
-from driftbandit.paper.items.item import SIX
+from driftbandit.paper.items.item import PARAMETERS, SIX, PaperOptions
 from driftbandit.paper.job import PaperRun
-from driftbandit.paper.options import PARAMETERS, PaperOptions
 
 pytest.importorskip("matplotlib")
 # Short horizons push the code's gamma below the theory's domain, which it says each time.

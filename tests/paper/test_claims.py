@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.paper import choose, items
 from driftbandit.paper.claims import claim_cells, claims, unsettled, verdicts
-from driftbandit.paper.claims.claim import Claim
 from driftbandit.paper.claims.evidence import (
     FAILS,
     HOLDS,
     NOT_RUN,
     UNDECIDED,
     AtLeast,
+    Claim,
     ComputedStatement,
     MeasuredStatement,
     Reader,
@@ -29,8 +29,8 @@ from driftbandit.paper.claims.evidence import (
     regret_at,
     some,
 )
+from driftbandit.paper.items.item import PaperOptions
 from driftbandit.paper.job import PaperRun
-from driftbandit.paper.options import PaperOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
 YES, NO, OPEN = (

@@ -11,10 +11,8 @@ from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.jobs import store
 from driftbandit.lab.support.tables import note_in
 from driftbandit.paper import choose, items
-from driftbandit.paper.items.item import EIGHT, policy_for
-from driftbandit.paper.job import PaperRun
-from driftbandit.paper.options import PARAMETERS, PaperOptions
-from driftbandit.paper.summary import COLUMNS
+from driftbandit.paper.items.item import EIGHT, PARAMETERS, PaperOptions, policy_for
+from driftbandit.paper.job import COLUMNS, PaperRun
 
 # Short horizons push the code's gamma below the theory's domain, which it says each time.
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")

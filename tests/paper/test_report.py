@@ -13,9 +13,9 @@ import pytest
 
 from driftbandit.paper import choose
 from driftbandit.paper.claims import claims
+from driftbandit.paper.items.item import PaperOptions
 from driftbandit.paper.job import PaperRun
-from driftbandit.paper.options import PaperOptions
-from driftbandit.paper.report import citation, report
+from driftbandit.paper.report import page, report
 from driftbandit.paper.report.page import render, typeset
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:The formula gives gamma")]
@@ -85,7 +85,7 @@ def test_the_page_loads_nothing_from_anywhere(text):
     assert "@import" not in text
     assert "<script" not in text
     assert "url(http" not in text
-    assert all(not link.startswith("http") or link == citation.URL for link in outline.links)
+    assert all(not link.startswith("http") or link == page.URL for link in outline.links)
 
 
 def test_the_page_nests_and_every_inner_link_has_its_place(text):
@@ -204,12 +204,12 @@ def test_a_failed_item_is_reported_and_the_others_stay(run, tmp_path):
 
 def test_the_reference_is_that_of_the_citation_file():
     lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    for part in (citation.TITLE, citation.URL, citation.PREPRINT, citation.SOFTWARE, citation.JOURNAL):
+    for part in (page.TITLE, page.URL, page.PREPRINT, page.SOFTWARE, page.JOURNAL):
         assert part in lines
-    assert f"year: {citation.YEAR}" in lines
+    assert f"year: {page.YEAR}" in lines
     found = re.findall(r"given-names: (\w+)\s+family-names: (\w+)", lines)
-    assert tuple(found) == citation.AUTHORS
-    assert citation.bibtex().startswith("@article{qi2023discounted,\n  author = {Qi, Han and Wang, Yue and Zhu, Li},")
+    assert tuple(found) == page.AUTHORS
+    assert page.cite_bibtex().startswith("@article{qi2023discounted,\n  author = {Qi, Han and Wang, Yue and Zhu, Li},")
 
 
 def test_every_picture_is_a_file_of_the_shown_size(text, run):

@@ -11,7 +11,8 @@ from functools import cache
 from typing import NamedTuple
 
 from driftbandit.field.grids import LEFT_OUT, NO_RIVALS, ON_TIME, short_of
-from driftbandit.field.kept import KEPT, KeptLine, read
+from driftbandit.field.standings import KEPT, KeptLine
+from driftbandit.field.standings import read_kept as read
 from driftbandit.field.suite import SUITE, SuiteWorld
 from tools.site.facts import ROOT
 

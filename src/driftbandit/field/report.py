@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandit.field.frontier import FrontierPoint, undominated
+from driftbandit.field.figures import FrontierPoint, undominated
 from driftbandit.field.standings import BestTuned, Contestant, RatioSummary
 from driftbandit.field.suite import SuiteWorld
 from driftbandit.lab.support.files import replacing

@@ -6,15 +6,76 @@ are left out of it; `RatioSummary.on_time` says what would be if they counted. A
 too small, so ratios are a little too large; `BestTuned.fair` says by how much. Standard errors of ratios treat the two
 means as independent, which overstates them where both policies met the same worlds."""
 
+import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from driftbandit.field.grids import GRID, NO_RIVALS, ON_TIME, made, short_of, shown
-from driftbandit.field.kept import KeptLine, line
 from driftbandit.field.suite import DESIGN, SuiteWorld, told
 from driftbandit.lab.experiments.result import Part
 from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab.support.files import replacing
+
+KEPT = Path(__file__).parents[3] / "benchmarks" / "field" / "kept.csv"
+RUNS, SEED = 32, 0  # of the file
+
+
+class KeptLine(NamedTuple):
+    """The regret of one setting in one world."""
+
+    world: str
+    label: str
+    runs: int
+    mean: float
+    error: float  # standard error of the mean
+    first_half: float  # mean over the first half of the runs
+
+    @property
+    def second_half(self) -> float:
+        """Mean over the other runs."""
+        half = self.runs // 2
+        return (self.mean * self.runs - self.first_half * half) / (self.runs - half)
+
+
+def kept_line(world: str, label: str, regret: np.ndarray) -> KeptLine:
+    """The kept_line of a setting whose final regret in every run is given (two runs or more)."""
+    runs = len(regret)
+    error = float(regret.std(ddof=1)) / float(np.sqrt(runs))
+    return KeptLine(world, label, runs, float(regret.mean()), error, float(regret[: runs // 2].mean()))
+
+
+def read_kept(path: Path = KEPT) -> list[KeptLine]:
+    """All lines of a file; none if there is no such file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        head = next(rows, [])
+        if tuple(head) != KeptLine._fields:
+            raise ValueError(
+                f"{path} is not a file of tuned settings: its first kept_line should be {','.join(KeptLine._fields)}."
+            )
+        try:
+            return [KeptLine(world, label, int(runs), *map(float, numbers)) for world, label, runs, *numbers in rows]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{path} is damaged near kept_line {rows.line_num}; `driftbandit field --tune` makes it anew."
+            ) from None
+
+
+def write_kept(lines: Iterable[KeptLine], path: Path) -> None:
+    """Write the lines, in order of world and then of regret."""
+    ordered = sorted(lines, key=lambda one: (one.world, one.mean))
+    with replacing(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(KeptLine._fields)
+        for one in ordered:
+            writer.writerow([one.world, one.label, one.runs, *(f"{number:.7g}" for number in one[3:])])
+
 
 Results = dict[str, KeptLine]  # the name of a world -> how the contestant did there
 
@@ -129,7 +190,7 @@ def by_policy(parts: Iterable[Part]) -> dict[str, Results]:
     """What was played, by policy and world."""
     out: dict[str, Results] = {}
     for part in parts:
-        out.setdefault(part.policy, {})[part.environment] = line(part.environment, part.policy, part.final)
+        out.setdefault(part.policy, {})[part.environment] = kept_line(part.environment, part.policy, part.final)
     return out
 
 

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +17,16 @@ from driftbandit.lab.jobs.batch import Batch, Tally
 from driftbandit.lab.jobs.store import fingerprint
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.plots.style import ENDINGS
+from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.lab.support.digest import package_digest
 from driftbandit.lab.support.files import writable
 from driftbandit.lab.support.machine import versions
 from driftbandit.lab.support.progress import Progress
-from driftbandit.lab.support.tables import note_in
+from driftbandit.lab.support.tables import note_in, save_rows
 from driftbandit.paper import choose
-from driftbandit.paper.items.item import Item, ItemKey
-from driftbandit.paper.options import PaperOptions
+from driftbandit.paper.items.item import Item, ItemKey, PaperOptions, PlayedPaper
 from driftbandit.paper.picture import save_figure
-from driftbandit.paper.summary import save_summary
+from driftbandit.paper.report import report
 
 EXTRA = "comparisons"  # the name under which failures of the extra cells are reported
 
@@ -197,3 +199,78 @@ def _work(chunk: Any) -> float:
     """About how much work a chunk is: policies that draw from Beta laws take several times as long an arm."""
     an_arm = 20.0 if hasattr(chunk.policy, "prior_wins") else 3.0
     return float(chunk.runs * chunk.environment.horizon * (30.0 + an_arm * chunk.environment.n_arms))
+
+
+SUMMARY = (
+    "item",
+    "policy",
+    "parameters",
+    "environment",
+    "horizon",
+    "runs",
+    "regret_mean",
+    "regret_ci_low",
+    "regret_ci_high",
+    "seconds",
+    "gap",
+)
+
+
+def summary_rows(run: PlayedPaper) -> list[list[Any]]:
+    """The lines of the summary: the mean of the runs, a 95 % t-interval (empty for a single run), the seconds of
+    computing, and the gap where it is varied."""
+    rows = []
+    for item in run.items.values():
+        if item.id in run.failures:
+            continue
+        for parameters in run.options.parameters:
+            for label in item.labels:
+                for gap in item.gaps or (None,):
+                    outcome = run.outcome(item.id, label, parameters, gap)
+                    final = outcome.regret[:, -1]
+                    low, high = (float(side) for side in t_interval(final))
+                    rows.append(
+                        [
+                            item.id,
+                            label,
+                            parameters,
+                            run.options.environment,
+                            int(outcome.rounds[-1]),
+                            len(final),
+                            f"{final.mean():.3f}",
+                            *("" if math.isnan(side) else f"{side:.3f}" for side in (low, high)),
+                            f"{outcome.seconds:.3f}",
+                            "" if gap is None else f"{gap:.2f}",
+                        ]
+                    )
+    return rows
+
+
+def save_summary(run: PlayedPaper, path: Path) -> Path:
+    """Write the summary of all items that did not fail."""
+    return save_rows(SUMMARY, summary_rows(run), path)
+
+
+class Reproduction(NamedTuple):
+    """The job with all its results, and the page about it."""
+
+    job: PaperRun
+    page: Path
+
+
+def reproduce(
+    options: PaperOptions,
+    *,
+    progress: bool | Callable[[float], None] = True,
+    say: Callable[[str], None] = print,
+) -> Reproduction:
+    """Compute what `options` asks for, into the folder it names: data, figures, summary.csv, claims.csv and a page.
+
+    Finished pieces are kept there, so that a call that was stopped goes on where it was; an item that fails is named in
+    `job.failures` and leaves the others alone."""
+    job = PaperRun(options, report.extra_cells(options))
+    try:
+        job.compute(progress, say)
+    except OSError as error:
+        raise OSError(f"{error} The same call goes on from here once the folder can be written again.") from None
+    return Reproduction(job, report.write(job, options.out))

@@ -5,8 +5,16 @@ from typing import Any
 
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.paper.claims import abrupt, gap, overall, prior, smooth
-from driftbandit.paper.claims.claim import Claim, ClaimVerdict, Unsettled
-from driftbandit.paper.claims.evidence import NOT_RUN, ClaimDecision, NotComputed, Reader, decide
+from driftbandit.paper.claims.evidence import (
+    NOT_RUN,
+    Claim,
+    ClaimDecision,
+    ClaimVerdict,
+    NotComputed,
+    Reader,
+    Unsettled,
+    decide,
+)
 
 _LISTS = (abrupt, gap, smooth, prior, overall)
 

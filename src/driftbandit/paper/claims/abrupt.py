@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from driftbandit.lab.jobs.work import Cell
-from driftbandit.paper.claims.claim import ALMOST, COMPETITIVE, Claim, Unsettled
 from driftbandit.paper.claims.evidence import (
+    ALMOST,
+    COMPETITIVE,
     AtLeast,
+    Claim,
     ComputedStatement,
     MeasuredStatement,
     Reader,
+    Unsettled,
     every,
     most,
     regret_at,

@@ -5,11 +5,12 @@ t-interval of the mean difference decides: wholly above 0 the statement holds, w
 undecided. A claim made of m statements takes each interval at the level 1 - 0.05 / m (Bonferroni), so that the chance
 of a wrong verdict on the claim, true or false, is at most one in twenty however many figures it speaks of."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.stats.intervals import t_interval
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
@@ -234,3 +235,38 @@ def regret_at(outcome: Any, rounds: Sequence[int] | np.ndarray) -> np.ndarray:
     marks = np.append(0, outcome.rounds)
     curves = np.column_stack([np.zeros(len(outcome.regret)), outcome.regret])
     return np.array([np.interp(rounds, marks, curve) for curve in curves])
+
+
+# What vague words mean, for all claims alike.
+ALMOST = 0.10  # "almost the same": by less than a tenth, about what one run differs from the next for SW-TS
+SIMILAR = 0.25  # "similar": by less than a quarter
+COMPETITIVE = 2.0  # "competitive": at most twice the regret of any other policy of the figure
+
+
+class Claim(NamedTuple):
+    """A sentence of the paper and the statement it was made into."""
+
+    id: str
+    place: str  # where the sentence stands
+    says: str  # what it says, in our words
+    criterion: str  # the statement that is decided
+    reason: str  # why this one
+    needs: tuple[str, ...]  # the items it speaks of
+    statement: Callable[[Reader], Node]
+    parameters: bool = True  # False: about the worlds alone, the same under every parameter set
+    cells: Callable[[Any, Mapping[str, Any]], dict[str, Cell]] | None = None  # simulations beyond the items'
+
+
+class ClaimVerdict(NamedTuple):
+    """A claim with its decision under each parameter set."""
+
+    claim: Claim
+    decisions: dict[str, ClaimDecision]  # by "text", "code"; by "worlds" for a claim about the worlds alone
+
+
+class Unsettled(NamedTuple):
+    """A sentence that is no claim these runs could decide, and why."""
+
+    place: str
+    says: str
+    reason: str

@@ -3,8 +3,7 @@
 import numpy as np
 
 from driftbandit.paper.claims.abrupt import in_all
-from driftbandit.paper.claims.claim import Claim, Unsettled
-from driftbandit.paper.claims.evidence import AtLeast, MeasuredStatement, Reader, every, jackknife
+from driftbandit.paper.claims.evidence import AtLeast, Claim, MeasuredStatement, Reader, Unsettled, every, jackknife
 
 FIG4 = ("fig4a", "fig4b", "fig4c", "fig4d")
 _DULL = 0.8  # share of uniform play's wrong choices that counts as not telling arms apart

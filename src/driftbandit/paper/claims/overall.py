@@ -3,8 +3,19 @@
 from typing import Any
 
 from driftbandit.paper.claims.abrupt import FIG3, in_all
-from driftbandit.paper.claims.claim import ALMOST, COMPETITIVE, SIMILAR, Claim, Unsettled
-from driftbandit.paper.claims.evidence import AtLeast, ComputedStatement, Reader, every, most, some
+from driftbandit.paper.claims.evidence import (
+    ALMOST,
+    COMPETITIVE,
+    SIMILAR,
+    AtLeast,
+    Claim,
+    ComputedStatement,
+    Reader,
+    Unsettled,
+    every,
+    most,
+    some,
+)
 from driftbandit.paper.claims.prior import KNOWN
 from driftbandit.paper.claims.smooth import FIG6
 

@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 
-from driftbandit.paper.claims.claim import ALMOST, Claim, Unsettled
 from driftbandit.paper.claims.evidence import (
+    ALMOST,
     AtLeast,
+    Claim,
     ComputedStatement,
     MeasuredStatement,
     Reader,
+    Unsettled,
     every,
     jackknife,
     most,

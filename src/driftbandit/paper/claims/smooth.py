@@ -5,11 +5,19 @@ import math
 import numpy as np
 
 from driftbandit.paper.claims.abrupt import in_all
-from driftbandit.paper.claims.claim import ALMOST, SIMILAR, Claim, Unsettled
-from driftbandit.paper.claims.evidence import AtLeast, ComputedStatement, Reader, every
+from driftbandit.paper.claims.evidence import (
+    ALMOST,
+    SIMILAR,
+    AtLeast,
+    Claim,
+    ComputedStatement,
+    Reader,
+    Unsettled,
+    every,
+)
 from driftbandit.paper.theory import paper_functions
+from driftbandit.paper.theory.bound import beta_interval
 from driftbandit.paper.theory.diagnosis import blocks, close_rounds, diagnose, separations
-from driftbandit.paper.theory.tuning import beta_interval
 
 FIG6 = ("fig6a", "fig6b", "fig6c", "fig6d")
 _GAP0 = 1.0 / 3.0  # the paper's Delta_0

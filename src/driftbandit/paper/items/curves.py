@@ -6,14 +6,26 @@ from typing import Any
 
 import numpy as np
 
+from driftbandit.draws import WORLD, stream_key
 from driftbandit.lab.experiments.result import Part, Result
 from driftbandit.lab.experiments.run import provenance
 from driftbandit.lab.experiments.study import Study, Variants
 from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab.plots import style
 from driftbandit.lab.stats.intervals import t_interval
-from driftbandit.paper.items.item import Item, ItemKey
-from driftbandit.paper.options import PARAMETERS, PaperOptions, PlayedPaper
-from driftbandit.paper.picture import NAMES, legend, markers, regret_label, rows_of_panels, style_of, thousands
+from driftbandit.lab.support.tables import save_columns
+from driftbandit.paper.items.item import NARROW_WIDTH, PARAMETERS, Item, ItemKey, PaperOptions, PlayedPaper
+from driftbandit.paper.picture import (
+    NAMES,
+    draw_means,
+    head,
+    legend,
+    markers,
+    regret_label,
+    rows_of_panels,
+    style_of,
+    thousands,
+)
 from driftbandit.text.parse import parse_policy
 
 _LOWEST = 5  # the second row of panels shows this many of the lowest curves whole
@@ -141,3 +153,37 @@ class RegretCurves(Item):
             outcome = run.outcome(self.id, label, parameters)
             parts.append(Part(cell, outcome.rounds, outcome.regret, outcome.seconds))
         Result(parts, np.arange(options.runs), {**provenance(study, cells), **note}).save(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means(Item):
+    """What the policies of a figure have to follow; nothing is simulated. Of fresh worlds, that of the first run."""
+
+    def table(self, run: PlayedPaper) -> tuple[np.ndarray, np.ndarray]:
+        """Rounds (from 1) and the means of all arms in each."""
+        world = self.environment(run.options.environment).realise(stream_key(run.options.seed, 0, WORLD))
+        return np.arange(1, world.horizon + 1), world.means(0, world.horizon)
+
+    def size(self, run: PlayedPaper, narrow: bool = False) -> tuple[float, float]:
+        """One panel."""
+        return (NARROW_WIDTH, 4.2) if narrow else (7.6, 3.8)
+
+    def draw(self, run: PlayedPaper, figure: Any) -> None:
+        """A line per arm."""
+        rounds, means = self.table(run)
+        # Steps are told by a few hundred points as well as by a hundred thousand, if none of the steps is missed.
+        jumps = np.flatnonzero((np.diff(means, axis=0) != 0).any(axis=1)) + 1
+        abrupt = len(jumps) < 500
+        pick = np.unique(np.concatenate([np.linspace(0, len(rounds) - 1, 400).astype(int), jumps if abrupt else []]))
+        axes = figure.subplots()
+        draw_means(axes, rounds[pick.astype(int)], means[pick.astype(int)], steps=abrupt)
+        head(figure, self.title)
+        axes.set_ylim(0, 1)
+        style.legend(figure, *axes.get_legend_handles_labels())
+
+    def save(self, run: PlayedPaper, path: Path, note: dict[str, Any]) -> None:
+        """One row per round, one column per arm."""
+        rounds, means = self.table(run)
+        columns = {"round": rounds, **{f"arm_{arm + 1}": means[:, arm] for arm in range(means.shape[1])}}
+        story = {"id": self.id, "title": self.title, "environment": repr(self.environment(run.options.environment))}
+        save_columns(columns, path, {**story, **note})

@@ -2,9 +2,8 @@
 and does not show."""
 
 from driftbandit.environments import Abrupt, AbruptFinite, AbruptLimited, Smooth
-from driftbandit.paper.items.curves import RegretCurves
+from driftbandit.paper.items.curves import Means, RegretCurves
 from driftbandit.paper.items.item import EIGHT, KNOWN, SIX
-from driftbandit.paper.items.means import Means
 
 # The means of the environment of Figure 3(a).
 FIGURE_2 = (

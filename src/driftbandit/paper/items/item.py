@@ -2,12 +2,15 @@
 
 The kinds of item (regret curves, regret against the gap, means, sets, orders) are subclasses; an item is data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+
+from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.lab.jobs.work import Cell
-from driftbandit.paper.options import PaperOptions, PlayedPaper
 from driftbandit.policies.beta_ts import BetaTS, SlidingTS
 from driftbandit.policies.cusum_ucb import CusumUCB
 from driftbandit.policies.discounted_ts import DiscountedTS
@@ -15,6 +18,49 @@ from driftbandit.policies.exp3 import EXP3S
 from driftbandit.policies.m_ucb import MonitoredUCB
 from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
 from driftbandit.policies.ucb import DiscountedUCB
+
+PARAMETERS = ("text", "code")  # what the paper prints, what the authors' code runs
+
+
+@dataclass(frozen=True)
+class PaperOptions:
+    """What to reproduce, and how."""
+
+    out: Path  # the folder for results, figures and the report
+    items: tuple[str, ...] = ()  # ids or families; none means all
+    runs: int = 100
+    parameters: tuple[str, ...] = PARAMETERS
+    environment: str = "authors"  # or "fresh": a new world for each run
+    seed: int = 0
+    workers: int | None = None
+    quick: bool = False  # said in the report, so that nobody takes ten runs for a hundred
+    executor: Any = None  # where the simulations are done: `lab.jobs.executors`
+    additions: tuple[str, ...] = ()  # policies not the paper's: drawn with its regret curves, in no claim
+
+
+class PlayedPaper(Protocol):
+    """A reproduction with its results: what `job.PaperRun` is to an item."""
+
+    options: PaperOptions
+
+    @property
+    def items(self) -> Mapping[str, Any]:
+        """The items by their ids."""
+        ...
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Items that have no results, and why."""
+        ...
+
+    def outcome(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> Simulation:
+        """What came out of one simulation."""
+        ...
+
+    def final(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> np.ndarray:
+        """The regret at the end of one simulation, one number per run."""
+        ...
+
 
 NARROW_WIDTH = 4.4  # inches: at 400 pixels its letters are as large as those of the text
 EIGHT = ("exp3s", "sw-lb-sda", "cusum-ucb", "d-ucb", "m-ucb", "ts", "sw-ts", "ds-ts")

@@ -16,15 +16,12 @@ from driftbandit.lab.support.files import replacing, writable
 from driftbandit.lab.support.machine import machine, versions
 from driftbandit.paper import choose
 from driftbandit.paper.claims import claim_cells, unsettled, verdicts
-from driftbandit.paper.claims.claim import ClaimVerdict
-from driftbandit.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED
+from driftbandit.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED, ClaimVerdict
 from driftbandit.paper.disagreements import effect_cells, measured
 from driftbandit.paper.picture import PANELS
-from driftbandit.paper.report import citation
-from driftbandit.paper.report.claims_part import NAMES, shown_claims
-from driftbandit.paper.report.figures_part import shown_figures
-from driftbandit.paper.report.in_short import in_short
+from driftbandit.paper.report import page as citation
 from driftbandit.paper.report.page import number, render, spread
+from driftbandit.paper.report.parts import HEADS, in_short, shown_claims, shown_figures
 
 SIGNS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_RUN: "–"}
 KINDS = tuple(SIGNS)
@@ -65,7 +62,7 @@ def _page(run: Any, decided: list[ClaimVerdict], out: Path) -> str:
         options=run.options,
         items=run.items,
         failures=run.failures,
-        heads=[NAMES[name] for name in sets],
+        heads=[HEADS[name] for name in sets],
         panels=[PANELS[name] for name in sets],
         kinds=list(KINDS),
         signs=SIGNS,
@@ -119,7 +116,7 @@ def _save_verdicts(rows: list[dict[str, str]], path: Path) -> None:
 def command(options: Any) -> str:
     """The command that makes this report again.
 
-    >>> from driftbandit.paper.options import PaperOptions
+    >>> from driftbandit.paper.items.item import PaperOptions
     >>> command(PaperOptions(Path("build/paper"), ("fig3",), runs=10, parameters=("text",)))
     'driftbandit reproduce fig3 --runs 10 --parameters text --environment authors --seed 0'
 

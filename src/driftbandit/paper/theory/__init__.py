@@ -2,7 +2,15 @@
 
 Start with `diagnose(world)`, give its numbers to `theorem1` or `theorem2`, and read `Bound.vacuous` first."""
 
-from driftbandit.paper.theory.bound import Bound, Condition
+from driftbandit.paper.theory.bound import (
+    BetaInterval,
+    Bound,
+    Condition,
+    Tuning,
+    beta_interval,
+    corollary1,
+    corollary2,
+)
 from driftbandit.paper.theory.diagnosis import (
     Diagnosis,
     MeanSource,
@@ -16,13 +24,6 @@ from driftbandit.paper.theory.diagnosis import (
 from driftbandit.paper.theory.peers import Order, lower_bound, table1
 from driftbandit.paper.theory.promise import bounds_for
 from driftbandit.paper.theory.theorem import first_useful_horizon, tau_max_condition, theorem1, theorem2
-from driftbandit.paper.theory.tuning import (
-    BetaInterval,
-    Tuning,
-    beta_interval,
-    corollary1,
-    corollary2,
-)
 
 __all__ = [
     "BetaInterval",

@@ -9,7 +9,7 @@ from driftbandit.draws import WORLD, stream_key
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.stats.intervals import Interval, interval
 from driftbandit.paper.theory import paper_functions as f
-from driftbandit.paper.theory.bound import Bound, power
+from driftbandit.paper.theory.bound import Bound, beta_interval, corollary1, power
 from driftbandit.paper.theory.diagnosis import (
     Diagnosis,
     MeanSource,
@@ -21,7 +21,6 @@ from driftbandit.paper.theory.diagnosis import (
 )
 from driftbandit.paper.theory.peers import Order, lower_bound, table1
 from driftbandit.paper.theory.theorem import FORMS, first_useful_horizon, theorem1, theorem2
-from driftbandit.paper.theory.tuning import beta_interval, corollary1
 
 
 def drift_gap(drift: float, eps: float) -> float:

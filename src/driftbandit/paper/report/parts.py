@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.lab.stats.intervals import t_interval
-from driftbandit.paper.items.item import Item
+from driftbandit.paper.claims.evidence import FAILS, HOLDS, UNDECIDED, Claim, ClaimDecision, ClaimVerdict, Decided
+from driftbandit.paper.items.item import KNOWN, Item
 from driftbandit.paper.picture import NAMES, PANELS
 from driftbandit.paper.report.page import number, spread
 
@@ -137,3 +138,142 @@ def _played(run: Any, item: Item) -> TypedWorld:
         rows.append((NAMES[label], ["as left" if same and place else text for place, text in enumerate(texts)]))
     gap = item.gaps[0] if item.gaps else None
     return TypedWorld(repr(item.environment(run.options.environment, gap)), rows)
+
+
+HEADS = {"text": "Text", "code": "Code", "worlds": "Any parameters"}
+
+
+class Statement(NamedTuple):
+    """One row of the evidence."""
+
+    where: str
+    numbers: str
+    interval: str
+    verdict: str
+
+
+class Evidence(NamedTuple):
+    """What decided a claim under one set of parameters; the statements that speak against it first."""
+
+    name: str
+    verdict: str
+    short: str
+    statements: list[Statement]
+
+
+class ShownClaim(NamedTuple):
+    """A claim as the page has it."""
+
+    claim: Claim
+    verdicts: list[str]  # one for each set of parameters
+    evidence: list[Evidence]
+
+
+def shown_claims(decided: list[ClaimVerdict], parameters: tuple[str, ...]) -> list[ShownClaim]:
+    """Every claim with its verdicts. One about the worlds alone has the same under each set of parameters."""
+    return [
+        ShownClaim(
+            verdict.claim,
+            [verdict.decisions[name if verdict.claim.parameters else "worlds"].verdict for name in parameters],
+            [_evidence(HEADS[name], decision) for name, decision in verdict.decisions.items()],
+        )
+        for verdict in decided
+    ]
+
+
+def _evidence(name: str, decision: ClaimDecision) -> Evidence:
+    rank = (FAILS, UNDECIDED, HOLDS)
+    parts = sorted(decision.parts, key=lambda part: rank.index(part.verdict))
+    rows = [Statement(part.where, part.numbers, _interval(part), part.verdict) for part in parts]
+    return Evidence(name, decision.verdict, _short(decision), rows)
+
+
+def _short(decision: ClaimDecision) -> str:
+    if decision.note:
+        return decision.note
+    kinds = [part.verdict for part in decision.parts]
+    counts = [
+        f"{kinds.count(kind)} {word}" for kind, word in ((HOLDS, "hold"), (FAILS, "fail"), (UNDECIDED, "are open"))
+    ]
+    return f"Of {len(kinds)} statements {', '.join(counts)}." if len(kinds) > 1 else ""
+
+
+def _interval(part: Decided) -> str:
+    if part.mean is None or part.low is None or part.high is None:
+        return "computed"
+    return spread(part.mean, part.low, part.high)
+
+
+_SETS = {"text": "with the parameters the paper prints", "code": "with those of its authors' code"}
+_KINDS = {"fig3": ("abrupt", "Figure 3"), "fig6": ("smooth", "Figure 6")}
+
+
+def in_short(run: Any) -> list[str]:
+    """The sentences, for what of Figures 3, 6 and 7 was run."""
+    sentences = [_compared(run, kind, *words) for kind, words in _KINDS.items()]
+    return [sentence for sentence in [*sentences, _told(run)] if sentence]
+
+
+def _ready(run: Any, kind: str, *labels: str) -> list[str]:
+    """The items of a figure that were run and hold these policies."""
+    return [
+        name
+        for name, item in run.items.items()
+        if name.startswith(kind) and name not in run.failures and set(labels) <= set(item.labels)
+    ]
+
+
+def _ends(run: Any, name: str, parameters: str) -> dict[str, float]:
+    return {label: float(run.final(name, label, parameters).mean()) for label in run.items[name].labels}
+
+
+def _compared(run: Any, kind: str, change: str, figure: str) -> str:
+    """DS-TS beside the best of the others, over the worlds of one figure."""
+    items = _ready(run, kind, "ds-ts")
+    clauses = []
+    for parameters in run.options.parameters if items else ():
+        ratios, rivals = [], []
+        for name in items:
+            ends = _ends(run, name, parameters)
+            own = ends.pop("ds-ts")
+            if not ends or min(ends.values()) <= 0.0:
+                return ""
+            rival = min(ends, key=lambda label: ends[label])
+            ratios.append(own / ends[rival])
+            rivals.append(NAMES[rival])
+        ahead = sum(ratio < 1.0 for ratio in ratios)
+        lead = f" (the lowest of all in {ahead} of {len(items)})" if ahead else ""
+        clauses.append(
+            f"{_range(ratios)} times that of the best other policy, {_either(rivals)}, {_SETS[parameters]}{lead}"
+        )
+    where = f"the {len(items)} {change} worlds" if len(items) > 1 else f"the {change} world"
+    return f"In {where} of {figure} the regret of DS-TS is {', and '.join(clauses)}." if clauses else ""
+
+
+def _told(run: Any) -> str:
+    """What knowing the largest mean changes."""
+    items = _ready(run, "fig7", "ds-ts", KNOWN)
+    clauses = []
+    for parameters in run.options.parameters if items else ():
+        found = [_ends(run, name, parameters) for name in items]
+        if min(ends["ds-ts"] for ends in found) <= 0.0:
+            return ""
+        shares = [100.0 * (1.0 - ends[KNOWN] / ends["ds-ts"]) for ends in found]
+        ahead = sum(min(ends, key=lambda label: ends[label]) == KNOWN for ends in found)
+        saved = f"{min(shares):.0f} to {max(shares):.0f} %" if len(shares) > 1 else f"{shares[0]:.0f} %"
+        saved = saved.replace("-", "−")
+        clauses.append(f"{saved} of its regret {_SETS[parameters]} (the lowest of all in {ahead} of {len(items)})")
+    where = f"the {len(items)} worlds" if len(items) > 1 else "the world"
+    if not clauses:
+        return ""
+    return f"Telling DS-TS the largest mean saves it, in {where} of Figure 7, {', and '.join(clauses)}."
+
+
+def _range(values: list[float]) -> str:
+    low, high = float(np.min(values)), float(np.max(values))
+    return f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"
+
+
+def _either(names: list[str]) -> str:
+    different = list(dict.fromkeys(names))
+    return different[0] if len(different) == 1 else f"{', '.join(different[:-1])} or {different[-1]}"
