@@ -17,9 +17,8 @@ from driftbandit.environments import Abrupt
 from driftbandit.field.grids import NO_RIVALS, ON_TIME, made, registered
 from driftbandit.field.suite import told
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.plots.chart import save_chart
-from driftbandit.lab.plots.style import MARKERS, thousands
-from driftbandit.lab.support.tables import save_rows
+from driftbandit.lab.plots.style import MARKERS, save_chart, thousands
+from driftbandit.lab.support.files import save_rows
 from driftbandit.policies.delayed import Delayed
 
 WORLD = Abrupt(n_arms=5, horizon=20_000, phases=4)

@@ -168,8 +168,8 @@ def test_lines_are_read_back_as_they_were_written(tmp_path):
     assert one.first_half == 1.5
     assert one.second_half == 6.5
     assert one.error == pytest.approx(regret.std(ddof=1) / 2)
-    write_kept([one, one._replace(label='my.py:Mine(a="b,c")')], tmp_path / "standings.csv")
-    back = read_kept(tmp_path / "standings.csv")
+    write_kept([one, one._replace(label='my.py:Mine(a="b,c")')], tmp_path / "kept.csv")
+    back = read_kept(tmp_path / "kept.csv")
     assert [line.label for line in back] == ["sw-ts(window=10)", 'my.py:Mine(a="b,c")']
     assert back[0] == one._replace(error=float(f"{one.error:.7g}"))
     assert read_kept(tmp_path / "absent.csv") == []
@@ -179,7 +179,7 @@ def test_lines_are_read_back_as_they_were_written(tmp_path):
     ("text", "why"), [("a,b\n", "not a file of tuned"), ("", "not a file of tuned"), ("GOOD\nw,l,x,1,1,1\n", "damaged")]
 )
 def test_a_file_that_holds_something_else_is_refused(tmp_path, text, why):
-    path = tmp_path / "standings.csv"
+    path = tmp_path / "kept.csv"
     path.write_text(text.replace("GOOD", ",".join(KeptLine._fields)), encoding="utf-8")
     with pytest.raises(ValueError, match=why):
         read_kept(path)

@@ -182,7 +182,7 @@ def test_a_large_seed_is_used_to_its_last_digit(tmp_path, capsys):
 )
 def test_sizes_that_no_memory_holds_get_a_sentence_at_once(words, says, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("driftbandit.lab.engine.runs.play_all", lambda *_: pytest.fail("the work was begun"))
+    monkeypatch.setattr("driftbandit.lab.engine.simulate.play_all", lambda *_: pytest.fail("the work was begun"))
     assert cli.main(words) == 2
     out, err = capsys.readouterr()
     assert says in err

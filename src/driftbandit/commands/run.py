@@ -194,11 +194,11 @@ def _print(result: Any) -> None:
         for line in sweep.distances(result, best):
             print(f"  {line}")
     if result.drift:
-        from driftbandit.lab.stats.drift_metrics import HEAD, row
+        from driftbandit.lab.jobs.drift import DRIFT_HEAD, drift_row
 
         print()
         title = "drift: rounds to recover from a change, ... (docs/reference/drift-metrics.md)"
-        print_table(HEAD, [row(line) for line in result.drift], title)
+        print_table(DRIFT_HEAD, [drift_row(line) for line in result.drift], title)
 
 
 def _as_json(result: Any) -> dict[str, Any]:

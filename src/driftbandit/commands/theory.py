@@ -58,7 +58,7 @@ def _growth(args: argparse.Namespace) -> None:
 
 
 def _bounds(args: argparse.Namespace) -> None:
-    from driftbandit.lab.jobs.sizes import refuse_impossible
+    from driftbandit.lab.jobs.work import refuse_impossible
     from driftbandit.paper.theory.promise import theory
 
     environment = load.load_environment(args.env or "Abrupt()")

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from driftbandit.field.grids import NO_RIVALS, ON_TIME, short_of
 from driftbandit.field.standings import Contestant, KeptLine, Results, summaries
 from driftbandit.field.suite import SuiteWorld
-from driftbandit.lab.plots.chart import save_chart
-from driftbandit.lab.plots.style import looks
+from driftbandit.lab.plots.style import looks, save_chart
 
 _LEAST, _MOST = 0.5, 20.0  # ratios beyond stand at the edge, with their number beside them
 _TICKS = (0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)

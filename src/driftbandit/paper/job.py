@@ -18,11 +18,9 @@ from driftbandit.lab.jobs.store import fingerprint
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.plots.style import ENDINGS
 from driftbandit.lab.stats.intervals import t_interval
-from driftbandit.lab.support.digest import package_digest
-from driftbandit.lab.support.files import writable
-from driftbandit.lab.support.machine import versions
+from driftbandit.lab.support.digest import library_versions, package_digest
+from driftbandit.lab.support.files import note_in, save_rows, writable
 from driftbandit.lab.support.progress import Progress
-from driftbandit.lab.support.tables import note_in, save_rows
 from driftbandit.paper import choose
 from driftbandit.paper.items.item import Item, ItemKey, PaperOptions, PlayedPaper
 from driftbandit.paper.picture import save_figure
@@ -157,7 +155,7 @@ class PaperRun:
         save_figure(lambda figure: item.draw(self, figure), out / "figures", item.id, item.size(self))
         size = item.size(self, narrow=True)
         save_figure(lambda figure: item.draw(self, figure), out / "figures", narrow, size, (".svg",))
-        note = {"versions": versions(), "source": package_digest(), "parameters": list(self.options.parameters)}
+        note = {"versions": library_versions(), "source": package_digest(), "parameters": list(self.options.parameters)}
         item.save(self, data, {**note, "made_from": made_from})
 
 
@@ -267,7 +265,7 @@ def reproduce(
     """Compute what `options` asks for, into the folder it names: data, figures, summary.csv, claims.csv and a page.
 
     Finished pieces are kept there, so that a call that was stopped goes on where it was; an item that fails is named in
-    `job.failures` and leaves the others alone."""
+    `job.failures` and leaves the others as they are."""
     job = PaperRun(options, report.extra_cells(options))
     try:
         job.compute(progress, say)

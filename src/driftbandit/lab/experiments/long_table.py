@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.lab.jobs.work import Cell
-from driftbandit.lab.support.tables import encoded, save_columns
+from driftbandit.lab.support.files import encoded, save_columns
 from driftbandit.text import user_code
 
 FORMAT = 2  # raised when a reader of the old format could misread a new file

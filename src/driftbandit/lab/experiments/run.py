@@ -11,16 +11,13 @@ import numpy as np
 from driftbandit.environments.frozen import Still
 from driftbandit.lab.experiments.result import Part, Result
 from driftbandit.lab.experiments.study import Study, Variants
+from driftbandit.lab.jobs import drift
 from driftbandit.lab.jobs.batch import Batch
-from driftbandit.lab.jobs.estimate import seconds_a_weight
-from driftbandit.lab.jobs.sizes import refuse_impossible
 from driftbandit.lab.jobs.store import fingerprint, prune
-from driftbandit.lab.jobs.work import Cell, weight
-from driftbandit.lab.stats import drift_metrics
+from driftbandit.lab.jobs.work import Cell, refuse_impossible, seconds_a_weight, weight
 from driftbandit.lab.stats.intervals import Interval, difference, interval
-from driftbandit.lab.support.digest import code_digest
+from driftbandit.lab.support.digest import code_digest, library_versions
 from driftbandit.lab.support.files import cache_root
-from driftbandit.lab.support.machine import versions
 from driftbandit.policies.beta_ts import BetaTS
 
 _MOST = 50_000_000  # numbers kept in memory: a larger study keeps the regret at the end only
@@ -93,7 +90,7 @@ def provenance(study: Study, cells: list[Cell]) -> dict[str, Any]:
         "seed": study.seed,
         "runs": study.runs,
         "checkpoints": study.checkpoints,
-        "versions": versions(),
+        "versions": library_versions(),
         "source": code_digest(*((cell.policy, cell.environment) for cell in cells)),
     }
 
@@ -131,7 +128,7 @@ def _still(cell: Cell, policy: Any = None) -> Cell:
     return cell._replace(policy=policy or cell.policy, environment=Still(cell.environment), checkpoints=1)
 
 
-def _drift(cells: list[Cell], batch: Batch, played: list[dict[str, Any]]) -> list[drift_metrics.DriftMetrics]:
+def _drift(cells: list[Cell], batch: Batch, played: list[dict[str, Any]]) -> list[drift.DriftMetrics]:
     """The drift metrics of every cell."""
     lines, bases = [], {}
     for cell, columns in zip(cells, played, strict=True):
@@ -140,7 +137,7 @@ def _drift(cells: list[Cell], batch: Batch, played: list[dict[str, Any]]) -> lis
         still = batch.result(_still(cell))
         price = Interval(*difference(still.regret[:, -1], bases[cell.world])[:3])
         alarms = (still.drift or {})["alarms"].astype(float)
-        line = drift_metrics.summarised(cell.world, cell.label, columns)
+        line = drift.summarised(cell.world, cell.label, columns)
         lines.append(line._replace(price=price, still_alarms=interval(alarms) if (alarms >= 0).all() else None))
     return lines
 

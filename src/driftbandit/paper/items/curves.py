@@ -13,7 +13,7 @@ from driftbandit.lab.experiments.study import Study, Variants
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.plots import style
 from driftbandit.lab.stats.intervals import t_interval
-from driftbandit.lab.support.tables import save_columns
+from driftbandit.lab.support.files import save_columns
 from driftbandit.paper.items.item import NARROW_WIDTH, PARAMETERS, Item, ItemKey, PaperOptions, PlayedPaper
 from driftbandit.paper.picture import (
     NAMES,

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftbandit.environments import Abrupt, PhaseTable
 from driftbandit.lab.plots.style import legend
-from driftbandit.lab.support.tables import save_columns
+from driftbandit.lab.support.files import save_columns
 from driftbandit.paper.items.item import NARROW_WIDTH, Item, PlayedPaper, policy_for
 from driftbandit.paper.picture import draw_means, head, thousands
 from driftbandit.paper.theory import pseudo_stationary

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.stats.intervals import t_interval
-from driftbandit.lab.support.tables import save_columns
+from driftbandit.lab.support.files import save_columns
 from driftbandit.paper.items.item import Item, PlayedPaper
 from driftbandit.paper.picture import NAMES, legend, panels, regret_label, style_of, thousands
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.plots.style import legend, narrow
-from driftbandit.lab.support.tables import save_columns
+from driftbandit.lab.support.files import save_columns
 from driftbandit.paper.items.item import NARROW_WIDTH, Item, PlayedPaper
 from driftbandit.paper.picture import NAMES, head, style_of
 from driftbandit.paper.theory import table1

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.lab.jobs.work import Cell
-from driftbandit.lab.support.digest import package_digest
+from driftbandit.lab.support.digest import library_versions, machine, package_digest
 from driftbandit.lab.support.files import replacing, writable
-from driftbandit.lab.support.machine import machine, versions
 from driftbandit.paper import choose
 from driftbandit.paper.claims import claim_cells, unsettled, verdicts
 from driftbandit.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED, ClaimVerdict
@@ -79,7 +78,7 @@ def _page(run: Any, decided: list[ClaimVerdict], out: Path) -> str:
         absent=[name for name in choose(()) if name not in run.items],
         without_runs=[] if part else sorted(v.claim.id for v in decided if NOT_RUN in _kinds(v)),
         citation=citation,
-        version=versions()["driftbandit"],
+        version=library_versions()["driftbandit"],
     )
 
 
@@ -142,7 +141,7 @@ def _setup(run: Any) -> list[tuple[str, str]]:
     options = run.options
     plan = list(run.batch.plan.values())
     rounds = sum(chunk.runs * chunk.environment.horizon for chunk in plan)
-    used = versions()
+    used = library_versions()
     return [
         ("Runs", f"{options.runs}, seed {options.seed}; run r of every policy met the same world and the same luck"),
         *((f"Parameters “{name}”", _PARAMETERS[name]) for name in options.parameters),

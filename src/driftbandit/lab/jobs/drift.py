@@ -1,16 +1,18 @@
 """What happens between two changes: each run cut at the changes of its world and measured piece by piece.
 
 This is the part of the drift metrics that workers compute, from whole trajectories; what is kept is one row per phase
-and run. `driftbandit.lab.stats.drift_metrics` turns the rows into answers."""
+and run. `driftbandit.lab.jobs.drift` turns the rows into answers."""
 
 import threading
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.draws import WORLD, stream_key
 from driftbandit.lab.engine.simulate import Simulation, simulate
 from driftbandit.lab.jobs.work import Chunk
+from driftbandit.lab.stats.intervals import Interval, interval
 
 WINDOW = 100  # rounds over which play is averaged to say whether a policy has recovered
 RECOVERED = 0.5  # of the regret of uniform play: below this share it has
@@ -158,3 +160,107 @@ def detects(policy: Any, environment: Any) -> bool:
 
     world = environment.realise(stream_key(0, 0, WORLD))
     return alarm_counter(with_world(policy, world).init(world.n_arms)) is not None
+
+
+class DriftMetrics(NamedTuple):
+    """How one policy copes with the changes of one world. Intervals are over runs."""
+
+    environment: str
+    policy: str
+    regret: Interval
+    recovery: Interval  # rounds after a change until play is good again, mean over changes
+    recovered: float  # share of changes after which it ever was
+    worst_phase: Interval  # regret of the run's worst phase
+    worst_share: float  # that phase's share of the run's regret
+    best_share: Interval  # share of rounds on a best arm
+    against_fixed: Interval  # regret minus that of the best fixed arm in hindsight; below 0 it beats that arm
+    delay: Interval | None  # rounds from a change to the next alarm, over changes that were noticed; None: no detector
+    missed: float | None  # share of changes without an alarm before the next one
+    false_alarms: Interval | None  # a run: in the first phase, and beyond one for each arm that changed in later ones
+    price: Interval | None = None  # regret above a policy that never forgets when the world stands still
+    still_alarms: Interval | None = None  # alarms a run when the world stands still: all of them false
+
+
+def summarised(environment: str, policy: str, rows: Mapping[str, np.ndarray]) -> DriftMetrics:
+    """The rows of `driftbandit.lab.jobs.drift` as one line."""
+    runs, place = np.unique(rows["run"], return_inverse=True)
+
+    def a_run(values: np.ndarray) -> np.ndarray:
+        return np.bincount(place, values.astype(float), len(runs))
+
+    regret, after = a_run(rows["regret"]), rows["phase"] > 0
+    changes = a_run(after)
+    worst = np.full(len(runs), -np.inf)
+    np.maximum.at(worst, place, rows["regret"])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        recovery = a_run(np.where(after, rows["recovery"], 0)) / changes
+        share = np.where(regret > 0, worst / regret, 0.0)
+    delay, missed, false = None, None, None
+    if (rows["alarms"] >= 0).all():
+        noticed = after & (rows["delay"] >= 0)
+        count = a_run(noticed)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            delay = _over_runs(a_run(np.where(noticed, rows["delay"], 0)) / count)
+        missed = float(1.0 - noticed.sum() / after.sum()) if after.any() else float("nan")
+        false = _over_runs(a_run(np.maximum(rows["alarms"] - rows["changed"], 0)))
+    return DriftMetrics(
+        environment,
+        policy,
+        _over_runs(regret),
+        _over_runs(recovery),
+        float(rows["recovered"][after].mean()) if after.any() else float("nan"),
+        _over_runs(worst),
+        float(share.mean()),
+        _over_runs(a_run(rows["best_plays"]) / a_run(rows["length"])),
+        _over_runs(regret - a_run(rows["fixed"])),
+        delay,
+        missed,
+        false,
+    )
+
+
+def _over_runs(values: np.ndarray) -> Interval:
+    """Over the runs in which the quantity exists: a run without a change has no recovery."""
+    values = values[np.isfinite(values)]
+    return interval(values) if len(values) else Interval(float("nan"), float("nan"), float("nan"))
+
+
+DRIFT_HEAD = ["policy", "environment", "recovery", "recovered", "worst phase", "best arm", "above best fixed arm",
+        "price of forgetting", "detection delay", "missed", "false alarms when still"]  # fmt: skip
+
+
+def drift_row(line: DriftMetrics) -> list[str]:
+    """A line of the printed drift_table, under `DRIFT_HEAD`."""
+    return [
+        line.policy,
+        line.environment,
+        f"{line.recovery.mean:.0f}",
+        f"{line.recovered:.0%}",
+        f"{line.worst_phase.mean:.1f}",
+        f"{line.best_share.mean:.1%}",
+        f"{line.against_fixed.mean:.1f}",
+        f"{line.price.mean:.1f}" if line.price else "-",
+        f"{line.delay.mean:.0f}" if line.delay else "-",
+        f"{line.missed:.0%}" if line.missed is not None else "-",
+        f"{line.still_alarms.mean:.2f}" if line.still_alarms else "-",
+    ]
+
+
+def drift_table(lines: Sequence[DriftMetrics]) -> tuple[list[str], list[list[Any]]]:
+    """Head and rows, numbers as numbers, intervals as three columns."""
+    head: list[str] = []
+    for name in DriftMetrics._fields:
+        wide = name not in ("environment", "policy", "recovered", "worst_share", "missed")
+        head += [name, f"{name}_low", f"{name}_high"] if wide else [name]
+    rows = []
+    for line in lines:
+        drift_row: list[Any] = []
+        for name, value in zip(DriftMetrics._fields, line, strict=True):
+            if isinstance(value, Interval):
+                drift_row += list(value)
+            elif value is None:
+                drift_row += ["", "", ""] if name != "missed" else [""]
+            else:
+                drift_row.append(value)
+        rows.append(drift_row)
+    return head, rows
