@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Abrupt, PhaseTable, Smooth
-from driftbandit.environments.frozen import Still
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.experiments import sweep
 from driftbandit.lab.experiments.result import Part, Result
@@ -12,6 +11,7 @@ from driftbandit.lab.experiments.run import run
 from driftbandit.lab.experiments.study import Study, Variants
 from driftbandit.lab.jobs import drift
 from driftbandit.lab.jobs.batch import compute
+from driftbandit.lab.jobs.drift import Still
 from driftbandit.lab.jobs.work import Cell, Chunk
 from driftbandit.lab.stats.intervals import difference
 from driftbandit.text import parse

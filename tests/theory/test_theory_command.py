@@ -6,8 +6,8 @@ import pytest
 
 from driftbandit.cli import main
 from driftbandit.environments import AbruptGap, Smooth
-from driftbandit.paper.theory import breakpoints, pseudo_stationary
 from driftbandit.paper.theory import paper_functions as f
+from driftbandit.paper.theory.diagnosis import breakpoints, pseudo_stationary
 from driftbandit.paper.theory.promise import discount, settled, smallest_beta, theory
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.discounted_ts import DiscountedTS
@@ -117,7 +117,8 @@ def test_the_gap_to_a_bound_is_in_orders_of_magnitude():
 
 
 def test_the_smallest_admissible_beta_counts_crossings_as_well_as_drift():
-    from driftbandit.paper.theory import beta_interval, diagnose
+    from driftbandit.paper.theory.bound import beta_interval
+    from driftbandit.paper.theory.diagnosis import diagnose
 
     world = Smooth(n_arms=30, horizon=20_000, sigma=1e-4)
     found = diagnose(world)

@@ -1,6 +1,7 @@
 import pytest
 
-from driftbandit.paper.theory import bounds_for, diagnose
+from driftbandit.paper.theory.diagnosis import diagnose
+from driftbandit.paper.theory.promise import bounds_for
 from theory.worlds import Phases, Smooth
 
 LEVELS = [[0.9, 0.5, 0.1], [0.5, 0.9, 0.1], [0.1, 0.5, 0.9]]

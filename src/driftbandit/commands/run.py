@@ -216,18 +216,14 @@ def _as_json(result: Any) -> dict[str, Any]:
 def _print_plan(plan: Any, runs: int, args: argparse.Namespace) -> None:
     import os
 
+    from driftbandit.lab.support.progress import duration
+
     workers = args.workers or os.cpu_count() or 1
     if args.json:
         print_json({**plan._asdict(), "runs": runs, "workers": workers})
         return
     print(f"{plan.cells} cells of {runs} runs in {plan.chunks} chunks, {plan.ready} of them ready")
     print(
-        f"{plan.rounds:.3g} rounds to play: about {_duration(plan.seconds)} with one worker, "
-        f"{_duration(plan.seconds / workers)} with {workers}, not counting compilation"
+        f"{plan.rounds:.3g} rounds to play: about {duration(plan.seconds)} with one worker, "
+        f"{duration(plan.seconds / workers)} with {workers}, not counting compilation"
     )
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{max(seconds, 0.0):.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"

@@ -33,6 +33,7 @@ from driftbandit.field.suite import DESIGN, SuiteWorld, told
 from driftbandit.lab.experiments.run import plan_cells, play
 from driftbandit.lab.jobs.batch import check_own
 from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab.support.progress import duration
 
 FRONTIER = ("stat-K5", "trap-K5")
 HEATS = 4  # runs that an expensive setting plays before it is judged
@@ -208,7 +209,7 @@ def field(
         gone = ", ".join(world.name for world in chosen if world.name not in best)
         say(f"left out, since nothing is kept for them: {gone}")
     cells = cells_of(texts, found_in, played_runs, seed)
-    say(f"{', '.join(texts)}: about {_duration(plan_cells(cells, folder / 'store').seconds)} of one core")
+    say(f"{', '.join(texts)}: about {duration(plan_cells(cells, folder / 'store').seconds)} of one core")
     played = by_policy(play(cells, folder / "store", executor, workers, progress, "field"))
     found = standings(found_in, best, {**settings(found_in, lines, best), **played})
     how = (
@@ -228,7 +229,7 @@ def _tuned(
 ) -> list[KeptLine]:
     """Tune in every world; what is found is written to `path` world by world."""
     seconds = estimate(worlds, plan)
-    say(f"tuning in {len(worlds)} worlds: about {_duration(seconds)} of one quiet core, beside compiling")
+    say(f"tuning in {len(worlds)} worlds: about {duration(seconds)} of one quiet core, beside compiling")
     so_far = read_kept(path)
 
     def finished(world: SuiteWorld, found: list[KeptLine]) -> None:
@@ -238,7 +239,3 @@ def _tuned(
         say(f"{world.name}: {best.label}, regret {report.number(best.mean)} ± {report.number(best.error)}")
 
     return tune(worlds, plan, progress, finished)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"

@@ -20,7 +20,7 @@ from driftbandit.lab.plots.style import ENDINGS
 from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.lab.support.digest import library_versions, package_digest
 from driftbandit.lab.support.files import note_in, save_rows, writable
-from driftbandit.lab.support.progress import Progress
+from driftbandit.lab.support.progress import Progress, duration
 from driftbandit.paper import choose
 from driftbandit.paper.items.item import Item, ItemKey, PaperOptions, PlayedPaper
 from driftbandit.paper.picture import save_figure
@@ -185,12 +185,9 @@ class _Clock:
 
 
 def _left(bar: Progress) -> str:
-    """How long it may still take, once there is something to judge by; compiling is not counted."""
+    """The time left, once there is something to judge by; compiling is not counted."""
     seconds = bar.left()
-    if seconds is None:
-        return ""
-    about = f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
-    return f", about {about} left beside compiling"
+    return "" if seconds is None else f", about {duration(seconds)} left, not counting compilation"
 
 
 def _work(chunk: Any) -> float:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.environments.frozen import Still
 from driftbandit.lab.experiments.result import Part, Result
 from driftbandit.lab.experiments.study import Study, Variants
 from driftbandit.lab.jobs import drift
 from driftbandit.lab.jobs.batch import Batch
+from driftbandit.lab.jobs.drift import Still
 from driftbandit.lab.jobs.store import fingerprint, prune
 from driftbandit.lab.jobs.work import Cell, refuse_impossible, seconds_a_weight, weight
 from driftbandit.lab.stats.intervals import Interval, difference, interval
@@ -77,19 +77,22 @@ def run(
             played.append(done.drift or {})
     numbers = np.arange(study.first_run, study.first_run + study.runs)
     drift = _drift(cells, batch, played) if study.drift else []
-    return Result(parts, numbers, provenance(study, cells), drift, _phases(cells, played) if study.drift else {}, tally)
+    about = provenance(cells, study.id, study.title, study.shows, study.reference)
+    return Result(parts, numbers, about, drift, _phases(cells, played) if study.drift else {}, tally)
 
 
-def provenance(study: Study, cells: list[Cell]) -> dict[str, Any]:
-    """What is needed to play a study again beyond its policies and environments: plain JSON."""
+def provenance(
+    cells: Sequence[Cell], id: str = "", title: str = "", shows: str = "", reference: str | None = None
+) -> dict[str, Any]:
+    """What is needed to play cells again beyond their policies and environments: plain JSON."""
     return {
-        "id": study.id,
-        "title": study.title,
-        "shows": study.shows,
-        "reference": study.reference,
-        "seed": study.seed,
-        "runs": study.runs,
-        "checkpoints": study.checkpoints,
+        "id": id,
+        "title": title,
+        "shows": shows,
+        "reference": reference,
+        "seed": cells[0].seed,
+        "runs": cells[0].runs,
+        "checkpoints": cells[0].checkpoints,
         "versions": library_versions(),
         "source": code_digest(*((cell.policy, cell.environment) for cell in cells)),
     }

@@ -22,6 +22,7 @@ import numpy as np
 from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.lab.jobs.work import Chunk
 from driftbandit.lab.support.digest import code_digest
+from driftbandit.lab.support.files import replacing
 
 _MAGIC = b"driftbandit-chunk-3 "
 _PROCESS = uuid.uuid4().hex
@@ -117,19 +118,13 @@ class Store:
 
     def put(self, name: str, done: Simulation) -> None:
         """Keep a result: complete under its name, or not at all."""
-        body = _packed(done)
-        path = self.path(name)
+        body, path = _packed(done), self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
         try:
-            beside.write_bytes(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-            os.replace(beside, path)
+            with replacing(path) as draft:
+                draft.write_bytes(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise OSError(
-                f"Writing to {self.folder} failed ({error.strerror}); what was finished before is kept."
-            ) from None
+            raise OSError(f"{error} What was finished before is kept.") from None
         self.names().add(name)
 
 

@@ -9,12 +9,11 @@ import numpy as np
 from driftbandit.draws import WORLD, stream_key
 from driftbandit.lab.experiments.result import Part, Result
 from driftbandit.lab.experiments.run import provenance
-from driftbandit.lab.experiments.study import Study, Variants
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.plots import style
 from driftbandit.lab.stats.intervals import t_interval
 from driftbandit.lab.support.files import save_columns
-from driftbandit.paper.items.item import NARROW_WIDTH, PARAMETERS, Item, ItemKey, PaperOptions, PlayedPaper
+from driftbandit.paper.items.item import NARROW_WIDTH, Item, ItemKey, PaperOptions, PlayedPaper
 from driftbandit.paper.picture import (
     NAMES,
     draw_means,
@@ -27,6 +26,7 @@ from driftbandit.paper.picture import (
     thousands,
 )
 from driftbandit.text.parse import parse_policy
+from driftbandit.text.user_code import text_of
 
 _LOWEST = 5  # the second row of panels shows this many of the lowest curves whole
 _CROWDED = 0.45  # ... if they end below this share of the highest
@@ -37,30 +37,6 @@ _BAND = 2  # every second of them for its interval
 @dataclass(frozen=True, kw_only=True)
 class RegretCurves(Item):
     """Policies against each other in one world, their regret over the rounds."""
-
-    def study(
-        self,
-        runs: int = 100,
-        seed: int = 0,
-        parameters: tuple[str, ...] = PARAMETERS,
-        environment: str = "authors",
-        additions: tuple[str, ...] = (),
-    ) -> Study:
-        """The same as a study on its own, every policy once per parameter set, an addition once."""
-        policies = [
-            Variants(policy, label=f"{label} ({p})") for p in parameters for label, policy in self.policies(p).items()
-        ]
-        policies += [Variants(parse_policy(label), label=label) for label in additions]
-        return Study(
-            policies,
-            [self.environment(environment)],
-            runs,
-            seed,
-            checkpoints=self.checkpoints,
-            title=self.title,
-            id=self.id,
-            shows=self.shows,
-        )
 
     def cells(self, options: PaperOptions) -> dict[ItemKey, Cell]:
         """The paper's simulations, then the additions: one each, which stands in the panel of every parameter set."""
@@ -143,16 +119,17 @@ class RegretCurves(Item):
     def save(self, run: PlayedPaper, path: Path, note: dict[str, Any]) -> None:
         """A result like any other: `Result.load` and `driftbandit run` read it."""
         options = run.options
-        study = self.study(
-            options.runs, options.seed, options.parameters, options.environment, additions=options.additions
-        )
         wanted = [(label, parameters) for parameters in options.parameters for label in self.labels]
         wanted += [(label, options.parameters[0]) for label in options.additions]
-        cells, parts = study.cells(), []
-        for cell, (label, parameters) in zip(cells, wanted, strict=True):
+        cells, parts = self.cells(options), []
+        for label, parameters in wanted:
+            name = label if label in options.additions else f"{label} ({parameters})"
+            cell = cells[ItemKey(label, parameters)]
             outcome = run.outcome(self.id, label, parameters)
+            cell = cell._replace(policy_name=name, environment_name=text_of(cell.environment))
             parts.append(Part(cell, outcome.rounds, outcome.regret, outcome.seconds))
-        Result(parts, np.arange(options.runs), {**provenance(study, cells), **note}).save(path)
+        about = provenance([part.cell for part in parts], self.id, self.title, self.shows)
+        Result(parts, np.arange(options.runs), {**about, **note}).save(path)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from driftbandit.lab.plots.style import legend
 from driftbandit.lab.support.files import save_columns
 from driftbandit.paper.items.item import NARROW_WIDTH, Item, PlayedPaper, policy_for
 from driftbandit.paper.picture import draw_means, head, thousands
-from driftbandit.paper.theory import pseudo_stationary
+from driftbandit.paper.theory.diagnosis import pseudo_stationary
 from driftbandit.paper.theory.paper_functions import D
 
 _BAND = 0.14  # height of the strip that tells 𝒯 from 𝒮, as a share of the panel

@@ -11,7 +11,7 @@ from driftbandit.lab.plots.style import legend, narrow
 from driftbandit.lab.support.files import save_columns
 from driftbandit.paper.items.item import NARROW_WIDTH, Item, PlayedPaper
 from driftbandit.paper.picture import NAMES, head, style_of
-from driftbandit.paper.theory import table1
+from driftbandit.paper.theory.peers import table1
 
 _FORMULAS = {
     "cusum-ucb": r"$B_T\,/\,\Delta_T^2 + \sqrt{T B_T}$",

@@ -13,6 +13,7 @@ from typing import Any
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.support.digest import library_versions, machine, package_digest
 from driftbandit.lab.support.files import replacing, writable
+from driftbandit.lab.support.progress import duration
 from driftbandit.paper import choose
 from driftbandit.paper.claims import claim_cells, unsettled, verdicts
 from driftbandit.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED, ClaimVerdict
@@ -149,7 +150,7 @@ def _setup(run: Any) -> list[tuple[str, str]]:
         *(("Added", f"{label}, drawn with the regret curves; in no table and no claim") for label in options.additions),
         ("Intervals", "95 %, Student's t over runs"),
         ("Simulated", f"{number(len(plan))} pieces of work, {number(rounds / 1e6)} million rounds"),
-        ("Time", f"{_duration(run.seconds)} for {run.tally.computed} pieces; {run.tally.reused} were there already"),
+        ("Time", f"{duration(run.seconds)} for {run.tally.computed} pieces; {run.tally.reused} were there already"),
         *_effort(Path(options.out) / "summary.csv"),
         ("Machine", machine()),
         ("Versions", ", ".join(f"{name} {version}" for name, version in used.items())),
@@ -166,8 +167,4 @@ def _effort(path: Path) -> list[tuple[str, str]]:
     except OSError:
         return []
     each = {(line["item"], line["policy"], line["gap"], line["regret_mean"]): line["seconds"] for line in lines}
-    return [("Computing", f"{_duration(sum(map(float, each.values())))} of one core for the figures, compiling apart")]
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.1f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
+    return [("Computing", f"{duration(sum(map(float, each.values())))} of one core for the figures, compiling apart")]
