@@ -59,7 +59,7 @@ def test_the_page_on_waiting_repeats_what_the_command_wrote():
         assert re.search(rf"\| {re.escape(name)} (\| [0-9.]+ ){{3}}\| {' [|] '.join(shares)} \|", table), row
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_table_is_what_the_command_computes_today():
     suite, days = LateSuite(["ts"]), list(ENVIRONMENTS.values())[1]
     shares = " | ".join(f"{suite.play('ts', days, condition).share:.2f}" for condition in CONDITIONS.values())

@@ -35,7 +35,7 @@ def test_a_play_that_notices_the_change_after_150_rounds_is_measured_by_hand():
     assert rows["changed"].tolist() == [0, 2]
     assert (rows["alarms"].tolist(), rows["delay"].tolist()) == ([1, 2], [100, 60])
     assert rows["fixed"] == pytest.approx([0.0, 160.0])  # arm 0 all the time loses 400 * 0.4
-    line = drift.summarised("w", "p", rows)
+    line = drift.summarise_phases("w", "p", rows)
     assert line.regret.mean == pytest.approx(60.0)
     assert line.against_fixed.mean == pytest.approx(-100.0)
     assert (line.recovery.mean, line.recovered) == (125.0, 1.0)
@@ -50,16 +50,16 @@ def test_a_play_that_notices_the_change_after_150_rounds_is_measured_by_hand():
 def test_a_play_that_never_notices_has_not_recovered_and_missed_the_change():
     rows = rows_of([0] * 800, np.zeros(0, np.int64))
     assert (rows["recovery"].tolist(), rows["recovered"].tolist()) == ([0, 400], [1, 0])
-    line = drift.summarised("w", "p", rows)
+    line = drift.summarise_phases("w", "p", rows)
     assert (line.recovered, line.missed) == (0.0, 1.0)
     assert line.delay is not None
     assert np.isnan(line.delay.mean)
 
 
 def test_policies_without_alarms_have_no_delay_and_a_still_world_no_recovery():
-    line = drift.summarised("w", "p", rows_of([0] * 800))
+    line = drift.summarise_phases("w", "p", rows_of([0] * 800))
     assert (line.delay, line.missed, line.false_alarms) == (None, None, None)
-    still = drift.summarised("w", "p", rows_of([0] * 800, world=Still(WORLD)))
+    still = drift.summarise_phases("w", "p", rows_of([0] * 800, world=Still(WORLD)))
     assert still.regret.mean == 0.0
     assert np.isnan(still.recovery.mean)
 

@@ -242,7 +242,7 @@ def test_a_table_never_cuts_a_number_however_narrow_the_terminal():
     rows = [["ds-ts(gamma=0.9051316701949487)", "123456.7", "-123456.7 to 123456.8", "-310234.5", "-1.0 to 2.0",
              "a sentence that goes on and on"]]  # fmt: skip
     for width in (30, 40, 60, 80, 120, 200):
-        lines = [line for _, line in _output.laid_out(head, rows, width)]
+        lines = [line for _, line in _output.layout_table(head, rows, width)]
         text = " ".join(lines)
         for cell in rows[0][:5]:
             assert cell in text, (width, cell)

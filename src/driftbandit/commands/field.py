@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
         return _late(args)
     names = [word for word in args.worlds.split(",") if word]
     if args.list:
-        worlds = suite.chosen(names, suite.quick() if args.quick else suite.SUITE)
+        worlds = suite.choose_worlds(names, suite.quick() if args.quick else suite.SUITE)
         rows = [[world.name, world.kind, world.role, repr(world.environment)] for world in worlds]
         print_table(["world", "kind", "role", "environment"], rows)
         return

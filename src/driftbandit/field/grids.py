@@ -1,12 +1,12 @@
 """What is tried in every world to find the best tuned policy, as data.
 
 A label is a policy's text, the same in all worlds: `sw-ts(window=1000)` is one setting, `sw-ts.tuned` what the policy's
-own theory says when told horizon, phases and arms."""
+own theory says, given horizon, phases and arms."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from driftbandit.field.suite import Told
+from driftbandit.field.suite import KnownFacts
 from driftbandit.text.load import load_policy
 from driftbandit.text.registry import policies
 
@@ -63,8 +63,8 @@ COARSE = ("ds-ts", "sw-ts", "d-ucb", "sw-lb-sda")  # the families of the quick f
 LEFT_OUT = ("delayed", "fixed", "oracle")
 # In the tables, but never the best tuned: one plays at random, one knows that arms lie on a line.
 NO_RIVALS = ("uniform", "sw-osub")
-# Changes in many of these worlds are evenly spaced, so that a restart of the right period falls on them as if it had
-# been told: never the best tuned either, but what everybody's mean would be if it counted is told beside it.
+# Changes in many of these worlds are equally spaced, so a restart of the right period falls on them exactly. These are
+# never the best tuned either; the summary has a column with the mean if they counted.
 ON_TIME = ("periodic-restart",)
 # Policies with nothing to tune are compared with the best tuned, and are not part of it.
 UNTUNED = ("drift-ts",)
@@ -86,14 +86,16 @@ def short_of(label: str) -> str:
     return label.split("(")[0].split(".")[0]
 
 
-def shown(label: str) -> str:
+def display_name(label: str) -> str:
     """The label for a reader: a policy that has nothing to tune stands under its short name alone.
 
-    >>> shown("ts.tuned"), shown("sw-ts.tuned")
+    >>> display_name("ts.tuned"), display_name("sw-ts.tuned")
     ('ts', 'sw-ts.tuned')
     """
-    few, many = Told(1_000, 2, 3, 0.5), Told(90_000, 9, 7, 3.0)
-    return short_of(label) if label.endswith(".tuned") and made(label, few) == made(label, many) else label
+    few, many = KnownFacts(1_000, 2, 3, 0.5), KnownFacts(90_000, 9, 7, 3.0)
+    return (
+        short_of(label) if label.endswith(".tuned") and make_policy(label, few) == make_policy(label, many) else label
+    )
 
 
 def registered() -> list[str]:
@@ -116,17 +118,17 @@ def labels(horizon: int, coarse: bool = False) -> list[str]:
     return [*out, *(f"{short}.tuned" for short in registered() if short not in UNTUNED)]
 
 
-def made(label: str, told: Told) -> Any:
+def make_policy(label: str, facts: KnownFacts) -> Any:
     """The policy behind a label in a world about which this much is known."""
     if label.endswith(".tuned"):
         short = label.removesuffix(".tuned")
-        given = {"rexp3": f"(variation={max(told.variation, 0.1)!r})", "periodic-restart": f"(base={BASE})"}
+        given = {"rexp3": f"(variation={max(facts.variation, 0.1)!r})", "periodic-restart": f"(base={BASE})"}
         alias = _alias(short)
         if alias is not None:
             cls, changes = alias
-            return cls.tuned(told.horizon, told.phases, told.n_arms)._replace(**changes)
+            return cls.tuned(facts.horizon, facts.phases, facts.n_arms)._replace(**changes)
         label += given.get(short, "")
-    return load_policy(label, world=told)
+    return load_policy(label, world=facts)
 
 
 def _alias(short: str) -> tuple[Any, dict[str, Any]] | None:

@@ -9,7 +9,17 @@ import numpy as np
 
 from driftbandit.field import figures, report, suite
 from driftbandit.field.figures import STILL, TRAP, points
-from driftbandit.field.grids import DEAR, NO_RIVALS, ON_TIME, UNTUNED, labels, made, nanoseconds, registered, short_of
+from driftbandit.field.grids import (
+    DEAR,
+    NO_RIVALS,
+    ON_TIME,
+    UNTUNED,
+    labels,
+    make_policy,
+    nanoseconds,
+    registered,
+    short_of,
+)
 from driftbandit.field.standings import (
     KEPT,
     RUNS,
@@ -29,7 +39,7 @@ from driftbandit.field.standings import (
     summaries,
     write_kept,
 )
-from driftbandit.field.suite import DESIGN, SuiteWorld, told
+from driftbandit.field.suite import DESIGN, SuiteWorld, known_facts
 from driftbandit.lab.experiments.run import plan_cells, play
 from driftbandit.lab.jobs.batch import check_own
 from driftbandit.lab.jobs.work import Cell
@@ -93,8 +103,8 @@ def tune(
 
 def tune_one(world: SuiteWorld, plan: TuningPlan, progress: bool | Callable[[float], None] = False) -> list[KeptLine]:
     """Every setting of the grid in one world."""
-    facts = told(world.environment)
-    policies = {label: made(label, facts) for label in labels(facts.horizon, plan.coarse)}
+    facts = known_facts(world.environment)
+    policies = {label: make_policy(label, facts) for label in labels(facts.horizon, plan.coarse)}
     first = {label: (policy, plan.first_runs(world, label)) for label, policy in policies.items()}
     regret = _played(world, plan, first, progress)
     rivals = [label for label in policies if short_of(label) not in NO_RIVALS + ON_TIME]
@@ -191,7 +201,7 @@ def field(
     `policies` are texts, as on the command line (default: drift-ts), `worlds` names, kinds or roles (default: all).
     Finished pieces are kept in `out`, so that a call that was stopped goes on where it was; `Done.save(out)` writes the
     tables and figures. `quick` takes six short worlds, `tune` plays the whole grid again."""
-    chosen = suite.chosen(worlds, suite.quick() if quick else suite.SUITE)
+    chosen = suite.choose_worlds(worlds, suite.quick() if quick else suite.SUITE)
     folder = Path(out)
     played_runs = runs or (QUICK_RUNS if quick else RUNS)
     texts = tuple(dict.fromkeys(policies)) or tuple(short for short in UNTUNED if short in registered()) or ("ts",)

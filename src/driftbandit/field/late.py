@@ -9,8 +9,8 @@ import numpy as np
 
 from driftbandit.draws import WORLD, stream_key
 from driftbandit.environments import PhaseTable, Rare
-from driftbandit.field.grids import made
-from driftbandit.field.suite import told
+from driftbandit.field.grids import make_policy
+from driftbandit.field.suite import known_facts
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.delayed import Delayed
 
@@ -116,13 +116,13 @@ class LateSuite:
     ) -> None:
         self.policies, self.runs, self.seed, self.workers = policies, runs, seed, workers
         for text in policies:  # a text that cannot be read is refused before any work
-            Delayed(made(text, told(STILL)))
+            Delayed(make_policy(text, known_facts(STILL)))
         self.played: dict[tuple[Any, Any], Played] = {}
         self._best: dict[Any, np.ndarray] = {}
 
     def play(self, text: str, environment: Any, parameters: Mapping[str, Any]) -> Played:
         """One policy that learns in one way in one environment."""
-        policy = Delayed(made(text, told(environment)), **parameters)
+        policy = Delayed(make_policy(text, known_facts(environment)), **parameters)
         if (policy, environment) not in self.played:
             self.played[policy, environment] = self._play(policy, environment)
         return self.played[policy, environment]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.field.figures import FrontierPoint, undominated
-from driftbandit.field.standings import BestTuned, Contestant, RatioSummary
+from driftbandit.field.standings import BestTuned, Contestant, KeptLine, RatioSummary
 from driftbandit.field.suite import SuiteWorld
 from driftbandit.lab.support.files import replacing
 
@@ -78,14 +78,11 @@ def save_markdown(
     path: Path,
     how: str,
 ) -> None:
-    """The worlds, with the best tuned policy and the ratios of those `shown`; every policy's summary; DriftTS beside
-    its specification, if it took part; what each world is."""
+    """The worlds, with the best tuned policy and the ratios of those `shown`; every policy's summary; what each
+    world is."""
     parts = [f"# The field, measured\n\n{how}\n"]
     parts.append("## World by world\n\n" + _worlds_part(worlds, best, found, shown))
     parts.append("## Everybody\n\n" + _summary_part(totals))
-    targets = _targets_part(found)
-    if targets:
-        parts.append("## DriftTS beside its specification\n\n" + targets)
     rows = [[world.name, world.kind, world.role, f"`{world.environment!r}`"] for world in worlds]
     parts.append("## The worlds\n\n" + _table(["world", "kind", "role", "`--env`"], rows))
     with replacing(path) as draft:
@@ -161,22 +158,6 @@ def _summary_part(totals: Sequence[RatioSummary]) -> str:
     return note + _table(head, rows)
 
 
-def _targets_part(found: Sequence[Contestant]) -> str:
-    rows = []
-    for one in found:
-        target = one.world.target
-        if one.name == "drift-ts" and target is not None:
-            off = (one.line.mean - target.mean) / math.hypot(one.line.error, target.error)
-            specified = f"{number(target.mean)} ± {number(target.error)}"
-            measured = f"{number(one.line.mean)} ± {number(one.line.error)}"
-            verdict = "within 3 standard errors" if abs(off) <= 3 else ("better" if off < 0 else "worse")
-            rows.append([one.world.name, specified, measured, f"{off:+.1f}", verdict])
-    if not rows:
-        return ""
-    note = "Regret that the prototype had, regret here, and the difference in standard errors of the difference.\n\n"
-    return note + _table(["world", "specified", "measured", "difference", "verdict"], rows)
-
-
 def as_json(
     best: Mapping[str, BestTuned],
     found: Sequence[Contestant],
@@ -191,33 +172,17 @@ def as_json(
                 "kind": world.kind,
                 "role": world.role,
                 "environment": repr(world.environment),
-                "best": {
-                    "label": best[world.name].line.label,
-                    "policy": best[world.name].policy,
-                    "regret": best[world.name].line.mean,
-                    "error": best[world.name].line.error,
-                    "runs": best[world.name].line.runs,
-                    "chosen_and_measured_apart": best[world.name].fair,
-                    "regret_with_restarts_counted": best[world.name].on_time,
-                },
+                "best": {**_line(one.line), "policy": one.policy, "fair": one.fair, "on_time": one.on_time},
             }
             for world in worlds
-            if world.name in best
+            if (one := best.get(world.name)) is not None
         ],
         "standings": [
-            {
-                "world": one.world.name,
-                "policy": one.name,
-                "setting": one.line.label,
-                "runs": one.line.runs,
-                "regret": one.line.mean,
-                "error": one.line.error,
-                "ratio": one.ratio,
-                "ratio_error": one.error,
-            }
-            for one in found
+            {**_line(one.line), "policy": one.name, "ratio": one.ratio, "ratio_error": one.error} for one in found
         ],
-        "summary": [
-            {name: None if value != value else value for name, value in one._asdict().items()} for one in totals
-        ],
+        "summary": [one._asdict() for one in totals],
     }
+
+
+def _line(line: KeptLine) -> dict[str, Any]:
+    return {"world": line.world, "setting": line.label, "runs": line.runs, "regret": line.mean, "error": line.error}

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftbandit.field.grids import GRID, NO_RIVALS, ON_TIME, made, short_of, shown
-from driftbandit.field.suite import DESIGN, SuiteWorld, told
+from driftbandit.field.grids import GRID, NO_RIVALS, ON_TIME, display_name, make_policy, short_of
+from driftbandit.field.suite import DESIGN, SuiteWorld, known_facts
 from driftbandit.lab.experiments.result import Part
 from driftbandit.lab.jobs.work import Cell
 from driftbandit.lab.support.files import replacing
@@ -129,7 +129,10 @@ def best_tuned(worlds: Sequence[SuiteWorld], lines: Iterable[KeptLine]) -> dict[
             first, second = min(here, key=lambda one: one.first_half), min(here, key=lambda one: one.second_half)
             fair = (first.second_half + second.first_half) / 2.0
             out[world.name] = BestTuned(
-                best, repr(made(best.label, told(world.environment))), fair, min(one.mean for one in played)
+                best,
+                repr(make_policy(best.label, known_facts(world.environment))),
+                fair,
+                min(one.mean for one in played),
             )
     return out
 
@@ -143,7 +146,7 @@ def settings(
     for one in lines:
         if one.world in best:
             by_label.setdefault(one.label, {})[one.world] = one
-    out = {shown(label): found for label, found in by_label.items() if label.endswith(".tuned")}
+    out = {display_name(label): found for label, found in by_label.items() if label.endswith(".tuned")}
     design = [world.name for world in worlds if world.role == DESIGN and world.name in best]
     for family in GRID:
         members = {label: found for label, found in by_label.items() if short_of(label) == family.short}
@@ -170,10 +173,10 @@ def _log_mean(lines: Sequence[KeptLine], best: Mapping[str, BestTuned]) -> float
 
 def cells_of(texts: Sequence[str], worlds: Sequence[SuiteWorld], runs: int, seed: int) -> list[Cell]:
     """Every policy named in every world of the suite."""
-    facts = {world.name: told(world.environment) for world in worlds}
+    facts = {world.name: known_facts(world.environment) for world in worlds}
     return [
         Cell(
-            made(text, facts[world.name]),
+            make_policy(text, facts[world.name]),
             world.environment,
             runs,
             seed,

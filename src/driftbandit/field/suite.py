@@ -34,13 +34,6 @@ APART = (
 )  # kinds in which watching for change costs more than it gains, or nothing can be seen
 
 
-class Target(NamedTuple):
-    """What the prototype of DriftTS regretted here: mean and standard error of 32 runs, seed 0."""
-
-    mean: float
-    error: float
-
-
 class SuiteWorld(NamedTuple):
     """A world of the suite."""
 
@@ -48,7 +41,6 @@ class SuiteWorld(NamedTuple):
     kind: str
     role: str  # DESIGN or CHECK
     environment: Any
-    target: Target | None = None
 
     @property
     def changing(self) -> bool:
@@ -56,8 +48,8 @@ class SuiteWorld(NamedTuple):
         return self.kind not in APART
 
 
-class Told(NamedTuple):
-    """What a policy tuned by its theory is told of a world."""
+class KnownFacts(NamedTuple):
+    """What the `tuned` constructors know about an environment."""
 
     horizon: int
     phases: int
@@ -74,34 +66,34 @@ def _gap(gap: float, n_arms: int, phases: int, world: str = "authors") -> Abrupt
 
 
 SUITE: tuple[SuiteWorld, ...] = (
-    SuiteWorld("authors-K5", "abrupt", DESIGN, _abrupt(5, world="authors"), Target(319, 5)),
-    SuiteWorld("authors-K10", "abrupt", DESIGN, _abrupt(10, world="authors"), Target(682, 21)),
-    SuiteWorld("authors-K30", "abrupt", DESIGN, _abrupt(30, world="authors"), Target(858, 10)),
-    SuiteWorld("fresh-K5-p5", "abrupt", DESIGN, _abrupt(5, 5), Target(339, 27)),
-    SuiteWorld("fresh-K5-p10", "abrupt", DESIGN, _abrupt(5), Target(501, 32)),
-    SuiteWorld("fresh-K5-p20", "abrupt", DESIGN, _abrupt(5, 20), Target(828, 32)),
-    SuiteWorld("fresh-K10", "abrupt", DESIGN, _abrupt(10), Target(658, 26)),
-    SuiteWorld("fresh-K30", "abrupt", DESIGN, _abrupt(30), Target(1031, 30)),
-    SuiteWorld("gap.05-K5", "gap", DESIGN, _gap(0.05, 5, 10), Target(1208, 52)),
-    SuiteWorld("gap.1-K2", "gap", DESIGN, _gap(0.1, 2, 5), Target(180, 9)),
-    SuiteWorld("gap.2-K5", "gap", DESIGN, _gap(0.2, 5, 5), Target(345, 7)),
-    SuiteWorld("smooth-K5-short", "smooth", DESIGN, Smooth(5, 10_000, 1e-3), Target(377, 9)),
-    SuiteWorld("smooth-K5-short-slow", "smooth", DESIGN, Smooth(5, 10_000, 1e-4), Target(151, 13)),
-    SuiteWorld("smooth-K5", "smooth", DESIGN, Smooth(5, LONG, 1e-4), Target(980, 34)),
-    SuiteWorld("smooth-K10", "smooth", DESIGN, Smooth(10, LONG, 1e-4), Target(1892, 41)),
-    SuiteWorld("smooth-K30-quick", "smooth", DESIGN, Smooth(30, LONG, 1e-3), Target(8171, 32)),
-    SuiteWorld("smooth-K30", "smooth", DESIGN, Smooth(30, LONG, 1e-4), Target(3082, 28)),
-    SuiteWorld("stat-K5", "stationary", DESIGN, _abrupt(5, 1), Target(99, 8)),
-    SuiteWorld("stat-K10", "stationary", DESIGN, _abrupt(10, 1), Target(125, 7)),
-    SuiteWorld("stat-K30", "stationary", DESIGN, _abrupt(30, 1), Target(216, 13)),
-    SuiteWorld("fast-K5", "fast", DESIGN, _abrupt(5, 200), Target(3912, 42)),
-    SuiteWorld("fast-K10", "fast", DESIGN, _abrupt(10, 200), Target(5565, 38)),
-    SuiteWorld("trap-K2", "trap", DESIGN, Trap(2), Target(572, 83)),
-    SuiteWorld("trap-K5", "trap", DESIGN, Trap(5), Target(1163, 124)),
-    SuiteWorld("local-K5", "local", DESIGN, Local(5), Target(1367, 39)),
-    SuiteWorld("common.0", "common", DESIGN, CommonShift(sd=0.0), Target(225, 16)),
-    SuiteWorld("common.1", "common", DESIGN, CommonShift(sd=0.1), Target(263, 12)),
-    SuiteWorld("common.2", "common", DESIGN, CommonShift(sd=0.2), Target(308, 25)),
+    SuiteWorld("authors-K5", "abrupt", DESIGN, _abrupt(5, world="authors")),
+    SuiteWorld("authors-K10", "abrupt", DESIGN, _abrupt(10, world="authors")),
+    SuiteWorld("authors-K30", "abrupt", DESIGN, _abrupt(30, world="authors")),
+    SuiteWorld("fresh-K5-p5", "abrupt", DESIGN, _abrupt(5, 5)),
+    SuiteWorld("fresh-K5-p10", "abrupt", DESIGN, _abrupt(5)),
+    SuiteWorld("fresh-K5-p20", "abrupt", DESIGN, _abrupt(5, 20)),
+    SuiteWorld("fresh-K10", "abrupt", DESIGN, _abrupt(10)),
+    SuiteWorld("fresh-K30", "abrupt", DESIGN, _abrupt(30)),
+    SuiteWorld("gap.05-K5", "gap", DESIGN, _gap(0.05, 5, 10)),
+    SuiteWorld("gap.1-K2", "gap", DESIGN, _gap(0.1, 2, 5)),
+    SuiteWorld("gap.2-K5", "gap", DESIGN, _gap(0.2, 5, 5)),
+    SuiteWorld("smooth-K5-short", "smooth", DESIGN, Smooth(5, 10_000, 1e-3)),
+    SuiteWorld("smooth-K5-short-slow", "smooth", DESIGN, Smooth(5, 10_000, 1e-4)),
+    SuiteWorld("smooth-K5", "smooth", DESIGN, Smooth(5, LONG, 1e-4)),
+    SuiteWorld("smooth-K10", "smooth", DESIGN, Smooth(10, LONG, 1e-4)),
+    SuiteWorld("smooth-K30-quick", "smooth", DESIGN, Smooth(30, LONG, 1e-3)),
+    SuiteWorld("smooth-K30", "smooth", DESIGN, Smooth(30, LONG, 1e-4)),
+    SuiteWorld("stat-K5", "stationary", DESIGN, _abrupt(5, 1)),
+    SuiteWorld("stat-K10", "stationary", DESIGN, _abrupt(10, 1)),
+    SuiteWorld("stat-K30", "stationary", DESIGN, _abrupt(30, 1)),
+    SuiteWorld("fast-K5", "fast", DESIGN, _abrupt(5, 200)),
+    SuiteWorld("fast-K10", "fast", DESIGN, _abrupt(10, 200)),
+    SuiteWorld("trap-K2", "trap", DESIGN, Trap(2)),
+    SuiteWorld("trap-K5", "trap", DESIGN, Trap(5)),
+    SuiteWorld("local-K5", "local", DESIGN, Local(5)),
+    SuiteWorld("common.0", "common", DESIGN, CommonShift(sd=0.0)),
+    SuiteWorld("common.1", "common", DESIGN, CommonShift(sd=0.1)),
+    SuiteWorld("common.2", "common", DESIGN, CommonShift(sd=0.2)),
     SuiteWorld("authors-K20", "abrupt", CHECK, _abrupt(20, world="authors")),
     SuiteWorld("fresh-K20", "abrupt", CHECK, _abrupt(20)),
     SuiteWorld("fresh-K50", "abrupt", CHECK, _abrupt(50)),
@@ -129,7 +121,7 @@ SUITE: tuple[SuiteWorld, ...] = (
     SuiteWorld("bursts-K5", "bursts", CHECK, Bursts(5)),
     SuiteWorld("rare.05-K5", "rare", CHECK, Rare(5, highest=0.05)),
     SuiteWorld("rare.01-K5", "rare", CHECK, Rare(5, highest=0.01)),
-    SuiteWorld("slow-K5", "slow", DESIGN, _abrupt(5, 2, horizon=1_000_000), Target(447, 29)),
+    SuiteWorld("slow-K5", "slow", DESIGN, _abrupt(5, 2, horizon=1_000_000)),
     SuiteWorld("slow-K10", "slow", CHECK, _abrupt(10, 2, horizon=1_000_000)),
 )
 
@@ -146,10 +138,10 @@ def _cut(world: SuiteWorld) -> SuiteWorld:
     fields = {"horizon": QUICK_HORIZON}
     if isinstance(world.environment, CommonShift):
         fields["days"] = QUICK_HORIZON // 100
-    return world._replace(environment=type(world.environment)(**{**world.environment._asdict(), **fields}), target=None)
+    return world._replace(environment=type(world.environment)(**{**world.environment._asdict(), **fields}))
 
 
-def chosen(words: Sequence[str], worlds: Sequence[SuiteWorld] = SUITE) -> list[SuiteWorld]:
+def choose_worlds(words: Sequence[str], worlds: Sequence[SuiteWorld] = SUITE) -> list[SuiteWorld]:
     """The worlds named: by name, by kind ("smooth"), or all of a role ("design", "check"); all, if none is named.
 
     >>> [world.name for world in chosen(["slow"])]
@@ -165,13 +157,13 @@ def chosen(words: Sequence[str], worlds: Sequence[SuiteWorld] = SUITE) -> list[S
     return [world for world in worlds if not words or {world.name, world.kind, world.role} & set(words)]
 
 
-def told(environment: Any) -> Told:
-    """What `tuned` is told: rounds, arms, and the number of phases; in a world that drifts, how often the best arm
-    changes, plus one."""
+def known_facts(environment: Any) -> KnownFacts:
+    """What the `tuned` constructors know: rounds, arms and phases. In an environment that drifts, the phases are the
+    changes of the best arm plus one."""
     means = np.asarray(environment.realise(0).means(0, environment.horizon))
     phases = getattr(environment, "phases", None) or _reigns(means)
     variation = float(np.abs(np.diff(means, axis=0)).max(axis=1, initial=0.0).sum())
-    return Told(environment.horizon, phases, environment.n_arms, variation)
+    return KnownFacts(environment.horizon, phases, environment.n_arms, variation)
 
 
 def _reigns(means: np.ndarray) -> int:

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.checks import nearest
-from driftbandit.lab.experiments.long_table import Part, ResultError, columns, read_table, write_table
+from driftbandit.lab.experiments.long_table import ResultError, columns, read_table, write_table
 from driftbandit.lab.jobs.batch import Tally
 from driftbandit.lab.jobs.drift import DriftMetrics, drift_table
+from driftbandit.lab.jobs.work import Part
 from driftbandit.lab.stats.intervals import Difference, Interval, difference, interval, t_interval
 from driftbandit.lab.support import html
 from driftbandit.lab.support.files import encoded, save_columns, save_rows, slug, to_frame

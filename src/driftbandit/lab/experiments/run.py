@@ -140,7 +140,7 @@ def _drift(cells: list[Cell], batch: Batch, played: list[dict[str, Any]]) -> lis
         still = batch.result(_still(cell))
         price = Interval(*difference(still.regret[:, -1], bases[cell.world])[:3])
         alarms = (still.drift or {})["alarms"].astype(float)
-        line = drift.summarised(cell.world, cell.label, columns)
+        line = drift.summarise_phases(cell.world, cell.label, columns)
         lines.append(line._replace(price=price, still_alarms=interval(alarms) if (alarms >= 0).all() else None))
     return lines
 

@@ -43,8 +43,8 @@ def compute(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
     if chunk.drift:
         from driftbandit.lab.jobs import drift
 
-        return drift.measured(chunk, stop)
-    return work.played(chunk, stop)
+        return drift.measure_chunk(chunk, stop)
+    return work.play_chunk(chunk, stop)
 
 
 class SentChunk(NamedTuple):
@@ -149,7 +149,7 @@ class Batch:
             self.plan[name] = chunk._replace(compiled=chunk.compiled and known.get(_kind(chunk), True))
         if todo:
             total = sum(weight(self.plan[name]) for name in todo)
-            with executors.opened(executor, workers) as pool, Progress(total, progress, label, pool.slots()) as bar:
+            with executors.open_pool(executor, workers) as pool, Progress(total, progress, label, pool.slots()) as bar:
                 if pool.executor is None:
                     self._in_threads(todo, pool, bar)
                 else:

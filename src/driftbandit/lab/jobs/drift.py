@@ -111,7 +111,7 @@ COLUMNS = {
 }
 
 
-def measured(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
+def measure_chunk(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
     """The chunk's regret and, for each run and phase, what `COLUMNS` says."""
     horizon = chunk.environment.horizon
     step = max(1, _AT_ONCE // horizon)
@@ -255,7 +255,7 @@ class DriftMetrics(NamedTuple):
     still_alarms: Interval | None = None  # alarms a run when the world stands still: all of them false
 
 
-def summarised(environment: str, policy: str, rows: Mapping[str, np.ndarray]) -> DriftMetrics:
+def summarise_phases(environment: str, policy: str, rows: Mapping[str, np.ndarray]) -> DriftMetrics:
     """The rows of `driftbandit.lab.jobs.drift` as one line."""
     runs, place = np.unique(rows["run"], return_inverse=True)
 

@@ -8,10 +8,13 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from driftbandit.draws import WORLD, stream_key
 from driftbandit.lab.engine.arguments import with_world
 from driftbandit.lab.engine.simulate import LANES, Simulation, simulate
 from driftbandit.state import memory
+from driftbandit.text import user_code
 
 _WORK = 300_000_000  # rounds × arms in a chunk: between a fraction of a second and some seconds for most policies
 
@@ -71,9 +74,45 @@ class Cell(NamedTuple):
         ]
 
 
+class Part(NamedTuple):
+    """One policy in one environment. In a result read from disk the policy and the environment are texts."""
+
+    cell: Cell
+    rounds: np.ndarray  # checkpoints: numbers of rounds played
+    regret: np.ndarray  # runs × checkpoints
+    seconds: float = 0.0
+
+    @property
+    def policy(self) -> str:
+        """The policy's label."""
+        return self.cell.label
+
+    @property
+    def environment(self) -> str:
+        """The environment's label."""
+        return self.cell.world
+
+    @property
+    def final(self) -> np.ndarray:
+        """The regret at the end, one number per run."""
+        return np.asarray(self.regret[:, -1])
+
+    def texts(self) -> tuple[str, str]:
+        """The texts of the policy and of the environment, from which both can be made again."""
+        return _text(self.cell.policy), _text(self.cell.environment)
+
+    def identity(self) -> tuple[Any, ...]:
+        """What must be the same in two results that differ in their runs only."""
+        return (self.policy, self.environment, self.texts(), self.rounds.tolist())
+
+
 def _bracket(values: Mapping[str, Any]) -> str:
     written = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in values.items()]
     return f" [{', '.join(written)}]" if written else ""
+
+
+def _text(what: Any) -> str:
+    return what if isinstance(what, str) else user_code.text_of(what)
 
 
 def weight(chunk: Chunk) -> float:
@@ -81,7 +120,7 @@ def weight(chunk: Chunk) -> float:
     return float(chunk.runs * chunk.environment.horizon * (5 + chunk.environment.n_arms))
 
 
-def played(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
+def play_chunk(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
     """The chunk's regret at its checkpoints."""
     return simulate(
         chunk.policy,
