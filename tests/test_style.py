@@ -14,7 +14,7 @@ from driftbandit.paper import picture
 from driftbandit.policies.beta_ts import DiscountedBetaTS
 from driftbandit.policies.ucb import DiscountedUCB
 from driftbandit.text import parse
-from hand_made import make_policy
+from hand_made import made
 
 GREEN = "#009e73"
 
@@ -26,7 +26,7 @@ def shape(line):
 def result(policies):
     rounds = np.arange(1, 41) * 25
     curves = {label: np.ones((3, 1)) * rounds * (n + 1) for n, label in enumerate(policies)}
-    return make_policy(rounds, curves, policies, id="x", title="")
+    return made(rounds, curves, policies, id="x", title="")
 
 
 def drawn(figure, label):
