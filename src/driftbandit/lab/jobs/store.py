@@ -22,7 +22,6 @@ import numpy as np
 from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.lab.jobs.work import Chunk
 from driftbandit.lab.support.digest import code_digest
-from driftbandit.lab.support.files import replacing
 
 _MAGIC = b"driftbandit-chunk-3 "
 _PROCESS = uuid.uuid4().hex
@@ -118,13 +117,20 @@ class Store:
 
     def put(self, name: str, done: Simulation) -> None:
         """Keep a result: complete under its name, or not at all."""
-        body, path = _packed(done), self.path(name)
+        body = _packed(done)
+        path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Not files.replacing: a draft must not end in .chunk, or it would be counted as finished.
+        draft = path.with_name(f".{name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
         try:
-            with replacing(path) as draft:
-                draft.write_bytes(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+            draft.write_bytes(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+            os.replace(draft, path)
         except OSError as error:
-            raise OSError(f"{error} What was finished before is kept.") from None
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            raise OSError(
+                f"Writing to {self.folder} failed ({error.strerror}); what was finished before is kept."
+            ) from None
         self.names().add(name)
 
 
