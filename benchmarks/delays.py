@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.environments import Abrupt
+from driftbandit.field.grids import NO_RIVALS, ON_TIME, make_policy, registered
+from driftbandit.field.suite import known_facts
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.field.grids import NO_RIVALS, ON_TIME, made, registered
-from driftbandit.lab.field.suite import told
-from driftbandit.lab.plots.chart import save_chart
-from driftbandit.lab.plots.style import MARKERS, thousands
-from driftbandit.lab.support.tables import save_rows
+from driftbandit.lab.plots.style import MARKERS, save_chart, thousands
+from driftbandit.lab.support.files import save_rows
 from driftbandit.policies.delayed import Delayed
 
 WORLD = Abrupt(n_arms=5, horizon=20_000, phases=4)
@@ -38,7 +37,7 @@ def main() -> None:
     rows = _kept(table, args.runs)
     names = [name for name in registered() if name == "uniform" or name not in NO_RIVALS + ON_TIME]
     for name in names:
-        policy = made(f"{name}.tuned", told(WORLD))
+        policy = make_policy(f"{name}.tuned", known_facts(WORLD))
         for delay in DELAYS:
             key = (name, repr(policy), str(delay), str(args.runs))
             if key in rows or time.monotonic() > end:

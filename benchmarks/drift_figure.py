@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from driftbandit.draws import Stream
-from driftbandit.lab.plots.chart import save_chart
-from driftbandit.lab.plots.style import COLOURS, legend, look, narrow, thousands
-from driftbandit.lab.support.tables import save_rows
+from driftbandit.lab.plots.style import COLOURS, legend, look, narrow, save_chart, thousands
+from driftbandit.lab.support.files import save_rows
 from driftbandit.player import Player
 from driftbandit.policies.drift_bank import HYPOTHESES
 from driftbandit.policies.drift_belief import kinds_of

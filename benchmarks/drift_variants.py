@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from pages import shown_and_kept
 
-from driftbandit.lab.field.suite import DESIGN, SuiteWorld, chosen
+from driftbandit.field.suite import DESIGN, SuiteWorld, choose_worlds
 from driftbandit.lab.support.files import replacing
 
 KINDS = ("abrupt", "gap", "smooth", "fast", "local", "common")  # of the design worlds that change
@@ -89,7 +89,7 @@ def play(constants: dict[str, float], runs: int) -> dict[str, list[float]]:
 
 
 def design_worlds() -> list[SuiteWorld]:
-    return [world for world in chosen((DESIGN,)) if world.kind in KINDS + APART]
+    return [world for world in choose_worlds((DESIGN,)) if world.kind in KINDS + APART]
 
 
 def measured(name: str, runs: int) -> dict[str, np.ndarray]:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.environments import Smooth, phased
-from driftbandit.lab.support.tables import save_rows
+from driftbandit.lab.support.files import save_rows
 from driftbandit.logs import drift, replay
 from driftbandit.logs.follow import follow
 from driftbandit.logs.replay import candidates

@@ -1,4 +1,4 @@
-"""The rooms of the package and the arrows between them: imports go one way (docs/explanation/architecture.md)."""
+"""Layers of the package and the imports they allow (docs/explanation/architecture.md)."""
 
 import ast
 from pathlib import Path
@@ -28,9 +28,9 @@ FLOORS = (
     ("lab.jobs", "lab.plots"),
     ("logs",),
     ("lab.experiments",),
-    ("lab.field",),
-    ("lab.paper",),
     ("lab",),
+    ("field",),
+    ("paper",),
     ("service",),
     ("commands",),
     ("cli",),

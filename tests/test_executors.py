@@ -42,7 +42,7 @@ def test_a_killed_process_is_replaced_and_the_hash_is_the_same(tmp_path, expecte
         os.kill(victim, signal.SIGKILL)
         killed.append(victim)
 
-    with executors.opened(2) as made:
+    with executors.open_pool(2) as made:
         threading.Thread(target=kill_soon, args=(made.executor,), daemon=True).start()
         batch._elsewhere(batch.missing(), made, Progress(1))
     assert len(killed) == 1
@@ -80,7 +80,7 @@ def test_the_hash_is_the_same_from_a_dask_cluster_also_when_a_worker_is_killed(t
 def test_the_hash_is_the_same_from_a_local_ray(tmp_path, expected):
     pytest.importorskip("ray")
     assert crew.played(tmp_path, "ray:2")[0] == expected
-    with executors.opened("ray:1") as pool:
+    with executors.open_pool("ray:1") as pool:
         assert pool.executor.submit(os.nice, 0).result() == os.nice(0)  # workers do not wait for everything else
 
 
@@ -110,7 +110,7 @@ def test_an_executor_broken_for_good_is_an_error_not_a_loop(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["dusk", "threads:0", "processes:x"])
 def test_an_unknown_executor_is_refused_before_any_work(wrong):
-    with pytest.raises(ValueError, match=r"needs a whole number|There is no executor"), executors.opened(wrong):
+    with pytest.raises(ValueError, match=r"needs a whole number|There is no executor"), executors.open_pool(wrong):
         pass
 
 

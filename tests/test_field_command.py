@@ -5,7 +5,7 @@ import json
 import pytest
 
 from driftbandit.cli import main
-from driftbandit.lab.field.job import field
+from driftbandit.field.job import field
 
 
 def test_the_list_names_every_world(capsys):
@@ -69,7 +69,7 @@ def test_a_researchers_own_policy_stands_in_the_table_after_one_command(tmp_path
     assert mine["trap-K5"]["regret"] == pytest.approx(2500 * 0.32 + 2500 * 0.56)
     best = {world["name"]: world["best"] for world in found["worlds"]}
     assert mine["trap-K5"]["ratio"] == pytest.approx(mine["trap-K5"]["regret"] / best["trap-K5"]["regret"])
-    for name in ("ratios.csv", "table.md", "ratios.svg", "ratios-narrow.png", "frontier.svg", "kept.csv"):
+    for name in ("ratios.csv", "table.md", "ratios.svg", "ratios-narrow.svg", "frontier.svg", "kept.csv"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.chunk")}
     # again, beside a world more: what is finished is not played again, and what was tuned is read from the file

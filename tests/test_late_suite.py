@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from driftbandit.cli import main
-from driftbandit.lab.field.grids import ON_TIME, short_of
-from driftbandit.lab.field.late import BATCH, CONDITIONS, ENVIRONMENTS, POLICIES, WAITS, LateSuite
-from driftbandit.lab.field.suite import APART
+from driftbandit.field.grids import ON_TIME, short_of
+from driftbandit.field.late import BATCH, CONDITIONS, ENVIRONMENTS, POLICIES, WAITS, LateSuite
+from driftbandit.field.suite import APART
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Abrupt, PhaseTable, Smooth
-from driftbandit.environments.frozen import Still
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.experiments import sweep
 from driftbandit.lab.experiments.result import Part, Result
 from driftbandit.lab.experiments.run import run
 from driftbandit.lab.experiments.study import Study, Variants
-from driftbandit.lab.jobs import phases
+from driftbandit.lab.jobs import drift
 from driftbandit.lab.jobs.batch import compute
+from driftbandit.lab.jobs.drift import Still
 from driftbandit.lab.jobs.work import Cell, Chunk
-from driftbandit.lab.stats import drift_metrics
 from driftbandit.lab.stats.intervals import difference
 from driftbandit.text import parse
 
@@ -22,8 +21,8 @@ WORLD = PhaseTable(means=((0.8, 0.2), (0.2, 0.6)), starts=(0, 400), horizon=800)
 
 
 def rows_of(arms, alarms=None, world=WORLD):
-    rows = phases.WorldTable(world.realise(0)).rows(0, np.array(arms), alarms)
-    return {name: np.array([row[name] for row in rows]) for name in phases.COLUMNS}
+    rows = drift.WorldTable(world.realise(0)).rows(0, np.array(arms), alarms)
+    return {name: np.array([row[name] for row in rows]) for name in drift.COLUMNS}
 
 
 def test_a_play_that_notices_the_change_after_150_rounds_is_measured_by_hand():
@@ -36,7 +35,7 @@ def test_a_play_that_notices_the_change_after_150_rounds_is_measured_by_hand():
     assert rows["changed"].tolist() == [0, 2]
     assert (rows["alarms"].tolist(), rows["delay"].tolist()) == ([1, 2], [100, 60])
     assert rows["fixed"] == pytest.approx([0.0, 160.0])  # arm 0 all the time loses 400 * 0.4
-    line = drift_metrics.summarised("w", "p", rows)
+    line = drift.summarise_phases("w", "p", rows)
     assert line.regret.mean == pytest.approx(60.0)
     assert line.against_fixed.mean == pytest.approx(-100.0)
     assert (line.recovery.mean, line.recovered) == (125.0, 1.0)
@@ -51,16 +50,16 @@ def test_a_play_that_notices_the_change_after_150_rounds_is_measured_by_hand():
 def test_a_play_that_never_notices_has_not_recovered_and_missed_the_change():
     rows = rows_of([0] * 800, np.zeros(0, np.int64))
     assert (rows["recovery"].tolist(), rows["recovered"].tolist()) == ([0, 400], [1, 0])
-    line = drift_metrics.summarised("w", "p", rows)
+    line = drift.summarise_phases("w", "p", rows)
     assert (line.recovered, line.missed) == (0.0, 1.0)
     assert line.delay is not None
     assert np.isnan(line.delay.mean)
 
 
 def test_policies_without_alarms_have_no_delay_and_a_still_world_no_recovery():
-    line = drift_metrics.summarised("w", "p", rows_of([0] * 800))
+    line = drift.summarise_phases("w", "p", rows_of([0] * 800))
     assert (line.delay, line.missed, line.false_alarms) == (None, None, None)
-    still = drift_metrics.summarised("w", "p", rows_of([0] * 800, world=Still(WORLD)))
+    still = drift.summarise_phases("w", "p", rows_of([0] * 800, world=Still(WORLD)))
     assert still.regret.mean == 0.0
     assert np.isnan(still.recovery.mean)
 
@@ -72,7 +71,7 @@ def test_an_arm_as_good_as_the_best_counts_as_the_best():
 
 def test_phases_of_a_drift_begin_when_another_arm_leads():
     world = Smooth(n_arms=3, horizon=2000, sigma=0.01)
-    found = phases.WorldTable(world).starts.tolist()
+    found = drift.WorldTable(world).starts.tolist()
     assert found[0] == 0
     assert all(world.best_arm(t) != world.best_arm(t - 1) for t in found[1:])
     assert len(found) == 1 + sum(world.change(t) for t in range(world.horizon))

@@ -6,7 +6,6 @@ import pytest
 
 from driftbandit import primitives
 from driftbandit.draws import POLICY, Stream, stream_key
-from driftbandit.lab.engine import simd_choice  # noqa: F401  tells Numba how lanes pick
 from driftbandit.lab.engine.compiled_draws import lane_stream
 from driftbandit.lab.engine.lane_arrays import LaneArray
 from driftbandit.lab.engine.numba_methods import OPTIONS

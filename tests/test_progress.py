@@ -160,16 +160,16 @@ def test_simulating_tells_the_bar_when_it_compiles(monkeypatch):
     pytest.importorskip("numba")
     from driftbandit import DiscountedTS
     from driftbandit.environments import Smooth
-    from driftbandit.lab.engine import runs, simulate
+    from driftbandit.lab.engine import simulate
 
     seen = []
-    plain = runs.compiled_loop
+    plain = simulate.compiled_loop
 
     def watched(shared, tasks):
         seen.append(progress._compiling.threads)
         return plain(shared, tasks)
 
-    monkeypatch.setattr(runs, "compiled_loop", watched)
+    monkeypatch.setattr(simulate, "compiled_loop", watched)
     simulate.simulate(DiscountedTS(), Smooth(n_arms=2, horizon=50), 1, progress=False)
     assert seen == [1]
     assert progress._compiling.threads == 0

@@ -182,7 +182,7 @@ def test_a_large_seed_is_used_to_its_last_digit(tmp_path, capsys):
 )
 def test_sizes_that_no_memory_holds_get_a_sentence_at_once(words, says, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("driftbandit.lab.engine.runs.play_all", lambda *_: pytest.fail("the work was begun"))
+    monkeypatch.setattr("driftbandit.lab.engine.simulate.play_all", lambda *_: pytest.fail("the work was begun"))
     assert cli.main(words) == 2
     out, err = capsys.readouterr()
     assert says in err
@@ -242,7 +242,7 @@ def test_a_table_never_cuts_a_number_however_narrow_the_terminal():
     rows = [["ds-ts(gamma=0.9051316701949487)", "123456.7", "-123456.7 to 123456.8", "-310234.5", "-1.0 to 2.0",
              "a sentence that goes on and on"]]  # fmt: skip
     for width in (30, 40, 60, 80, 120, 200):
-        lines = [line for _, line in _output.laid_out(head, rows, width)]
+        lines = [line for _, line in _output.layout_table(head, rows, width)]
         text = " ".join(lines)
         for cell in rows[0][:5]:
             assert cell in text, (width, cell)
@@ -306,7 +306,7 @@ def test_on_a_real_terminal_numbers_are_whole():
         (["list", "policies"], {"policies"}),
         (["list", "ds-ts"], {"parameters", "constructors", "short"}),
         (["list", "items"], {"items"}),
-        (["theory", "--env", SMALL, "ds-ts.tuned"], {"bounds", "facts", "in_words"}),
+        (["theory", "--env", SMALL, "ds-ts.tuned"], {"bounds", "facts"}),
         (["theory", "--growth", "--runs", "2", "--scale", "0.002"], {"fits"}),
         (["reproduce", "fig1"], {"summary", "page", "chunks"}),
     ],

@@ -19,10 +19,10 @@ from driftbandit.environments import (
     TruncatedGaussian,
     phased,
 )
-from driftbandit.environments.frozen import Still
 from driftbandit.environments.lagged import Lagged
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.experiments.study_file import loads
+from driftbandit.lab.jobs.drift import Still
 from driftbandit.parameters import parameters
 from driftbandit.policies import EXP3S, BetaTS, PeriodicRestart
 from driftbandit.rewards import bears, check_rewards, pays

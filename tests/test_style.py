@@ -7,9 +7,10 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from driftbandit.environments import Abrupt
-from driftbandit.lab.field import ratio_plot
-from driftbandit.lab.paper import picture
-from driftbandit.lab.plots import regret, style, sweep_plot
+from driftbandit.field import figures as field_figures
+from driftbandit.lab.experiments import sweep
+from driftbandit.lab.plots import regret, style
+from driftbandit.paper import picture
 from driftbandit.policies.beta_ts import DiscountedBetaTS
 from driftbandit.policies.ucb import DiscountedUCB
 from driftbandit.text import parse
@@ -77,7 +78,6 @@ def test_d_ucb_looks_alike_in_every_figure():
 
 def test_d_ucb_looks_the_same_in_a_sweep_and_in_the_field(tmp_path, monkeypatch):
     from driftbandit.lab import Study, Variants, run
-    from driftbandit.lab.experiments import sweep
 
     figures = []
 
@@ -88,10 +88,10 @@ def test_d_ucb_looks_the_same_in_a_sweep_and_in_the_field(tmp_path, monkeypatch)
 
     study = Study(["ts", "d-ucb", Variants("ds-ts", gamma=[0.5, 0.9])], [Abrupt(2, 100, 2)], runs=2)
     done = run(study, folder=tmp_path, progress=False)
-    monkeypatch.setattr(sweep_plot, "save_chart", caught)
-    sweep_plot.save_curves(done, sweep.grids(done), tmp_path / "x.svg")
+    monkeypatch.setattr(sweep, "save_chart", caught)
+    sweep.save_curves(done, sweep.grids(done), tmp_path / "x.svg")
     assert drawn(figures[-1], "d-ucb").get_color() == GREEN
-    (dot,) = ratio_plot.dots(["d-ucb.tuned"], 1)
+    (dot,) = field_figures.dots(["d-ucb.tuned"], 1)
     assert (dot["color"], dot["marker"]) == (GREEN, "D")
 
 
@@ -111,7 +111,6 @@ def test_the_users_own_policy_has_a_strong_colour_that_no_other_has():
 
 def test_a_sweeps_map_names_what_is_fixed_and_rings_the_best_of_each_environment(tmp_path, monkeypatch):
     from driftbandit.lab import Study, Variants, run
-    from driftbandit.lab.experiments import sweep
 
     figures = []
 
@@ -120,7 +119,7 @@ def test_a_sweeps_map_names_what_is_fixed_and_rings_the_best_of_each_environment
         draw(figures[-1])
         return path
 
-    monkeypatch.setattr(sweep_plot, "save_chart", caught)
+    monkeypatch.setattr(sweep, "save_chart", caught)
     swept = Variants("ds-ts", gamma=[0.5, 0.9], tau_max=[0.1, 0.2], forget_below=[0.0, 1e-8])
     study = Study([swept], [Variants("abrupt(n_arms=2, horizon=100)", "abrupt", phases=[1, 5])], runs=4)
     sweep.save_figures(run(study, folder=tmp_path, progress=False), tmp_path)

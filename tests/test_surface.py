@@ -55,12 +55,12 @@ FUNCTIONS = {
     "audit": "driftbandit.live.audit",
     "drift": "driftbandit.logs",
     "export": "driftbandit.live.export",
-    "field": "driftbandit.lab.field.job",
+    "field": "driftbandit.field.job",
     "replay": "driftbandit.logs",
-    "reproduce": "driftbandit.lab.paper.reproduce",
+    "reproduce": "driftbandit.paper.job",
     "run": "driftbandit.lab",
     "serve": "driftbandit.service.server",
-    "theory": "driftbandit.lab.paper.theory.promise",
+    "theory": "driftbandit.paper.theory.promise",
 }
 OTHERS = {"list", "keys", "live", "watch", "demo"}
 

@@ -22,7 +22,7 @@ from llvmlite import binding  # noqa: E402
 
 from benchmarks.speed import workload  # noqa: E402
 from driftbandit.draws import WORLD, stream_key  # noqa: E402
-from driftbandit.lab.engine import runs as engine_runs  # noqa: E402
+from driftbandit.lab.engine import simulate as engine_runs  # noqa: E402
 from driftbandit.lab.engine.arguments import Shared, arguments  # noqa: E402
 from driftbandit.lab.engine.simulate import simulate  # noqa: E402
 

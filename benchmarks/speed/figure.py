@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.speed import workload
-from driftbandit.lab.plots.chart import save_chart
-from driftbandit.lab.plots.style import look_of
+from driftbandit.lab.plots.style import look_of, save_chart
 
 
 def save(data: dict[str, Any], path: str | Path) -> Path:

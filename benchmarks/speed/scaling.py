@@ -12,8 +12,7 @@ from typing import Any
 from benchmarks.speed import ours, workload
 from benchmarks.speed.clock import measure, slope
 from benchmarks.speed.workload import Scale
-from driftbandit.lab.engine.runs import LANES
-from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.engine.simulate import LANES, simulate
 
 _HORIZON = ("ds-ts", "sw-ts", "d-ucb", "m-ucb", "sw-lb-sda", "glr-klucb", "pa-cts", "global-cts", "adswitch", "meta")
 _ARMS = ("ds-ts", "sw-ts", "d-ucb", "cusum-ucb", "exp3s", "sw-lb-sda")

@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from driftbandit.lab.paper.report.report import KINDS, verdict_counts
+from driftbandit.paper.report.report import KINDS, verdict_counts
 
 HERE = Path(__file__).parent
 README_ON_A_PHONE = "fig3a-narrow.svg"

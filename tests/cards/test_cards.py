@@ -8,8 +8,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pytest
 
-from driftbandit.lab.field.standings import best_tuned
-from driftbandit.lab.field.suite import SUITE
+from driftbandit.field.standings import best_tuned
+from driftbandit.field.suite import SUITE
 from driftbandit.parameters import checked, described, within
 from driftbandit.policies import BetaTS, DiscountedTS, DriftTS
 from driftbandit.text.registry import policies

@@ -4,11 +4,10 @@ import pytest
 
 from driftbandit.cli import main
 from driftbandit.lab.experiments.result import Result
-from driftbandit.lab.paper import choose
-from driftbandit.lab.paper.claims import verdicts
-from driftbandit.lab.paper.items.item import SIX
-from driftbandit.lab.paper.job import PaperRun
-from driftbandit.lab.paper.options import PARAMETERS, PaperOptions
+from driftbandit.paper import choose
+from driftbandit.paper.claims import verdicts
+from driftbandit.paper.items.item import PARAMETERS, SIX, PaperOptions
+from driftbandit.paper.job import PaperRun
 
 pytest.importorskip("matplotlib")
 # Short horizons push the code's gamma below the theory's domain, which it says each time.

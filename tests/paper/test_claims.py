@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftbandit.lab.engine.simulate import Simulation
-from driftbandit.lab.paper import choose, items
-from driftbandit.lab.paper.claims import claim_cells, claims, unsettled, verdicts
-from driftbandit.lab.paper.claims.claim import Claim
-from driftbandit.lab.paper.claims.evidence import (
+from driftbandit.paper import choose, items
+from driftbandit.paper.claims import claim_cells, claims, unsettled, verdicts
+from driftbandit.paper.claims.evidence import (
     FAILS,
     HOLDS,
     NOT_RUN,
     UNDECIDED,
     AtLeast,
+    Claim,
     ComputedStatement,
     MeasuredStatement,
     Reader,
@@ -29,8 +29,8 @@ from driftbandit.lab.paper.claims.evidence import (
     regret_at,
     some,
 )
-from driftbandit.lab.paper.job import PaperRun
-from driftbandit.lab.paper.options import PaperOptions
+from driftbandit.paper.items.item import PaperOptions
+from driftbandit.paper.job import PaperRun
 
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
 YES, NO, OPEN = (

@@ -7,9 +7,9 @@ from driftbandit.draws import Stream
 from driftbandit.environments import Abrupt, Constant, PhaseTable, Smooth
 from driftbandit.environments.lagged import Lagged
 from driftbandit.lab.engine.simulate import Simulation, simulate
-from driftbandit.lab.paper import choose, items
-from driftbandit.lab.paper.disagreements import EFFECTS, effect_cells, measured
-from driftbandit.lab.paper.options import PaperOptions
+from driftbandit.paper import choose, items
+from driftbandit.paper.disagreements import EFFECTS, effect_cells, measured
+from driftbandit.paper.items.item import PaperOptions
 from driftbandit.policies.baseline import FixedArm
 from driftbandit.policies.discounted_ts import DiscountedTS
 

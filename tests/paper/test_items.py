@@ -9,12 +9,10 @@ import pytest
 from driftbandit.environments import Abrupt, Smooth
 from driftbandit.lab.experiments.result import Result
 from driftbandit.lab.jobs import store
-from driftbandit.lab.paper import choose, items
-from driftbandit.lab.paper.items.item import EIGHT, policy_for
-from driftbandit.lab.paper.job import PaperRun
-from driftbandit.lab.paper.options import PARAMETERS, PaperOptions
-from driftbandit.lab.paper.summary import COLUMNS
-from driftbandit.lab.support.tables import note_in
+from driftbandit.lab.support.files import note_in
+from driftbandit.paper import choose, items
+from driftbandit.paper.items.item import EIGHT, PARAMETERS, PaperOptions, policy_for
+from driftbandit.paper.job import SUMMARY, PaperRun
 
 # Short horizons push the code's gamma below the theory's domain, which it says each time.
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
@@ -57,7 +55,7 @@ def test_every_item_writes_its_data_and_its_figure_in_three_formats(whole):
 def test_the_summary_has_a_line_for_every_policy_item_and_gap(whole):
     with open(whole.options.out / "summary.csv", newline="") as file:
         lines = list(csv.DictReader(file))
-    assert tuple(lines[0]) == COLUMNS
+    assert tuple(lines[0]) == SUMMARY
     assert len(lines) == sum(len(item.labels) * max(1, len(item.gaps)) for item in items().values())
     line = next(line for line in lines if (line["item"], line["policy"], line["gap"]) == ("fig4b", "ds-ts", "0.07"))
     final = whole.final("fig4b", "ds-ts", "code", 0.07)

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from driftbandit.lab.paper.theory import paper_functions as f
+from driftbandit.paper.theory import paper_functions as f
 
 Series = NDArray[np.float64]
 Plays = NDArray[np.bool_]

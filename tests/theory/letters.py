@@ -2,8 +2,8 @@
 
 import math
 
-from driftbandit.lab.paper.theory.paper_functions import *  # noqa: F403
-from driftbandit.lab.paper.theory.paper_functions import (
+from driftbandit.paper.theory.paper_functions import *  # noqa: F403
+from driftbandit.paper.theory.paper_functions import (
     SQRT2,
     D,
     _eps,

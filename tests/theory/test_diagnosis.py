@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from driftbandit.lab.paper.theory import (
+from driftbandit.paper.theory import diagnosis
+from driftbandit.paper.theory import paper_functions as f
+from driftbandit.paper.theory.diagnosis import (
     breakpoints,
     close_rounds,
     diagnose,
-    diagnosis,
     pseudo_stationary,
     separations,
     smallest_constant,
 )
-from driftbandit.lab.paper.theory import paper_functions as f
 from theory.worlds import Phases, Smooth, Table, shows
 
 # Few levels, so that ties and repeated rows are common

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import AbruptGap
-from driftbandit.lab.paper.theory import growth
-from driftbandit.lab.paper.theory.growth import Sweep
+from driftbandit.paper.theory import growth
+from driftbandit.paper.theory.growth import Sweep
 
 BASE = AbruptGap(n_arms=3, horizon=10_000, phases=4, gap=0.4)
 HORIZON = Sweep("horizon T", "horizon", (1_000.0, 4_000.0, 16_000.0, 64_000.0), BASE)

@@ -2,8 +2,7 @@ import math
 
 import pytest
 
-from driftbandit.lab.paper.theory import lower_bound, table1
-from driftbandit.lab.paper.theory.peers import floor_with_blocks
+from driftbandit.paper.theory.peers import floor_with_blocks, lower_bound, table1
 from driftbandit.policies.kl import kl_bernoulli
 
 

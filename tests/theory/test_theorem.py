@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.lab.paper.theory import diagnose, first_useful_horizon, theorem1, theorem2
+from driftbandit.paper.theory.diagnosis import diagnose
+from driftbandit.paper.theory.theorem import first_useful_horizon, theorem1, theorem2
 from theory import letters as f
 from theory.worlds import Phases, shows
 

@@ -4,13 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.lab.paper.theory import (
-    beta_interval,
-    corollary1,
-    corollary2,
-    first_useful_horizon,
-    tau_max_condition,
-)
+from driftbandit.paper.theory.bound import beta_interval, corollary1, corollary2
+from driftbandit.paper.theory.theorem import first_useful_horizon, tau_max_condition
 from theory import letters as f
 from theory.letters import longest_horizon, smallest_tau_max
 from theory.worlds import shows

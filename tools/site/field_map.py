@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftbandit.lab.field.grids import GRID, LEFT_OUT, MEMORIES, short_of
-from driftbandit.lab.field.kept import KeptLine, read
+from driftbandit.field.grids import GRID, LEFT_OUT, MEMORIES, short_of
+from driftbandit.field.standings import KeptLine
+from driftbandit.field.standings import read_kept as read
 from tools.site import colours
 from tools.site.standing import STILL, WORLDS, best, geometric, marks
 

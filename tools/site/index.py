@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandit.lab.field.report import ratio
+from driftbandit.field.report import ratio
 from driftbandit.lab.support.files import replacing
 from tools.site import facts, standing
 from tools.site.behaviour import Behaviour

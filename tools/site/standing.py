@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from driftbandit.lab.field.grids import LEFT_OUT, NO_RIVALS, ON_TIME, short_of
-from driftbandit.lab.field.kept import KEPT, KeptLine, read
-from driftbandit.lab.field.suite import SUITE, SuiteWorld
+from driftbandit.field.grids import LEFT_OUT, NO_RIVALS, ON_TIME, short_of
+from driftbandit.field.standings import KEPT, KeptLine
+from driftbandit.field.standings import read_kept as read
+from driftbandit.field.suite import SUITE, SuiteWorld
 from tools.site.facts import ROOT
 
 RATIOS = ROOT / "docs/field/ratios.csv"

@@ -5,7 +5,7 @@ import math
 from typing import Any, NamedTuple
 
 from driftbandit.environments import PhaseTable, Smooth
-from driftbandit.lab.field.suite import told
+from driftbandit.field.suite import known_facts
 from driftbandit.parameters import parameters
 from driftbandit.policies import BetaTS
 
@@ -40,7 +40,7 @@ def small_worlds(quick: bool = False) -> tuple[SmallWorld, ...]:
 def as_its_theory_says(cls: Any, environment: Any) -> Any:
     """The policy by its `tuned` constructor, told all about the world that it asks for; by its defaults where it has no
     such constructor. A policy that wraps another is given Thompson sampling."""
-    facts = told(environment)
+    facts = known_facts(environment)
     offered = {**facts._replace(variation=max(facts.variation, 0.1))._asdict(), "base": BetaTS()}
     maker = getattr(cls, "tuned", None)
     wanted = list(inspect.signature(maker).parameters) if maker else _needed(cls)

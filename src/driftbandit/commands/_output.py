@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from driftbandit.text.layout import laid_out
+from driftbandit.text.layout import layout_table
 
 
 def add_json(parser: Any) -> None:
@@ -45,7 +45,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str =
     """Rows under a head. In a file or pipe one line per row, complete and easy to search. On a terminal too narrow for
     that, columns of text are wrapped and, if need be, the last columns follow below; no number is ever cut."""
     width = terminal_width()
-    lines = laid_out(head, rows, width)
+    lines = layout_table(head, rows, width)
     if title:
         print(title)
     bold = width is not None and "NO_COLOR" not in os.environ and os.environ.get("TERM") not in (None, "dumb")

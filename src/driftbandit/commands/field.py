@@ -57,18 +57,18 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Tune if asked, play, compare, write."""
-    from driftbandit.lab.field import suite
+    from driftbandit.field import suite
 
     if args.suite == "late":
         return _late(args)
     names = [word for word in args.worlds.split(",") if word]
     if args.list:
-        worlds = suite.chosen(names, suite.quick() if args.quick else suite.SUITE)
+        worlds = suite.choose_worlds(names, suite.quick() if args.quick else suite.SUITE)
         rows = [[world.name, world.kind, world.role, repr(world.environment)] for world in worlds]
         print_table(["world", "kind", "role", "environment"], rows)
         return
     need_lab("numba", "scipy", "matplotlib")
-    from driftbandit.lab.field.job import field
+    from driftbandit.field.job import field
     from driftbandit.lab.support.files import writable
 
     out = Path(args.out)
@@ -102,7 +102,7 @@ def _late(args: argparse.Namespace) -> None:
         if getattr(args, option):
             raise ValueError(f"--{option} does not apply to --suite late; remove one of them.")
     need_lab("numba", "scipy")
-    from driftbandit.lab.field.late import POLICIES, QUICK_RUNS, RUNS, LateSuite
+    from driftbandit.field.late import POLICIES, QUICK_RUNS, RUNS, LateSuite
     from driftbandit.lab.support.files import replacing, writable
 
     path = Path(args.out) / "late.md"
@@ -124,7 +124,7 @@ def _late(args: argparse.Namespace) -> None:
 
 
 def _print(done: Any) -> None:
-    from driftbandit.lab.field.report import ratio
+    from driftbandit.field.report import ratio
 
     mine = [place for place, one in enumerate(done.totals) if one.name in done.played]
     near = {place + step for place in mine for step in (-1, 0, 1)}

@@ -97,7 +97,7 @@ def _items() -> None:
 
 
 def _items_as_json() -> list[dict[str, str]]:
-    from driftbandit.lab.paper import items
+    from driftbandit.paper import items
 
     return [{"id": item.id, "title": item.title, "shows": item.shows} for item in items().values()]
 

@@ -64,8 +64,8 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, write, and say what was reused; 2 if an item failed."""
     need_lab("numba", "scipy", "matplotlib", "pyarrow")
-    from driftbandit.lab.paper.options import PARAMETERS, PaperOptions
-    from driftbandit.lab.paper.reproduce import reproduce
+    from driftbandit.paper.items.item import PARAMETERS, PaperOptions
+    from driftbandit.paper.job import reproduce
 
     parameters = PARAMETERS if args.parameters == "both" else (args.parameters,)
     runs = args.runs or (10 if args.quick else 100)

@@ -191,11 +191,11 @@ def _print(result: Any) -> None:
         for line in sweep.distances(result, best):
             print(f"  {line}")
     if result.drift:
-        from driftbandit.lab.stats.drift_metrics import HEAD, row
+        from driftbandit.lab.jobs.drift import DRIFT_HEAD, drift_row
 
         print()
         title = "drift: rounds to recover from a change, ... (docs/reference/drift-metrics.md)"
-        print_table(HEAD, [row(line) for line in result.drift], title)
+        print_table(DRIFT_HEAD, [drift_row(line) for line in result.drift], title)
 
 
 def _as_json(result: Any) -> dict[str, Any]:
@@ -213,18 +213,14 @@ def _as_json(result: Any) -> dict[str, Any]:
 def _print_plan(plan: Any, runs: int, args: argparse.Namespace) -> None:
     import os
 
+    from driftbandit.lab.support.progress import duration
+
     workers = args.workers or os.cpu_count() or 1
     if args.json:
         print_json({**plan._asdict(), "runs": runs, "workers": workers})
         return
     print(f"{plan.cells} cells of {runs} runs in {plan.chunks} chunks, {plan.ready} of them ready")
     print(
-        f"{plan.rounds:.3g} rounds to play: about {_duration(plan.seconds)} with one worker, "
-        f"{_duration(plan.seconds / workers)} with {workers}, not counting compilation"
+        f"{plan.rounds:.3g} rounds to play: about {duration(plan.seconds)} with one worker, "
+        f"{duration(plan.seconds / workers)} with {workers}, not counting compilation"
     )
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{max(seconds, 0.0):.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"

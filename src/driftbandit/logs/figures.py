@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.plots.chart import save_chart
-from driftbandit.lab.plots.style import look
+from driftbandit.lab.plots.style import look, save_chart
 from driftbandit.logs.log import Log
 
 _MOST = 8  # arms drawn: the most played

@@ -266,7 +266,7 @@ def _compiled(function: Any, n_arms: int, policy: Any, *tuples: Any) -> Any:
     explained, and no fraction is cut off on its way into an array of whole numbers."""
     from numba.core.errors import NumbaError
 
-    from driftbandit.lab.engine import code_cache, compile_errors, numba_methods
+    from driftbandit.lab.engine import code_cache, numba_methods
     from driftbandit.text import policy_check
 
     given = tuples if policy is None else (policy, *tuples)
@@ -284,7 +284,7 @@ def _compiled(function: Any, n_arms: int, policy: Any, *tuples: Any) -> Any:
             with code_cache.LOCK, numba_methods.whole_stores():
                 return made(*args)
         except NumbaError as error:
-            raise TypeError(compile_errors.explain(error, policy)) from error
+            raise TypeError(numba_methods.explain(error, policy)) from error
 
     return call
 

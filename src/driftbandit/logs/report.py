@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.logs.blocks import said
-from driftbandit.text.layout import laid_out
+from driftbandit.text.layout import layout_table
 
 
 class ShownTable(NamedTuple):
@@ -75,7 +75,7 @@ def text(parts: Parts) -> str:
     lines = []
     for part in parts:
         if isinstance(part, ShownTable):
-            lines += [part.title, *(line for _, line in laid_out(part.head, part.rows, None))]
+            lines += [part.title, *(line for _, line in layout_table(part.head, part.rows, None))]
         else:
             lines.append(part)
     return "\n".join(lines)

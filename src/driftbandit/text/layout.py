@@ -8,7 +8,7 @@ _GAP = "  "
 _NARROWEST = 16  # a column of text is not wrapped to less than this
 
 
-def laid_out(head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[tuple[int, str]]:
+def layout_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[tuple[int, str]]:
     """(number of the row, line) for each line, the head being row 0; as wide as it likes if `width` is None."""
     table = [list(head), *map(list, rows)]
     flush = [_numbers(rows, column) for column in range(len(head))]

@@ -11,10 +11,107 @@ import numpy as np
 
 from driftbandit.draws import POLICY, REWARD, Stream, stream_key
 from driftbandit.lab.engine.loop import Trajectory
-from driftbandit.lab.engine.numpy_stream import NumpyStream
-from driftbandit.lab.engine.simulation import Simulation
+from driftbandit.lab.support import html
 from driftbandit.state import to_lists
 from driftbandit.text.policy_check import own_classes
+
+
+class NumpyStream(Stream):
+    """A `Stream` that is also a `numpy.random.Generator`: `rng.random()`, `rng.normal(mean, sd)`, `rng.integers(k)`,
+    `rng.beta(a, b)`, `rng.choice(...)`. The generator starts anew in every round from the key of the round, so a run
+    can be repeated. One whole number is a slot, as in `rng.uniform(1)`, and so is a third number of `rng.beta`."""
+
+    _generator: Any = None
+
+    def at(self, t: int) -> "NumpyStream":
+        """Move to round t."""
+        super().at(t)
+        self._generator = None
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._generator is None:
+            key = int(self._block.key[self._column])
+            self._generator = np.random.Generator(np.random.Philox(key=key))
+        return getattr(self._generator, name)
+
+    def uniform(self, *given: Any, **named: Any) -> Any:
+        """The number of a slot, or NumPy's `uniform`."""
+        return super().uniform(*given) if _is_slot(given, named) else self.__getattr__("uniform")(*given, **named)
+
+    def normal(self, *given: Any, **named: Any) -> Any:
+        """The standard normal of a slot, or NumPy's `normal`."""
+        return super().normal(*given) if _is_slot(given, named) else self.__getattr__("normal")(*given, **named)
+
+    def beta(self, a: Any, b: Any, *slot: Any, **named: Any) -> Any:
+        """The Beta draw of a slot, or NumPy's `beta`."""
+        return super().beta(a, b, *slot) if _is_slot(slot, named) else self.__getattr__("beta")(a, b, **named)
+
+
+def _is_slot(given: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    return len(given) == 1 and not named and isinstance(given[0], int | np.integer)
+
+
+class Simulation(NamedTuple):
+    """What came out of playing one policy in one world: one row per run."""
+
+    rounds: np.ndarray  # the checkpoints: number of rounds played
+    regret: np.ndarray  # runs × checkpoints, pseudo-regret so far
+    seconds: float  # wall time, without compiling
+    pulls: np.ndarray | None = None  # runs × arms, if asked for
+    arms: np.ndarray | None = None  # runs × horizon, if asked for
+    rewards: np.ndarray | None = None  # runs × horizon, if asked for
+    alarms: list[np.ndarray] | None = None  # with trajectories: the rounds in which each run's policy gave an alarm
+    drift: dict[str, np.ndarray] | None = None  # the columns of `lab.jobs.drift`, if asked for
+
+    def __repr__(self) -> str:
+        final = self.regret[:, -1]
+        return f"<{len(final)} runs of {self.rounds[-1]} rounds: regret {final.mean():.1f} on average>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the regret at the end, and how it grew."""
+        final, runs = self.regret[:, -1], len(self.regret)
+        spread = f"{final.std(ddof=1):.1f}" if runs > 1 else "-"
+        cells = [f"{value:.1f}" for value in (final.mean(), final.min(), np.median(final), final.max())]
+        head = ["regret at the end", "mean", "smallest", "median", "largest", "spread over runs", "seconds"]
+        row = ["", *cells, spread, f"{self.seconds:.2f}"]
+        shown = html.table(f"{runs} runs of {self.rounds[-1]} rounds", head, [row])
+        low, mean, high = self.regret.min(axis=0), self.regret.mean(axis=0), self.regret.max(axis=0)
+        return shown + html.curve(self.rounds, low, mean, high, "regret over the rounds: mean, smallest, largest run")
+
+
+def empty(runs: int, marks: np.ndarray, n_arms: int, horizon: int, pulls: bool, trajectories: bool) -> Simulation:
+    """Room for what will come out."""
+    return Simulation(
+        marks,
+        np.zeros((runs, len(marks))),
+        0.0,
+        np.zeros((runs, n_arms), np.int64) if pulls else None,
+        np.zeros((runs, horizon), np.int32) if trajectories else None,
+        np.zeros((runs, horizon)) if trajectories else None,
+        [np.zeros(0, np.int64)] * runs if trajectories else None,
+    )
+
+
+def checkpoint_rounds(horizon: int, checkpoints: int | np.ndarray) -> np.ndarray:
+    """The rounds at which regret is reported: evenly spaced and ending at the horizon, or those given."""
+    if isinstance(checkpoints, int | np.integer):
+        if checkpoints < 1:
+            raise ValueError(f"checkpoints needs to be 1 or more; got {checkpoints}.")
+        count = min(int(checkpoints), horizon)
+        return np.unique(np.round(np.linspace(horizon / count, horizon, count)).astype(np.int64))
+    try:
+        marks = np.asarray(checkpoints)
+        marks = marks.astype(np.int64, casting="unsafe" if marks.size and (marks == np.round(marks)).all() else "safe")
+    except (TypeError, ValueError):
+        marks = np.zeros(0, np.int64)
+    if marks.ndim != 1 or len(marks) == 0 or (np.diff(marks) <= 0).any() or marks[0] < 1 or marks[-1] > horizon:
+        raise ValueError(
+            f"checkpoints needs increasing rounds between 1 and the horizon {horizon}; got {checkpoints!r:.80}."
+        )
+    return marks
 
 
 class Task(NamedTuple):

@@ -19,7 +19,7 @@ from numba.np.arrayobj import populate_array
 
 from driftbandit.draws import Draws, round_key
 from driftbandit.half_life import half_to_the, learn_by_time
-from driftbandit.lab.engine import code_cache, compile_errors, numba_methods
+from driftbandit.lab.engine import code_cache, numba_methods
 from driftbandit.player import Player
 from driftbandit.primitives import teach, teach_late
 from driftbandit.state import to_arrays, to_lists
@@ -195,7 +195,7 @@ class CompiledPlayer(Player):
                 with code_cache.LOCK, numba_methods.whole_stores():
                     dispatcher.compile(signature)
             except NumbaError as error:
-                raise TypeError(compile_errors.explain(error, self.policy)) from error
+                raise TypeError(numba_methods.explain(error, self.policy)) from error
             found = self._entries[function] = dispatcher.get_overload(signature)
         return found
 

@@ -3,13 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.jobs.work import Cell
-from driftbandit.lab.support.tables import encoded, save_columns
-from driftbandit.text import user_code
+from driftbandit.lab.jobs.work import Cell, Part
+from driftbandit.lab.support.files import encoded, save_columns
 
 FORMAT = 2  # raised when a reader of the old format could misread a new file
 COLUMNS = ("environment", "policy", "run", "round", "regret")
@@ -18,39 +17,6 @@ _KEY = b"driftbandit"
 
 class ResultError(ValueError):
     """A file that does not hold a complete result; the message says why."""
-
-
-class Part(NamedTuple):
-    """One policy in one environment. In a result read from disk the policy and the environment are texts."""
-
-    cell: Cell
-    rounds: np.ndarray  # checkpoints: numbers of rounds played
-    regret: np.ndarray  # runs × checkpoints
-    seconds: float = 0.0
-
-    @property
-    def policy(self) -> str:
-        """The policy's label."""
-        return self.cell.label
-
-    @property
-    def environment(self) -> str:
-        """The environment's label."""
-        return self.cell.world
-
-    @property
-    def final(self) -> np.ndarray:
-        """The regret at the end, one number per run."""
-        return np.asarray(self.regret[:, -1])
-
-    def texts(self) -> tuple[str, str]:
-        """The texts of the policy and of the environment, from which both can be made again."""
-        policy, environment = self.cell.policy, self.cell.environment
-        return _text(policy), _text(environment)
-
-    def identity(self) -> tuple[Any, ...]:
-        """What must be the same in two results that differ in their runs only."""
-        return (self.policy, self.environment, self.texts(), self.rounds.tolist())
 
 
 def columns(every: Sequence[Part], runs: np.ndarray, final: bool = False) -> dict[str, Any]:
@@ -167,10 +133,6 @@ def _pivoted(path: Path, table: Any, parts: list[tuple[Cell, float]]) -> tuple[l
             raise ResultError(f"{str(path)!r} is incomplete: a row is missing, repeated or not a number.")
         made.append(Part(cell, marks, regret[rows].reshape(len(runs), len(marks)), seconds))
     return made, runs
-
-
-def _text(what: Any) -> str:
-    return what if isinstance(what, str) else user_code.text_of(what)
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.checks import nearest
-from driftbandit.lab.experiments.long_table import Part, ResultError, columns, read_table, write_table
+from driftbandit.lab.experiments.long_table import ResultError, columns, read_table, write_table
 from driftbandit.lab.jobs.batch import Tally
-from driftbandit.lab.stats import drift_metrics
+from driftbandit.lab.jobs.drift import DriftMetrics, drift_table
+from driftbandit.lab.jobs.work import Part
 from driftbandit.lab.stats.intervals import Difference, Interval, difference, interval, t_interval
 from driftbandit.lab.support import html
-from driftbandit.lab.support.files import slug
-from driftbandit.lab.support.tables import encoded, save_columns, save_rows, to_frame
+from driftbandit.lab.support.files import encoded, save_columns, save_rows, slug, to_frame
 
 __all__ = ["Part", "Result", "ResultError", "SummaryLine"]
 
@@ -47,7 +47,7 @@ class Result:
     parts: Sequence[Part]
     runs: np.ndarray  # the runs' numbers, which fix their random streams
     provenance: dict[str, Any]
-    drift: Sequence[drift_metrics.DriftMetrics] = ()  # of a study with `drift = true`, in the order of the parts
+    drift: Sequence[DriftMetrics] = ()  # of a study with `drift = true`, in the order of the parts
     phases: dict[str, Any] = field(default_factory=dict)  # one row per part, run and phase, from which `drift` is made
     tally: Tally | None = None  # how many chunks were ready and how many were computed
 
@@ -216,7 +216,7 @@ class Result:
         paths = [save_rows(*_summary_rows(self.summary()), path / "summary.csv")]
         paths.append(write_table(self.parts, self.runs, self.provenance, path / "result.parquet"))
         if self.drift:
-            paths.append(save_rows(*_numbers(*drift_metrics.table(self.drift)), path / "drift.csv"))
+            paths.append(save_rows(*_numbers(*drift_table(self.drift)), path / "drift.csv"))
             columns = {name: encoded(column) for name, column in self.phases.items()}
             paths.append(save_columns(columns, path / "phases.parquet", self.provenance, b"driftbandit-study"))
         for environment in self.environments if len(self.environments) <= 20 else []:

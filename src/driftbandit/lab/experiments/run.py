@@ -8,19 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.environments.frozen import Still
 from driftbandit.lab.experiments.result import Part, Result
 from driftbandit.lab.experiments.study import Study, Variants
+from driftbandit.lab.jobs import drift
 from driftbandit.lab.jobs.batch import Batch
-from driftbandit.lab.jobs.estimate import seconds_a_weight
-from driftbandit.lab.jobs.sizes import refuse_impossible
+from driftbandit.lab.jobs.drift import Still
 from driftbandit.lab.jobs.store import fingerprint, prune
-from driftbandit.lab.jobs.work import Cell, weight
-from driftbandit.lab.stats import drift_metrics
+from driftbandit.lab.jobs.work import Cell, refuse_impossible, seconds_a_weight, weight
 from driftbandit.lab.stats.intervals import Interval, difference, interval
-from driftbandit.lab.support.digest import code_digest
+from driftbandit.lab.support.digest import code_digest, library_versions
 from driftbandit.lab.support.files import cache_root
-from driftbandit.lab.support.machine import versions
 from driftbandit.policies.beta_ts import BetaTS
 
 _MOST = 50_000_000  # numbers kept in memory: a larger study keeps the regret at the end only
@@ -80,20 +77,23 @@ def run(
             played.append(done.drift or {})
     numbers = np.arange(study.first_run, study.first_run + study.runs)
     drift = _drift(cells, batch, played) if study.drift else []
-    return Result(parts, numbers, provenance(study, cells), drift, _phases(cells, played) if study.drift else {}, tally)
+    about = provenance(cells, study.id, study.title, study.shows, study.reference)
+    return Result(parts, numbers, about, drift, _phases(cells, played) if study.drift else {}, tally)
 
 
-def provenance(study: Study, cells: list[Cell]) -> dict[str, Any]:
-    """What is needed to play a study again beyond its policies and environments: plain JSON."""
+def provenance(
+    cells: Sequence[Cell], id: str = "", title: str = "", shows: str = "", reference: str | None = None
+) -> dict[str, Any]:
+    """What is needed to play cells again beyond their policies and environments: plain JSON."""
     return {
-        "id": study.id,
-        "title": study.title,
-        "shows": study.shows,
-        "reference": study.reference,
-        "seed": study.seed,
-        "runs": study.runs,
-        "checkpoints": study.checkpoints,
-        "versions": versions(),
+        "id": id,
+        "title": title,
+        "shows": shows,
+        "reference": reference,
+        "seed": cells[0].seed,
+        "runs": cells[0].runs,
+        "checkpoints": cells[0].checkpoints,
+        "versions": library_versions(),
         "source": code_digest(*((cell.policy, cell.environment) for cell in cells)),
     }
 
@@ -131,7 +131,7 @@ def _still(cell: Cell, policy: Any = None) -> Cell:
     return cell._replace(policy=policy or cell.policy, environment=Still(cell.environment), checkpoints=1)
 
 
-def _drift(cells: list[Cell], batch: Batch, played: list[dict[str, Any]]) -> list[drift_metrics.DriftMetrics]:
+def _drift(cells: list[Cell], batch: Batch, played: list[dict[str, Any]]) -> list[drift.DriftMetrics]:
     """The drift metrics of every cell."""
     lines, bases = [], {}
     for cell, columns in zip(cells, played, strict=True):
@@ -140,7 +140,7 @@ def _drift(cells: list[Cell], batch: Batch, played: list[dict[str, Any]]) -> lis
         still = batch.result(_still(cell))
         price = Interval(*difference(still.regret[:, -1], bases[cell.world])[:3])
         alarms = (still.drift or {})["alarms"].astype(float)
-        line = drift_metrics.summarised(cell.world, cell.label, columns)
+        line = drift.summarise_phases(cell.world, cell.label, columns)
         lines.append(line._replace(price=price, still_alarms=interval(alarms) if (alarms >= 0).all() else None))
     return lines
 

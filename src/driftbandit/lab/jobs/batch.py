@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.lab.engine.simulate import Simulation, plays_compiled
-from driftbandit.lab.jobs import executors, plain
+from driftbandit.lab.jobs import executors, work
 from driftbandit.lab.jobs.store import Store, fingerprint
 from driftbandit.lab.jobs.work import Cell, Chunk, weight
 from driftbandit.lab.support.digest import ROOT, modules_digest, sent_modules, versions
@@ -41,10 +41,10 @@ class Tally(NamedTuple):
 def compute(chunk: Chunk, stop: threading.Event | None = None) -> Simulation:
     """Simulate one chunk in one thread: what every kind of worker does."""
     if chunk.drift:
-        from driftbandit.lab.jobs import phases
+        from driftbandit.lab.jobs import drift
 
-        return phases.measured(chunk, stop)
-    return plain.played(chunk, stop)
+        return drift.measure_chunk(chunk, stop)
+    return work.play_chunk(chunk, stop)
 
 
 class SentChunk(NamedTuple):
@@ -149,7 +149,7 @@ class Batch:
             self.plan[name] = chunk._replace(compiled=chunk.compiled and known.get(_kind(chunk), True))
         if todo:
             total = sum(weight(self.plan[name]) for name in todo)
-            with executors.opened(executor, workers) as pool, Progress(total, progress, label, pool.slots()) as bar:
+            with executors.open_pool(executor, workers) as pool, Progress(total, progress, label, pool.slots()) as bar:
                 if pool.executor is None:
                     self._in_threads(todo, pool, bar)
                 else:

@@ -64,10 +64,10 @@ def check(text: str) -> None:
 
 
 @contextlib.contextmanager
-def opened(executor: Any = None, workers: int | None = None) -> Iterator[Pool]:
+def open_pool(executor: Any = None, workers: int | None = None) -> Iterator[Pool]:
     """Start what a text, a number of processes or an executor describes, and end it again if we started it.
 
-    >>> with opened(None, workers=3) as pool:
+    >>> with open_pool(None, workers=3) as pool:
     ...     pool.slots()
     3
     """

@@ -120,13 +120,14 @@ class Store:
         body = _packed(done)
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
+        # Not files.replacing: a draft must not end in .chunk, or it would be counted as finished.
+        draft = path.with_name(f".{name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
         try:
-            beside.write_bytes(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-            os.replace(beside, path)
+            draft.write_bytes(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+            os.replace(draft, path)
         except OSError as error:
             with contextlib.suppress(OSError):
-                beside.unlink()
+                draft.unlink()
             raise OSError(
                 f"Writing to {self.folder} failed ({error.strerror}); what was finished before is kept."
             ) from None

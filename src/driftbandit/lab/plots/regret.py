@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.plots.chart import save_figure
-from driftbandit.lab.plots.style import ENDINGS, NARROW, RC, looks, thousands
+from driftbandit.lab.plots.style import ENDINGS, NARROW, RC, looks, save_figure, thousands
 from driftbandit.lab.stats.intervals import t_interval
 
 __all__ = ["ENDINGS", "draw", "plot"]

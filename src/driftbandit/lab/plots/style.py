@@ -7,9 +7,11 @@ and a figure of your own. Several curves of one policy share its colour, in tint
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from driftbandit.lab.support.files import replacing, writable
 from driftbandit.text import registry
 
 ENDINGS = (".svg", ".png", ".pdf")
@@ -172,3 +174,27 @@ def thousands(value: float, position: int = 0) -> str:
     """100 000 with thin spaces: a comma is a decimal point to half the world."""
     text = f"{value:,.10g}" if abs(value) < 1e15 else f"{value:.3g}"
     return text.replace(",", "\u2009").replace("-", "\u2212")
+
+
+def save_chart(draw: Callable[[Any], None], path: str | Path, size: tuple[float, float], dpi: int = 110) -> Path:
+    """Make an empty figure of `size` inches, let `draw` fill it, and write it."""
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
+    path = writable(path, ENDINGS)
+    with matplotlib.style.context(["default", RC]):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        return save_figure(figure, path, dpi)
+
+
+def save_figure(figure: Any, path: str | Path, dpi: int = 200) -> Path:
+    """Write a figure as SVG, PNG or PDF by the ending of its name; the same numbers give the same bytes."""
+    import matplotlib.style
+
+    path = writable(path, ENDINGS)
+    form = path.suffix.lower()[1:]
+    blank = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}[form]
+    with matplotlib.style.context(["default", RC]), replacing(path) as draft:
+        figure.savefig(draft, format=form, metadata=blank, dpi=dpi)
+    return path

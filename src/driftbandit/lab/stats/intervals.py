@@ -1,7 +1,8 @@
 """Intervals for a mean, each named after its method: Student's t for one mean, the percentile bootstrap for paired
 differences and ratios."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,3 +69,41 @@ def difference(values: np.ndarray, reference: np.ndarray, seed: int = 0) -> Diff
     means = pairs[rng.integers(len(pairs), size=(RESAMPLES, len(pairs)))].mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
     return Difference(float(pairs.mean()), float(low), float(high), float((pairs < 0).mean()))
+
+
+class Rival(NamedTuple):
+    """One policy among several: final regret of every run, those it was judged by first."""
+
+    policy: Any
+    regret: np.ndarray
+
+    @property
+    def judged(self) -> np.ndarray:
+        """The runs that decide which policy is chosen."""
+        return self.regret[: len(self.regret) // 2]
+
+    @property
+    def held_out(self) -> np.ndarray:
+        """The runs from which numbers are reported."""
+        return self.regret[len(self.regret) // 2 :]
+
+    def estimate(self) -> Interval:
+        """Mean final regret on the runs that had no part in the choice."""
+        return interval(self.held_out)
+
+    def excess(self, other: "Rival") -> Interval:
+        """How much more this policy regrets than another, run by run on the same luck."""
+        return interval(self.held_out - other.held_out)
+
+
+def best(candidates: Sequence[Rival]) -> Rival:
+    """The candidate with the smallest mean on the runs set apart for choosing."""
+    return min(candidates, key=lambda each: float(each.judged.mean()))
+
+
+def as_good(candidates: Sequence[Rival], chosen: Rival) -> list[Rival]:
+    """The candidates whose paired difference to the chosen one is not clearly above 0.
+
+    Each is tested at 95 % on its own, so in a long list one may be missing by chance. They need not lie side by side:
+    in a slow drift a short memory and a long one can be equally good, and everything between them worse."""
+    return [each for each in candidates if each is chosen or each.excess(chosen).low <= 0.0]
