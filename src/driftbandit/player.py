@@ -243,26 +243,6 @@ class Player:
         self._hold(state)
 
 
-def make_player(
-    policy: Any,
-    n_arms: int,
-    key: int = 0,
-    half_life: int | None = None,
-    time: int = 0,
-    compiled: bool = False,
-    most: int | None = None,
-) -> Player:
-    """A player in the interpreter, or as machine code, which needs the `lab` extra; both choose the same arms. A state
-    of more than `most` numbers is refused."""
-    if not compiled:
-        return Player(policy, n_arms, key, half_life, time, most)
-    try:
-        from driftbandit.lab.engine.compiled_player import CompiledPlayer
-    except ImportError as error:
-        raise ValueError(f"compiled=True needs {error.name}: pip install 'driftbandit[lab]' brings it.") from None
-    return CompiledPlayer(policy, n_arms, key, half_life, time, most)
-
-
 def copy_lists(state: Any) -> Any:
     """A copy of a state of lists."""
     copied = [copy_lists(field) if isinstance(field, tuple) else field.copy() for field in state]

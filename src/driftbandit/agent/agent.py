@@ -26,10 +26,11 @@ from driftbandit.agent.inputs import (
     shown,
     too_deep,
 )
+from driftbandit.agent.playing import make_player
 from driftbandit.draws import POLICY, Stream, stream_key
 from driftbandit.half_life import checked_half_life, policy_told, spelt
 from driftbandit.parameters import LARGEST
-from driftbandit.player import Probabilities, make_player
+from driftbandit.player import Probabilities
 from driftbandit.policies.drift_ts import DriftTS
 from driftbandit.protocols import Policy
 from driftbandit.rewards import bears, refused_rewards

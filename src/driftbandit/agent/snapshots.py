@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import driftbandit
 from driftbandit.agent import clocked
 from driftbandit.agent.inputs import arm_name, checked_choice, checked_count, from_json_arm, shown, to_json_arm
+from driftbandit.agent.playing import make_player
 from driftbandit.draws import Stream
-from driftbandit.player import make_player
 from driftbandit.state import numbers_in, room_of
 
 T = TypeVar("T")

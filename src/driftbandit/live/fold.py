@@ -8,13 +8,14 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from driftbandit.agent.playing import make_player
 from driftbandit.live.errors import Damaged, damage_told
 from driftbandit.live.ids import ROUNDS
 from driftbandit.live.records import CHANGE, HOLDBACK, LATE, SETTLED, Change, Config, Event
 from driftbandit.live.reporting import Reported
 from driftbandit.live.settings import MOST_NUMBERS
 from driftbandit.live.waiting import Waiting
-from driftbandit.player import Player, make_player
+from driftbandit.player import Player
 
 FORMAT = 2  # of snapshots
 

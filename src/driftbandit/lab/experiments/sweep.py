@@ -111,12 +111,11 @@ def distances(result: Result, best: BestCell) -> list[str]:
 
 def save_figures(result: Result, folder: str | Path, ending: str = ".svg") -> list[Path]:
     """One figure for each parameter swept alone, and for a policy with two or more a heat map for each environment."""
-    from driftbandit.lab.experiments import sweep
 
     def chosen(grid: Grid) -> BestCell | None:
         return best(result, grid) if grid.of_policy and len(result.runs) >= 4 else None
 
-    return sweep.save_all(result, grids(result), chosen, folder, ending)
+    return save_all(result, grids(result), chosen, folder, ending)
 
 
 _ACROSS = 3  # heat maps side by side
