@@ -270,10 +270,6 @@ _PLACE = re.compile(r'File "([^"]+)", line (\d+)|at (\S+\.py) \((\d+)\)')
 _CAUSE = re.compile(r"^(Unknown|Invalid|Cannot|Untyped|Undefined|Use of|NameError|No implementation|No conversion)")
 
 
-class NotCompiled(TypeError):
-    """A user's policy or environment that can only be interpreted; the message says which line, and why."""
-
-
 def explain(error: Exception, policy: Any) -> str:
     """The first of the user's lines that the page names, which tells its story from the inside out, and the cause."""
     text = str(error)

@@ -27,7 +27,6 @@ from driftbandit.lab.engine.arguments import (
     empty,
     with_world,
 )
-from driftbandit.lab.engine.numba_methods import NotCompiled, explain
 from driftbandit.lab.support.progress import Progress, compiling
 from driftbandit.protocols import Environment, Policy
 from driftbandit.rewards import check_rewards
@@ -52,6 +51,10 @@ def tasks(shared: Shared, lockstep: bool) -> list[Task]:
     runs = len(shared.worlds)
     lanes = LANES if shared.compiled and lockstep and shared.lockstep and runs >= _WORTH_LANES else 1
     return [Task(list(range(first, min(first + lanes, runs))), lanes) for first in range(0, runs, lanes)]
+
+
+class NotCompiled(TypeError):
+    """A user's policy or environment that can only be interpreted; the message says which line, and why."""
 
 
 def compiled_loop(shared: Shared, todo: Iterable[Task]) -> Any:
@@ -91,10 +94,10 @@ def compiled_loop(shared: Shared, todo: Iterable[Task]) -> Any:
                 advance(*arguments(shared, task)._replace(start=0, stop=0))
         except Exception as error:
             if not own and isinstance(error, NumbaError):
-                raise TypeError(explain(error, policy)) from error
+                raise TypeError(numba_methods.explain(error, policy)) from error
             if not own:
                 raise
-            _refused[own] = explain(error, policy if own_classes(policy) else world)
+            _refused[own] = numba_methods.explain(error, policy if own_classes(policy) else world)
             raise NotCompiled(_refused[own]) from error
         _compiled_kinds.add(kind)
     return advance
