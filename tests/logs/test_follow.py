@@ -200,3 +200,11 @@ def test_the_value_of_an_arm_is_its_inverse_propensity_average_around_the_guess(
         here = events.arm == arm
         plain = guesses[:, arm].sum() + ((events.reward - guesses[:, arm]) / events.propensity)[here].sum()
         assert found.arm_value[:, arm].sum() == pytest.approx(plain)
+
+
+def test_workers_in_other_processes_give_the_same_numbers():
+    log, policies = log_of(n=60), ["ds-ts(gamma=0.95)", "uniform"]
+    here, there = (follow(log, candidates(policies), executor=executor) for executor in (None, "processes:2"))
+    assert [one.label for one in there.candidates] == [one.label for one in here.candidates]
+    for name in ("events", "reward", "value", "truth", "weight", "weight2", "arm_value"):
+        assert np.array_equal(getattr(here, name), getattr(there, name)), name

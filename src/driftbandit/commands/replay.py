@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from driftbandit.commands._logs import add_log_options, open_log, print_result
-from driftbandit.commands._shared import add_example, need_lab
+from driftbandit.commands._shared import add_example, add_executor, need_lab
 
 _EXAMPLES = """\
   driftbandit replay log.csv --policy drift-ts kl-ucb
@@ -23,6 +23,7 @@ def add_parser(subparsers: Any) -> None:
     parser = add_example(subparsers, "replay", "estimate what policies would have earned on a log", _EXAMPLES)
     add_log_options(parser)
     parser.add_argument("--policy", nargs="+", metavar="POLICY", help="policies to compare with ts (default: drift-ts)")
+    add_executor(parser)
     parser.add_argument("--no-own", action="store_true", help="leave out values on the policies' own histories")
 
 
@@ -33,5 +34,7 @@ def run(args: argparse.Namespace) -> None:
     from driftbandit.logs.report import replay_parts
 
     log, policies = open_log(args), args.policy or ["drift-ts"]
-    result = replay(log, policies, block=args.block, own=not args.no_own, seed=args.seed, progress=True)
+    result = replay(
+        log, policies, block=args.block, own=not args.no_own, seed=args.seed, executor=args.executor, progress=True
+    )
     print_result(args, result, replay_parts(result))

@@ -20,6 +20,7 @@ import numpy as np
 
 from driftbandit.draws import AGAIN, POLICY, Draws, round_key, stream_key
 from driftbandit.half_life import SECOND, half_to_the, learn_by_time
+from driftbandit.lab.jobs.batch import compute_elsewhere
 from driftbandit.lab.support.progress import Progress
 from driftbandit.logs.blocks import block_length, period_of
 from driftbandit.logs.log import Log
@@ -316,10 +317,15 @@ def follow(
     guesses: Callable[[Events], np.ndarray] | None = None,
     compiled: bool = True,
     workers: int | None = None,
+    executor: Any = None,
     progress: bool | Callable[[float], None] = False,
 ) -> Followed:
     """Play all candidates over the log. `guesses` replaces the model's q, for a simulation that knows the truth. All
-    candidates draw the same random numbers, so that their differences are sharper than their values."""
+    candidates draw the same random numbers, so that their differences are sharper than their values. With `executor`
+    (`driftbandit.lab.jobs.executors`) the log is sent to its workers once for each candidate."""
+    if executor is not None:
+        given = {"block": block, "own": own, "seed": seed, "guesses": guesses, "compiled": compiled, "workers": 1}
+        return _joined(compute_elsewhere([FollowTask(log, one, given) for one in tried], executor, workers))
     summary, k, events = log.summary, log.n_arms, log.whole()
     length = block_length(summary.start, summary.end, summary.dates, block)
     block_of = period_of(events.time, summary.start, length, summary.dates)
@@ -350,6 +356,25 @@ def follow(
             _add(sums, block_of[here], q, events.take(here), at, value)
             bar.add(here.stop - begin)
     return sums
+
+
+class FollowTask(NamedTuple):
+    """One policy's way through a log, to be computed elsewhere."""
+
+    log: Log
+    candidate: Candidate
+    options: dict[str, Any]
+
+    def compute(self) -> Followed:
+        """Follow the log."""
+        return follow(self.log, [self.candidate], **self.options)
+
+
+def _joined(parts: list[Followed]) -> Followed:
+    """The columns of several candidates side by side."""
+    names = ("value", "truth", "weight", "weight2")
+    columns: dict[str, Any] = {name: np.hstack([getattr(part, name) for part in parts]) for name in names}
+    return parts[0]._replace(candidates=[part.candidates[0] for part in parts], **columns)
 
 
 def _add(sums: Followed, block: Any, q: np.ndarray, events: Events, at: np.ndarray, value: np.ndarray) -> None:

@@ -79,16 +79,19 @@ def replay(
     own: bool = True,
     seed: int = 0,
     compiled: bool = True,
+    executor: Any = None,
     progress: bool | Callable[[float], None] = False,
 ) -> Replay:
     """Estimate what each policy would have earned; ts is always one of them. Lists of values make a grid, as in
-    "ds-ts(gamma=[0.9, 0.99])"; "ds-ts @ 6 h" forgets by the clock."""
+    "ds-ts(gamma=[0.9, 0.99])"; "ds-ts @ 6 h" forgets by the clock. `executor` says where to compute: "processes:4",
+    "dask:ADDRESS", "ray"."""
     refuse_one_sided(log)
     tried = candidates(policies, log.summary.said_in)
     if all(candidate.label != "ts" for candidate in tried):
         tried = [*candidates("ts"), *tried]
     base = [candidate.label for candidate in tried].index("ts")
-    followed = follow(log, tried, block=block, seed=seed, compiled=compiled, progress=progress)
+    given = {"block": block, "compiled": compiled, "executor": executor, "progress": progress}
+    followed = follow(log, tried, seed=seed, **given)
     blocks = int((followed.events > 0).sum())
     if blocks < FEWEST_BLOCKS:
         raise refuse(
@@ -97,8 +100,7 @@ def replay(
         )
     alone = None
     if own:
-        copies = [follow(log, tried, block=block, own=True, seed=seed + 1 + at, compiled=compiled, progress=progress)
-                  for at in range(OWN_COPIES)]  # fmt: skip
+        copies = [follow(log, tried, own=True, seed=seed + 1 + at, **given) for at in range(OWN_COPIES)]
         mean = {
             name: np.mean([getattr(copy, name) for copy in copies], axis=0) for name in ("value", "weight", "weight2")
         }

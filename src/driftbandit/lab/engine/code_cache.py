@@ -18,7 +18,7 @@ import numba
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from driftbandit.lab.engine import loop
+from driftbandit.lab.engine import columns, compiled_draws, lane_arrays, loop  # noqa: F401  what compiled loops call
 from driftbandit.lab.engine.numba_methods import OPTIONS
 from driftbandit.lab.support.digest import code_digest
 from driftbandit.lab.support.files import cache_root, replacing

@@ -7,7 +7,7 @@ import os
 import pickle
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -56,7 +56,7 @@ class SentChunk(NamedTuple):
     digest: str
 
 
-def pack(chunk: Chunk) -> SentChunk:
+def pack(chunk: Any) -> SentChunk:
     """The chunk, ready to be sent."""
     # A class from the user's script or notebook has no module a worker could import; cloudpickle, which comes with
     # Dask and Ray, sends the class itself.
@@ -66,13 +66,16 @@ def pack(chunk: Chunk) -> SentChunk:
     return SentChunk(packer.dumps(chunk), user_code.worker_code(chunk), modules, modules_digest(modules))
 
 
-def compute_sent(work: tuple[Any, ...]) -> tuple[str, str, Simulation | None]:
+def compute_sent(work: tuple[Any, ...]) -> tuple[str, str, Any]:
     """`compute` in another process or on another machine: the digest of the code there, a description of that code,
     and the result, which is None if the digest is not the one that the work was planned with."""
     packed, code, modules, digest = work
     user_code.load_worker_code(user_code.WorkerCode(*code))
     here = modules_digest(modules)
-    return here, describe_code(here), compute(pickle.loads(packed)) if here == digest else None
+    if here != digest:
+        return here, describe_code(here), None
+    task = pickle.loads(packed)
+    return here, describe_code(here), task.compute() if hasattr(task, "compute") else compute(task)
 
 
 def describe_code(digest: str) -> str:
@@ -80,16 +83,47 @@ def describe_code(digest: str) -> str:
     return f"{socket.gethostname()}, process {os.getpid()}: digest {digest[:12]}, {ROOT}, {versions()}"
 
 
-def _unpack(work: SentChunk, answer: Any) -> Simulation:
+def _unpack(work: SentChunk, answer: Any) -> Any:
     """The result of work that was sent, if it was made by the code that the work was planned with."""
     if isinstance(answer, tuple) and len(answer) == 3 and answer[0] == work.digest and answer[2] is not None:
-        return answer[2]  # type: ignore[no-any-return]
+        return answer[2]
     worker = answer[1] if isinstance(answer, tuple) and len(answer) == 3 else "a worker with an unknown version"
     raise executors.WorkerError(
         f"A worker has other code than this process, and its results were not stored. Worker: {worker}. This process: "
         f"{describe_code(work.digest)}. Install the same versions on every worker, restart it, and run the same "
         "command again."
     )
+
+
+def worker_failure(error: Exception, done: str = "nothing is stored") -> executors.WorkerError | None:
+    """What to tell the user about workers elsewhere that failed; None for an error of the work itself."""
+    reason = f"{type(error).__name__}: {error}".split("\n")[0]
+    if executors.is_cluster_failure(error):
+        return executors.WorkerError(
+            f"The cluster failed ({reason:.200}); {done}. Run the same command again to continue."
+        )
+    if isinstance(error, ImportError) or (isinstance(error, AttributeError) and "driftbandit" in reason):
+        return executors.WorkerError(
+            f"A worker cannot load the code of this work ({reason:.200}). Install the same versions on every worker, "
+            "restart it, and run the same command again."
+        )
+    return None
+
+
+def compute_elsewhere(tasks: Sequence[Any], executor: Any, workers: int | None = None) -> list[Any]:
+    """The results of tasks, which are tuples with a method `compute`, from the workers of an executor. Like a chunk, a
+    task carries the digest of this code, and a result of other code is refused."""
+    with executors.open_pool(executor, workers) as pool:
+        if pool.executor is None:
+            return [task.compute() for task in tasks]
+        sent = [pack(task) for task in tasks]
+        try:
+            answers = [pool.executor.submit(compute_sent, tuple(one)) for one in sent]
+            return [_unpack(one, answer.result()) for one, answer in zip(sent, answers, strict=True)]
+        except Exception as error:
+            if (failure := worker_failure(error)) is None:
+                raise
+            raise failure from None
 
 
 def check_own(pieces: Iterable[Cell | Chunk]) -> dict[Any, bool]:
@@ -193,19 +227,10 @@ class Batch:
                     raise
                 todo, executor = left, pool.renew()
             except Exception as error:
-                reason = f"{type(error).__name__}: {error}".split("\n")[0]
-                if executors.is_cluster_failure(error):
-                    stored = len(self.store.names() & set(self.plan))
-                    raise executors.WorkerError(
-                        f"The cluster failed ({reason:.200}); {stored} of {len(self.plan)} chunks are stored. Run the "
-                        "same command again to continue."
-                    ) from None
-                if isinstance(error, ImportError) or (isinstance(error, AttributeError) and "driftbandit" in reason):
-                    raise executors.WorkerError(
-                        f"A worker cannot load the code of this work ({reason:.200}). Install the same versions on "
-                        "every worker, restart it, and run the same command again."
-                    ) from None
-                raise
+                stored = len(self.store.names() & set(self.plan))
+                if (failure := worker_failure(error, f"{stored} of {len(self.plan)} chunks are stored")) is None:
+                    raise
+                raise failure from None
 
     def _spread(
         self,
