@@ -306,16 +306,6 @@ def test_the_table_says_who_is_best_with_which_parameters_and_everybody_is_in_th
     assert '"SlidingTS(window=100, prior_wins=1.0, prior_losses=1.0, binarize=False)"' in lines[2]
 
 
-def test_drift_ts_is_held_to_its_specification_in_standard_errors(tmp_path):
-    world = choose_worlds(["stat-K5"])[0]
-    best = best_tuned([world], [KeptLine("stat-K5", "ts.tuned", 32, 50.0, 5.0, 50.0)])
-    found = standings([world], best, {"drift-ts": {"stat-K5": KeptLine("stat-K5", "drift-ts", 32, 129.0, 6.0, 0.0)}})
-    report.save_markdown([world], best, found, summaries(found), ["drift-ts"], tmp_path / "t.md", "How.")
-    assert "| stat-K5 | 99 ± 8.0 | 129 ± 6.0 | +3.0 | within 3 standard errors |" in (tmp_path / "t.md").read_text(
-        "utf-8"
-    )
-
-
 @pytest.mark.parametrize("narrow", [False, True])
 def test_the_figure_is_drawn_the_same_twice_and_holds_a_dot_per_world(tmp_path, narrow):
     _, found, _ = results()
