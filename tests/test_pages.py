@@ -31,7 +31,7 @@ MADE = ("docs/_made/", "docs/reference/api/", "docs/reference/policies/")  # by 
 MADE += ("docs/reference/command-line.md", "docs/reference/http-api.md")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
 PAGES = [page for page in PAGES if not page.relative_to(ROOT).as_posix().startswith(MADE)]
-ELSEWHERE = ("dask", "ray", "postgresql", "serve", "demo", "watch")  # read, not run
+ELSEWHERE = ("dask", "ray", "postgresql", "serve", "demo", "watch", "http")  # read, not run
 PLACEHOLDER = re.compile(
     r"(?<![\w.])(?:WHO|ADDRESS|FOLDER|FILE|FILE_OR_URL|LOG|COPY|PREFIX|3f9a12bc|NAME|SCHEDULER|T|B|N)(?!\w)"
 )

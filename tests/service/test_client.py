@@ -21,7 +21,7 @@ from driftbandit.service.keys import Keys
 def test_it_has_every_name_of_the_embedded_bandit():
     """And each is called the same way: the same parameters with the same defaults, a property where it is one, a
     coroutine where it is one."""
-    inside = {"state", "fingerprint", "settle"}  # what lives with the journal
+    inside = {"state", "fingerprint", "settle", "resume_clock"}  # what lives with the journal
     embedded, served = ({name for name in dir(kind) if not name.startswith("_")} for kind in (Bandit, Served))
     assert embedded - served == inside
     assert served - embedded == {"aclose"}
