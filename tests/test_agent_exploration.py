@@ -1,6 +1,5 @@
 """Arms tried on purpose: each once before any is left, and a floor of even play, for any policy."""
 
-import json
 import math
 from typing import Any
 
@@ -126,17 +125,12 @@ def test_the_floor_is_additive_and_its_numbers_disturb_no_others():
         assert explored(rng, 0.2, (), range(3)) == (floored[j] if even else None)
 
 
-def test_both_rules_survive_a_snapshot_and_older_snapshots_do_without():
+def test_both_rules_survive_a_snapshot():
     agent = Agent(DiscountedTS(), list("abc"), seed=1, floor=0.25)
     agent.choose()
     twin = Agent.restore(agent.snapshot())
     assert (twin.first, twin.floor) == (True, 0.25)
     assert twin.choose(50) == agent.choose(50)
-    data = json.loads(Agent(DiscountedTS(), 3, seed=1, first=False, floor=0.0).snapshot())
-    for name in ("first", "floor", "untried", "late", "ignored", "seeded", "check"):
-        del data[name]
-    old = Agent.restore(json.dumps({**data, "format": 2}))
-    assert old.choose(50) == Agent(DiscountedTS(), 3, seed=1, first=False, floor=0.0).choose(50)
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, "0.1", None, True, [0.1]])

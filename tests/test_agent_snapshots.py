@@ -32,7 +32,7 @@ def test_a_restored_agent_continues_exactly_as_the_original(policy, after):
 def test_a_snapshot_is_plain_json_with_a_version_and_stays_as_it_is_read_by_others():
     agent = Agent(DiscountedTS(gamma=0.9), arms=["a", "b"], seed=1)
     data = json.loads(agent.snapshot(), parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
-    assert data["format"] == 3
+    assert data["format"] == FORMAT
     assert data["policy"] == repr(DiscountedTS(gamma=0.9))
     assert data["state"]["pulls"] == [0.0, 0.0]
     assert json.loads(json.dumps(data)) == data
@@ -124,9 +124,11 @@ def test_what_is_no_snapshot_is_refused(text):
         Agent.restore(text)
 
 
-@pytest.mark.parametrize(("other", "advice"), [(4, "Update driftbandit"), (1, "Read it with the version that made it")])
+@pytest.mark.parametrize(
+    ("other", "advice"), [(FORMAT + 1, "Read it with"), (1, "Read it with the version that made it")]
+)
 def test_a_snapshot_of_another_format_is_refused_with_what_to_do(other, advice):
-    with pytest.raises(ValueError, match=f"has format {other}; this version reads formats 2 and 3\\. {advice}"):
+    with pytest.raises(ValueError, match=f"has format {other}; this version reads format {FORMAT}\\. {advice}"):
         Agent.restore(damaged(lambda data: data.update(format=other)))
 
 

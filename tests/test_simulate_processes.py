@@ -106,7 +106,7 @@ def test_a_home_that_cannot_be_written_does_no_harm(tmp_path, right):
     (home / ".cache").write_text("a file where a directory should be")  # refuses even an administrator
     variables = {"HOME": str(home), "TMPDIR": str(temporary), "DRIFTBANDIT_CACHE": "", "XDG_CACHE_HOME": ""}
     assert answer(**variables) == right
-    assert list(temporary.rglob("*.nbi"))
+    assert list(temporary.rglob("*.kernel"))
     assert (home / ".cache").read_text() == "a file where a directory should be"
     blocked = str(home / ".cache" / "below")
     assert answer(**{**variables, "DRIFTBANDIT_CACHE": blocked}) == right
@@ -117,7 +117,7 @@ def test_two_processes_may_start_with_an_empty_cache_at_once_and_a_third_finds_w
     processes = [child(SHORT, DRIFTBANDIT_CACHE=str(cache)) for _ in range(2)]
     answers = [process.communicate(timeout=120) for process in processes]
     assert answers == [(right, "")] * 2
-    stamps = {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb?")}
+    stamps = {path: path.stat().st_mtime_ns for path in cache.rglob("*.kernel")}
     assert stamps
     assert answer(DRIFTBANDIT_CACHE=str(cache)) == right
-    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb?")} == stamps
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*.kernel")} == stamps

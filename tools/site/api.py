@@ -13,7 +13,6 @@ PACKAGES = {
     "driftbandit.live": "Live: decisions, verdicts and errors",
     "driftbandit.client": "A bandit that lives in a service",
     "driftbandit.logs": "Learn from logs",
-    "driftbandit.paper.theory": "Bounds",
 }
 _MEMBERS = "   :members:\n   :inherited-members: tuple, object, ValueError, RuntimeError\n"
 _ROLES = {"class": "class", "function": "func"}

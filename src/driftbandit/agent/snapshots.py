@@ -28,6 +28,7 @@ def own_key() -> int:
 
 def taken(agent: Any) -> str:
     """An agent as text; the caller holds its lock."""
+    known = agent._player.dump()
     return written(
         {
             "format": FORMAT,
@@ -47,7 +48,9 @@ def taken(agent: Any) -> str:
             "seeded": agent._seeded,
             "key": str(agent._stream.key),
             "half_life": agent.half_life,
-            "player": agent._player.dump(),
+            "rewards_learnt": known["learned"],
+            "time": known["time"],
+            "state": known["state"],
         }
     )
 
@@ -59,7 +62,7 @@ def revived(cls: type[T], policy: Any, data: dict[str, Any], compiled: bool, fre
         n_arms = len(names)
         removed = {checked_count(slot, n_arms) for slot in data["removed"]}
         live = [slot for slot in range(n_arms) if slot not in removed]
-        held = numbers_in(data["player"]["state"])
+        held = numbers_in(data["state"])
         if (
             room_of(policy, n_arms) > 4 * held + 100
         ):  # before a state is made: what `room` says is at most twice as much
@@ -87,7 +90,7 @@ def revived(cls: type[T], policy: Any, data: dict[str, Any], compiled: bool, fre
         agent._stream = Stream(own_key() if fresh else checked_count(int(data["key"]), 1 << 64))
         agent._compiled = compiled
         agent._player = make_player(policy, n_arms, agent._stream.key, agent.half_life, 0, compiled)
-        agent._player.load(data["player"])
+        agent._player.load({"learned": data["rewards_learnt"], "time": data["time"], "state": data["state"]})
     return agent  # type: ignore[no-any-return]
 
 

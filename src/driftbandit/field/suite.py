@@ -144,7 +144,7 @@ def _cut(world: SuiteWorld) -> SuiteWorld:
 def choose_worlds(words: Sequence[str], worlds: Sequence[SuiteWorld] = SUITE) -> list[SuiteWorld]:
     """The worlds named: by name, by kind ("smooth"), or all of a role ("design", "check"); all, if none is named.
 
-    >>> [world.name for world in chosen(["slow"])]
+    >>> [world.name for world in choose_worlds(["slow"])]
     ['slow-K5', 'slow-K10']
     """
     known = {word for world in worlds for word in (world.name, world.kind, world.role)}
