@@ -66,7 +66,7 @@ def damaged(change) -> str:
             for name in json.loads(damaged(lambda data: None))
             if name != "driftbandit"  # told for the record
         ),
-        lambda data: data.update(format=4),
+        lambda data: data.update(format=FORMAT + 1),
         lambda data: data.update(format="1"),
         lambda data: data.update(format=True),
         lambda data: data.update(policy="Nonsense()"),
