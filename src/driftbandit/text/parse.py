@@ -167,7 +167,9 @@ class _Reader:
                 target, preset = self._target(name)
                 if not isinstance(target, type):
                     if args or given or not _is_known_kind(target):
-                        raise SpecError(f"{name.replace(_DASH, '-')!r:.60} is not a policy, an environment or a reward law.")
+                        raise SpecError(
+                            f"{name.replace(_DASH, '-')!r:.60} is not a policy, an environment or a reward law."
+                        )
                     return target  # the user's own, ready made
                 if not _is_known_kind(target):
                     lacks = [verb for verb in _POLICY if not hasattr(target, verb)]
