@@ -14,40 +14,52 @@ READY := .venv/.ready
 
 # The environment holds exactly what the lock says; a PYTHONPATH of the caller's would put other code before it.
 unexport PYTHONPATH PYTHONHOME
+# Every worker and child process of the tests would otherwise compile every source file again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-long reproduce quick bench coverage demo docs format lock clean rebuild
+.PHONY: help test test-long test-adapters reproduce quick bench coverage demo docs format lock clean rebuild
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'driftbandit: bandits for rewards that change over time'
 	@echo
 	@echo '  make test        lint, format, types, tests and the examples in docstrings'
-	@echo '  make test-long   the tests that take more than some seconds each'
+	@echo '  make test-long   the other tests: all policies compiled, whole studies, several processes'
+	@echo '  make test-adapters   the adapters, with the newest libraries that can be installed, in build/adapters'
 	@echo '  make reproduce   the experiments of the paper, with figures, into build/paper'
 	@echo '  make quick       the same in short: fewer runs, to see that everything works'
 	@echo '  make bench       speed on this machine, beside plain NumPy, C and other libraries'
 	@echo '  make docs        the site, with all its code run anew where something changed, into build/site/index.html'
-	@echo '  make demo        a service fed by worlds that drift, with a page to watch it'
+	@echo '  make demo        a service fed by environments that drift, with a page to watch it'
 	@echo '  make coverage    which lines of interpreted code the tests reach, into build/coverage/index.html'
-	@echo '  make format      put the code into the house format, mend what lint can, list the policies'
+	@echo '  make format      put the code into the house format, mend what lint can, list the policies, write reference pages'
 	@echo '  make lock        choose new versions for $(LOCK)'
 	@echo '  make clean       remove .venv, build and every cache'
 	@echo
 	@echo 'The first call builds .venv from $(LOCK), which takes about a minute; later calls start at once.'
 	@echo
 	@echo '  make test PYTHON=python3.12             with another Python'
-	@echo '  make test ARGS="-k agent -x"            pass words on: here to pytest, see pytest --help'
+	@echo '  make test ARGS="-k bandit -x"            pass words on: here to pytest, see pytest --help'
 	@echo '  make reproduce ARGS="--help"            or to the command, to see what it offers'
 
 test: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	$(RUN) -m pytest -n 2 --dist worksteal -m 'not long' $(ARGS)
+	$(RUN) -m pytest -n 2 --dist loadfile -m 'not long' $(ARGS)
 
 test-long: $(READY)
 	$(RUN) -m pytest -n 2 --dist worksteal -m long $(ARGS)
+
+# Not part of the lock: LiteLLM brings 60 packages, and the adapters are to work with what users install today.
+ADAPTERS := build/adapters/bin/python
+test-adapters:
+	test -x $(ADAPTERS) || $(PYTHON) -m venv build/adapters
+	$(ADAPTERS) -m pip --disable-pip-version-check install -qq --upgrade --upgrade-strategy eager \
+	    -e '.[river,openfeature,litellm,gymnasium,serve,client]' hypothesis platformdirs polars pyarrow pytest
+	$(ADAPTERS) -m pip --disable-pip-version-check list | grep -iE '^(river|openfeature-sdk|litellm|gymnasium) '
+	$(ADAPTERS) -m pytest -p no:cacheprovider tests/adapters $(ARGS)
 
 reproduce: $(READY)
 	$(RUN) -m driftbandit reproduce --out build/paper $(ARGS)
@@ -74,6 +86,7 @@ demo: $(READY)
 
 format: $(READY)
 	$(RUN) tools/exports.py
+	$(RUN) -m tools.site.committed
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 

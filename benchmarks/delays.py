@@ -1,7 +1,7 @@
 """What late rewards cost: every policy of the field with rewards that come 0 to 4,000 rounds late, as a figure.
 
-Policies are tuned by their own theory for a world without delays. What was played is kept in the .csv file beside the
-figure, so that a run that was stopped (or has --minutes) goes on:
+Policies are tuned by their own theory for an environment without delays. What was played is kept in the .csv file
+beside the figure, so that a run that was stopped (or has --minutes) goes on:
 
     python benchmarks/delays.py --out docs/logs/delays        (writes delays.csv, delays.svg and delays.png)
 """
@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.environments import Abrupt
-from driftbandit.field.grids import NO_RIVALS, ON_TIME, make_policy, registered
+from driftbandit.field.binary import BINARY, make_policy, registered
 from driftbandit.field.suite import known_facts
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.plots.style import MARKERS, save_chart, thousands
-from driftbandit.lab.support.files import save_rows
+from driftbandit.lab.files import save_rows
+from driftbandit.lab.plots import MARKERS, save_chart, thousands
 from driftbandit.policies.delayed import Delayed
 
-WORLD = Abrupt(n_arms=5, horizon=20_000, phases=4)
+ENVIRONMENT = Abrupt(n_arms=5, horizon=20_000, phases=4)
 HEAD = ["policy", "tuned", "delay", "runs", "regret", "standard error"]
 DELAYS = (0, 10, 100, 1000, 4000)
 SHADES = ("#c6dbef", "#85b7d9", "#4292c6", "#0b559f", "#041f42")  # the later the darker, for any eyes
@@ -35,14 +35,16 @@ def main() -> None:
     args = parser.parse_args()
     table, end = args.out.with_suffix(".csv"), time.monotonic() + 60.0 * args.minutes
     rows = _kept(table, args.runs)
-    names = [name for name in registered() if name == "uniform" or name not in NO_RIVALS + ON_TIME]
+    names = [name for name in registered() if name == "uniform" or name not in BINARY.no_rivals + BINARY.aside]
     for name in names:
-        policy = make_policy(f"{name}.tuned", known_facts(WORLD))
+        policy = make_policy(f"{name}.tuned", known_facts(ENVIRONMENT))
         for delay in DELAYS:
             key = (name, repr(policy), str(delay), str(args.runs))
             if key in rows or time.monotonic() > end:
                 continue
-            final = simulate(Delayed(policy, delay), WORLD, args.runs, 0, checkpoints=1, progress=False).regret[:, 0]
+            final = simulate(Delayed(policy, delay), ENVIRONMENT, args.runs, 0, checkpoints=1, progress=False).regret[
+                :, 0
+            ]
             rows[key] = [f"{final.mean():.1f}", f"{final.std(ddof=1) / math.sqrt(args.runs):.1f}"]
             save_rows(HEAD, [[*key, *found] for key, found in rows.items()], table)
     found = _table(rows)
@@ -88,8 +90,11 @@ def _draw(figure: Any, found: dict[str, Any], runs: int) -> None:
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(thousands)
-    axes.set_xlabel(f"regret after {thousands(WORLD.horizon)} rounds, {runs} runs ± 2 standard errors")
-    axes.set_title(f"{WORLD.n_arms} arms, a change every {thousands(WORLD.horizon // WORLD.phases)} rounds", loc="left")
+    axes.set_xlabel(f"regret after {thousands(ENVIRONMENT.horizon)} rounds, {runs} runs ± 2 standard errors")
+    axes.set_title(
+        f"{ENVIRONMENT.n_arms} arms, a change every {thousands(ENVIRONMENT.horizon // ENVIRONMENT.phases)} rounds",
+        loc="left",
+    )
     figure.legend(loc="outside lower center", ncols=len(DELAYS), title="rewards come this many rounds late",
                   handletextpad=0.2, columnspacing=1.2)  # fmt: skip
 

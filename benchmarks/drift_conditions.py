@@ -1,9 +1,8 @@
-"""DriftTS with a floor of even play, with rewards that come late, and with rare rewards: mean regret, as three tables.
+"""DriftTS with rewards that come late, and with rare rewards: mean regret, as two tables.
 
     python benchmarks/drift_conditions.py [--runs 16] [--out docs/drift-ts/conditions.md]
 
-A floor is played by the `Explored` of safe_agent.py, which decides as an agent with that floor does. All policies of a
-table meet the same worlds and rewards."""
+All policies of a table meet the same environments and rewards."""
 
 import argparse
 import math
@@ -12,47 +11,38 @@ from pathlib import Path
 from typing import Any
 
 from pages import shown_and_kept
-from safe_agent import Explored
 
-from driftbandit.agent.exploration import DEFAULT_FLOOR
-from driftbandit.environments import Abrupt, Rare, Trap
+from driftbandit.environments import Abrupt, Rare
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.beta_ts import BetaTS
 from driftbandit.policies.delayed import Delayed
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.policies.drift_ts import DriftTS
+from driftbandit.policies.drift import DriftTS
 
 HORIZON = 100_000
 DS_TS = DiscountedTS(gamma=0.999)
 
 
-def regret(policy: Any, world: Any, runs: int) -> str:
+def regret(policy: Any, environment: Any, runs: int) -> str:
     """Mean and standard error over the runs."""
-    final = simulate(policy, world, runs=runs, seed=0, checkpoints=1, progress=False).regret[:, -1]
+    final = simulate(policy, environment, runs=runs, seed=0, checkpoints=1, progress=False).regret[:, -1]
     return f"{final.mean():,.0f} ± {final.std(ddof=1) / math.sqrt(runs):,.0f}"
 
 
 def table(head: list[str], rows: dict[str, list[tuple[Any, Any]]], runs: int) -> Iterator[str]:
-    """A line for each name, its cells pairs of a policy and a world."""
+    """A line for each name, its cells pairs of a policy and an environment."""
     yield f"| {' | '.join(head)} |"
     yield f"|---|{'--:|' * (len(head) - 1)}"
     for name, cells in rows.items():
-        yield f"| {name} | {' | '.join(regret(policy, world, runs) for policy, world in cells)} |"
+        yield f"| {name} | {' | '.join(regret(policy, environment, runs) for policy, environment in cells)} |"
 
 
 def lines(runs: int, horizon: int) -> Iterator[str]:
     """The page, line by line as it is measured."""
-    still, jumps = Abrupt(5, horizon, 1), Abrupt(5, horizon, 10)
-    yield "# DriftTS with a floor, with delays, with rare rewards"
+    jumps = Abrupt(5, horizon, 10)
+    yield "# DriftTS with delays, with rare rewards"
     yield ""
     yield f"Made by `python benchmarks/drift_conditions.py`: mean regret ± standard error, {runs} runs, seed 0."
-    yield ""
-    yield f"## A floor of even play, {horizon:,} rounds"
-    yield ""
-    worlds = {"nothing changes, K = 5": still, "10 phases, K = 5": jumps, "trap, K = 5": Trap(5, horizon)}
-    floors = (0.0, DEFAULT_FLOOR, 0.02)
-    rows = {name: [(Explored(DriftTS(), False, floor), world) for floor in floors] for name, world in worlds.items()}
-    yield from table(["world", *(f"floor {floor:g}" for floor in floors)], rows, runs)
     yield ""
     yield f"## Rewards that come late, {horizon:,} rounds, 10 phases, K = 5"
     yield ""
@@ -65,9 +55,9 @@ def lines(runs: int, horizon: int) -> Iterator[str]:
     yield ""
     highest = (0.05, 0.01)
     rares = [Rare(5, horizon, 10, most) for most in highest]
-    rows = {name: [(policy, world) for world in rares] for name, policy in policies.items()}
+    rows = {name: [(policy, environment) for environment in rares] for name, policy in policies.items()}
     rows["`ds-ts(gamma=0.999)`, tau_max a fifth of the largest mean"] = [
-        (DS_TS._replace(tau_max=most / 5), world) for most, world in zip(highest, rares, strict=True)
+        (DS_TS._replace(tau_max=most / 5), environment) for most, environment in zip(highest, rares, strict=True)
     ]
     yield from table(["policy", *(f"means up to {most:g}" for most in highest)], rows, runs)
 

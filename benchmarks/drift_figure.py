@@ -1,8 +1,8 @@
-"""What DriftTS believes while the world stands still, jumps, moves in one arm, and drifts
+"""What DriftTS believes while the environment is stationary, jumps, moves in one arm, and drifts
 (docs/explanation/drift-ts.md).
 
     python benchmarks/drift_figure.py --out docs/drift-ts       (writes belief.svg and .png, wide and narrow, and .csv)
-    python benchmarks/drift_figure.py --rest                    (prints the shares in six worlds at rest)
+    python benchmarks/drift_figure.py --rest                    (prints the shares in six stationary environments)
 
 One run with a fixed seed. Above, the true means of the arms; below, how the weight of all hypotheses is shared."""
 
@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.draws import Stream
-from driftbandit.lab.plots.style import COLOURS, legend, look, narrow, save_chart, thousands
-from driftbandit.lab.support.files import save_rows
+from driftbandit.core.draws import Stream
+from driftbandit.lab.files import save_rows
+from driftbandit.lab.plots import COLOURS, add_legend, choose_style, is_narrow, save_chart, thousands
 from driftbandit.player import Player
-from driftbandit.policies.drift_bank import HYPOTHESES
-from driftbandit.policies.drift_belief import kinds_of
-from driftbandit.policies.drift_ts import DriftTS
+from driftbandit.policies.drift import DriftTS
+from driftbandit.policies.drift.belief import classify_hypotheses
+from driftbandit.policies.drift.hypotheses import HYPOTHESES
 
 JUMP, ONE_JUMPS, DRIFT, END = 1_000, 1_800, 2_400, 4_400  # when all means jump, when one does, when all begin to drift
 STEP = 4  # rounds between two points of the figure
@@ -42,8 +42,8 @@ def true_means() -> np.ndarray:
 
 def shares(state: Any) -> list[float]:
     """The weight of each kind of hypothesis, as `explain` tells them apart."""
-    weights = np.array(state.known.world[:HYPOTHESES])
-    return list(np.bincount(kinds_of(state), weights / weights.sum(), len(SHARES)))
+    weights = np.array(state.known.shared[:HYPOTHESES])
+    return list(np.bincount(classify_hypotheses(state), weights / weights.sum(), len(SHARES)))
 
 
 def play(means: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +62,7 @@ def play(means: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def at_rest() -> None:
-    """Print the shares after 300, 1,000 and 3,000 rounds of six worlds with three arms in which nothing
+    """Print the shares after 300, 1,000 and 3,000 rounds of six environments with three arms in which nothing
     changes."""
     for seed in range(6):
         means = np.random.default_rng([seed, 1]).random(3)
@@ -78,7 +78,7 @@ def draw(figure: Any, means: np.ndarray, rounds: np.ndarray, found: np.ndarray) 
 
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
     for arm in range(means.shape[1]):
-        style = {**look(arm), "marker": None}
+        style = {**choose_style(arm), "marker": None}
         upper.plot(np.arange(END), means[:, arm], **style, label=f"mean of arm {arm + 1}")
     upper.set_ylim(0.0, 1.0)
     upper.set_ylabel("true mean")
@@ -97,11 +97,11 @@ def draw(figure: Any, means: np.ndarray, rounds: np.ndarray, found: np.ndarray) 
         for change in (JUMP, ONE_JUMPS, DRIFT):
             axes.axvline(change, color="black", linewidth=0.8, linestyle=(0, (2, 2)))
     one_line = ("all jump", "arm 3 jumps", "all jump, then drift")
-    words = ("all\njump", "arm 3\njumps", "all jump,\nthen drift") if narrow(figure) else one_line
+    words = ("all\njump", "arm 3\njumps", "all jump,\nthen drift") if is_narrow(figure) else one_line
     for change, word in zip((JUMP, ONE_JUMPS, DRIFT), words, strict=True):
         upper.annotate(word, (change, 1.0), (3, 2), textcoords="offset points", fontsize=8.5, annotation_clip=False)
     handles, names = upper.get_legend_handles_labels()
-    legend(figure, [*handles, *reversed(bands)], [*names, *reversed(SHARES)])
+    add_legend(figure, [*handles, *reversed(bands)], [*names, *reversed(SHARES)])
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""DriftTS on real tables: the flights of examples/flights, no row learnt twice.
+"""DriftTS on real tables: the flights of examples/flights, no row learned twice.
 
     python benchmarks/drift_real.py [--runs 16] [--out docs/drift-ts/real.md]
 
@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from pages import shown_and_kept
 
-from driftbandit import Agent
-from driftbandit.text.parse import parse
+from driftbandit import Bandit
+from driftbandit.spec.parse import parse
 
 FILE = Path(__file__).parents[1] / "examples" / "flights" / "hourly.csv.gz"
 TABLES = {"airports": ["EWR", "JFK", "LGA"], "carriers": ["UA", "B6", "EV", "DL", "AA", "MQ"]}
@@ -45,11 +45,14 @@ def table(arms: list[str], seed: int) -> np.ndarray:
 
 def earned(policy: str, rewards: np.ndarray, seed: int) -> float:
     """The mean reward of one run."""
-    agent = Agent(parse(policy), arms=rewards.shape[1], seed=seed, floor=0.0, first=False, compiled=True)
+    bandit = Bandit(
+        rewards.shape[1], parse(policy), reward_range=(0, 1), seed=seed, floor=0.0, first=False, compiled=True
+    )
     total = 0.0
     for row in rewards:
-        arm = agent.choose()
-        agent.learn(arm, row[arm])
+        decision = bandit.decide()
+        arm = decision.arm
+        bandit.reward(decision, float(row[arm]))
         total += row[arm]
     return total / len(rewards)
 

@@ -1,10 +1,11 @@
-"""DriftTS with one constant changed, or one part taken away: its regret in design worlds over that of DriftTS as it is.
+"""DriftTS with one constant changed, or one part taken away: its regret over that of DriftTS as it is.
 
     python benchmarks/drift_variants.py [--runs 32] [--only NAME ...] [--out docs/drift-ts/variants.md]
 
-Design worlds only: constants may be chosen by this table, and check worlds are not looked at. Every variant is compiled
-in a process of its own, with a cache of its own, because constants are part of the machine code; what was measured is
-kept in build/drift-variants, so that a run that was stopped goes on. All variants meet the same worlds and rewards."""
+Design environments only: constants may be chosen by this table, and check environments are not looked at. Every variant
+is compiled in a process of its own, with a cache of its own, because constants are part of the machine code; what was
+measured is kept in build/drift-variants, so that a run that was stopped goes on. All variants meet the same
+environments and rewards."""
 
 import argparse
 import json
@@ -19,16 +20,17 @@ from pathlib import Path
 import numpy as np
 from pages import shown_and_kept
 
-from driftbandit.field.suite import DESIGN, SuiteWorld, choose_worlds
-from driftbandit.lab.support.files import replacing
+from driftbandit.field.binary import ENVIRONMENTS
+from driftbandit.field.suite import DESIGN, SuiteEnvironment, choose_environments
+from driftbandit.lab.files import replace_file
 
-KINDS = ("abrupt", "gap", "smooth", "fast", "local", "common")  # of the design worlds that change
+KINDS = ("abrupt", "gap", "smooth", "fast", "local", "common")  # of the design environments that change
 APART = ("stationary", "trap")  # not part of the mean: what helps one hurts the other
 VARIANTS: dict[str, dict[str, float]] = {
     "as it is": {},
     "without bank S": {"RHO": 1.0},
-    "without tides": {"TIDE": 0.0},
-    "without drifters": {"TIDE": 1.0},
+    "without common drift": {"COMMON_SHARE": 0.0},
+    "without independent drift": {"COMMON_SHARE": 1.0},
     "without haste": {"HASTE": 0.0},
     "values below the mean too": {"LEAST": 0.0},
     "everything counted once": {"SURE": 1.0},
@@ -40,8 +42,8 @@ VARIANTS: dict[str, dict[str, float]] = {
     "GROW 1/2": {"GROW": 1 / 2},
     "SHARE 1/16": {"SHARE": 1 / 16},
     "SHARE 1": {"SHARE": 1.0},
-    "TIDE 1/16": {"TIDE": 1 / 16},
-    "TIDE 1/2": {"TIDE": 1 / 2},
+    "COMMON_SHARE 1/16": {"COMMON_SHARE": 1 / 16},
+    "COMMON_SHARE 1/2": {"COMMON_SHARE": 1 / 2},
     "RHO 1/4": {"RHO": 1 / 4},
     "RHO 3/4": {"RHO": 3 / 4},
     "V0 1/8": {"V0": 1 / 8},
@@ -63,33 +65,37 @@ KEPT = Path("build/drift-variants")
 
 def change(constants: dict[str, float]) -> None:
     """Set constants in all modules of the policy, before anything of it is compiled."""
-    from driftbandit.policies import drift_bank, drift_births, drift_draw, drift_ts
+    from driftbandit.policies.drift import draw, drift_ts, hypotheses, runs
 
     for name, value in constants.items():
-        modules = [module for module in (drift_bank, drift_births, drift_draw, drift_ts) if hasattr(module, name)]
+        modules = [module for module in (hypotheses, runs, draw, drift_ts) if hasattr(module, name)]
         if not modules:
             raise ValueError(f"DriftTS has no constant {name}.")
         for module in modules:
             setattr(module, name, value)
-    drift_births.TO_DRIFTER = (1.0 - drift_births.TIDE) / drift_bank.RATES
-    drift_births.TO_TIDE = drift_births.TIDE / drift_bank.RATES
+    runs.TO_INDEPENDENT = (1.0 - runs.COMMON_SHARE) / hypotheses.RATES
+    runs.TO_COMMON = runs.COMMON_SHARE / hypotheses.RATES
 
 
 def play(constants: dict[str, float], runs: int) -> dict[str, list[float]]:
-    """The regret of every run in every world, in this process."""
+    """The regret of every run in every environment, in this process."""
     change(constants)
     from driftbandit.lab.engine.simulate import simulate
-    from driftbandit.policies.drift_ts import DriftTS
+    from driftbandit.policies.drift import DriftTS
 
     out = {}
-    for world in design_worlds():
-        played = simulate(DriftTS(), world.environment, runs=runs, seed=0, checkpoints=1, progress=False, workers=1)
-        out[world.name] = played.regret[:, -1].tolist()
+    for environment in design_environments():
+        played = simulate(
+            DriftTS(), environment.environment, runs=runs, seed=0, checkpoints=1, progress=False, workers=1
+        )
+        out[environment.name] = played.regret[:, -1].tolist()
     return out
 
 
-def design_worlds() -> list[SuiteWorld]:
-    return [world for world in choose_worlds((DESIGN,)) if world.kind in KINDS + APART]
+def design_environments() -> list[SuiteEnvironment]:
+    return [
+        environment for environment in choose_environments((DESIGN,), ENVIRONMENTS) if environment.kind in KINDS + APART
+    ]
 
 
 def measured(name: str, runs: int) -> dict[str, np.ndarray]:
@@ -100,36 +106,39 @@ def measured(name: str, runs: int) -> dict[str, np.ndarray]:
         with tempfile.TemporaryDirectory() as cache:
             words = [sys.executable, __file__, "--runs", str(runs), "--play", name, "--keep", str(file)]
             subprocess.run(words, check=True, env={**os.environ, "DRIFTBANDIT_CACHE": cache})
-    return {world: np.array(values) for world, values in json.loads(file.read_text()).items()}
+    return {environment: np.array(values) for environment, values in json.loads(file.read_text()).items()}
 
 
 def lines(names: list[str], runs: int) -> Iterator[str]:
     """The table, line by line as it is measured."""
-    kinds = {kind: [world.name for world in design_worlds() if world.kind == kind] for kind in KINDS + APART}
+    kinds = {
+        kind: [environment.name for environment in design_environments() if environment.kind == kind]
+        for kind in KINDS + APART
+    }
     changing = [name for kind in KINDS for name in kinds[kind]]
     columns = {**{kind: kinds[kind] for kind in KINDS}, "all these": changing, **{kind: kinds[kind] for kind in APART}}
     yield "# DriftTS with one constant changed, or one part taken away"
     yield ""
     apart = sum(len(kinds[kind]) for kind in APART)
-    yield f"Made by `python benchmarks/drift_variants.py`: {runs} runs, seed 0, in {len(changing)} design worlds"
-    yield f"that change and {apart} that stand still or are traps. Regret over that of DriftTS as it is: the geometric"
-    yield "mean over the worlds of each kind (how many they are in brackets) ± its standard error by a bootstrap over"
+    yield f"Made by `python benchmarks/drift_variants.py`: {runs} runs, seed 0, in {len(changing)} design environments"
+    yield f"that change and {apart} that are stationary or traps. Regret over that of DriftTS as it is: the geometric"
+    yield "mean over the environments of each kind (their number in brackets) ± its standard error by a bootstrap over"
     yield "the runs, which all variants share."
     yield ""
-    yield f"| variant | {' | '.join(f'{name} ({len(worlds)})' for name, worlds in columns.items())} |"
+    yield f"| variant | {' | '.join(f'{name} ({len(environments)})' for name, environments in columns.items())} |"
     yield f"|---|{'--:|' * len(columns)}"
     base = measured("as it is", runs)
     for name in names:
         if name != "as it is":
             found = measured(name, runs)
-            yield f"| {name} | {' | '.join(ratio(found, base, worlds, runs) for worlds in columns.values())} |"
+            yield f"| {name} | {' | '.join(ratio(found, base, column, runs) for column in columns.values())} |"
 
 
-def ratio(found: dict[str, np.ndarray], base: dict[str, np.ndarray], worlds: list[str], runs: int) -> str:
-    """The geometric mean of ratios of mean regret, and how far chance may move it."""
+def ratio(found: dict[str, np.ndarray], base: dict[str, np.ndarray], environments: list[str], runs: int) -> str:
+    """The geometric mean of ratios of mean regret, and its standard error."""
     generator = np.random.default_rng(0)
     rows = [np.arange(runs), *(generator.integers(0, runs, runs) for _ in range(400))]
-    logs = [np.mean([math.log(found[w][row].mean() / base[w][row].mean()) for w in worlds]) for row in rows]
+    logs = [np.mean([math.log(found[w][row].mean() / base[w][row].mean()) for w in environments]) for row in rows]
     middle = math.exp(logs[0])
     return f"{middle:.2f} ± {middle * np.std(logs[1:]):.2f}"
 
@@ -143,7 +152,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.play:
-        with replacing(args.keep) as draft:
+        with replace_file(args.keep) as draft:
             draft.write_text(json.dumps(play(VARIANTS[args.play], args.runs)), encoding="utf-8")
         return
     shown_and_kept(lines(args.only or list(VARIANTS), args.runs), args.out)

@@ -17,17 +17,17 @@ from live_measure import ARMS, alternating, fsync_ms, line
 from live_postgres import postgres
 from live_threads import single, threads
 
-from driftbandit import Agent, DiscountedTS
-from driftbandit.live import Bandit
-from driftbandit.live.fold import Fold
-from driftbandit.live.opening import policy_maker
-from driftbandit.live.records import CHANGE, REWARD, Change, Event
-from driftbandit.live.settings import first_config
+from driftbandit import DiscountedTS
+from driftbandit.bandit import Bandit
+from driftbandit.bandit.fold import Fold
+from driftbandit.bandit.opening import policy_maker
+from driftbandit.bandit.records import CHANGE, REWARD, Change, Event
+from driftbandit.bandit.settings import first_config
 
 
 def decide(folder, repeats):
-    """Thread time of one decision that does not wait for the disk, against Agent.choose."""
-    agent = Agent(DiscountedTS(), ARMS, seed=1)
+    """Thread time of one decision that does not wait for the disk, against `decide` in memory."""
+    memory = Bandit(ARMS, DiscountedTS(), seed=1)
     with Bandit.open(os.path.join(folder, "d.db"), "b", DiscountedTS(), ARMS, durability="none") as bandit:
 
         def timed(call, count=5000):
@@ -36,18 +36,16 @@ def decide(folder, repeats):
                 call()
             return 1e6 * (time.thread_time() - began) / count
 
-        timed(agent.choose), timed(bandit.decide)
-        ours, theirs = alternating(lambda: timed(bandit.decide), lambda: timed(agent.choose), repeats)
-        line(
-            "decide, durability none", ours, "us", theirs, "us Agent.choose", ours / theirs, "<= 3", ours <= 3 * theirs
-        )
+        timed(memory.decide), timed(bandit.decide)
+        ours, theirs = alternating(lambda: timed(bandit.decide), lambda: timed(memory.decide), repeats)
+        line("decide, durability none", ours, "us", theirs, "us in memory", ours / theirs, "<= 3", ours <= 3 * theirs)
 
         def batch():
             return timed(lambda: bandit.decide_many(100), 50) / 100
 
         batch()
-        ours, theirs = alternating(batch, lambda: timed(agent.choose), repeats)
-        line("decide_many(100), a decision", ours, "us", theirs, "us Agent.choose", ours / theirs, "<= 3",
+        ours, theirs = alternating(batch, lambda: timed(memory.decide), repeats)
+        line("decide_many(100), a decision", ours, "us", theirs, "us in memory", ours / theirs, "<= 3",
              ours <= 3 * theirs)  # fmt: skip
 
 
@@ -95,7 +93,7 @@ def fold(folder, repeats, count=200_000):
         slots = np.array([event.slot for event in events[1:]], np.int64)
         values = np.array([event.value for event in events[1:]])
         decided = np.array([event.decided for event in events[1:]], np.int64)
-        numbers, columns = ((made.learnt,), [slots, values]) if half_life is None else (
+        numbers, columns = ((made.learned,), [slots, values]) if half_life is None else (
             (made.time, made.config.half_life), [slots, values, decided])  # fmt: skip
 
         def kernel(made=made, numbers=numbers, columns=columns):

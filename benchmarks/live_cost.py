@@ -5,8 +5,9 @@
 A start with the same `--runs` and `--out` continues where an earlier one was stopped.
 
 Played by the parts a live bandit is made of (rules, fold, the draws of decisions), without a store. Rewards are 0 or 1;
-DS-TS has the discount its theory gives for the world. Time is counted in ticks of which the world has 10,000; traffic
-is one decision a tick, or comes in days: ten times as dense by day as by night, and the same on average."""
+DS-TS has the discount its theory gives for the environment. Time is counted in ticks of which the environment has
+10,000; traffic is one decision a tick, or comes in days: ten times as dense by day as by night, and the same on
+average."""
 
 import argparse
 import csv
@@ -19,24 +20,23 @@ from pathlib import Path
 
 import numpy as np
 
-from driftbandit import DiscountedTS, Forgetting
-from driftbandit.draws import REWARD as LUCK
-from driftbandit.draws import WORLD, Stream, stream_key
+from driftbandit import DiscountedTS
+from driftbandit.bandit.fold import Fold
+from driftbandit.bandit.ids import decision_stream
+from driftbandit.bandit.opening import policy_maker
+from driftbandit.bandit.records import CHANGE, REWARD, Change, Event
+from driftbandit.bandit.settings import first_config
+from driftbandit.core.draws import ENVIRONMENT, Stream, stream_key
+from driftbandit.core.draws import REWARD as LUCK
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt, Smooth
-from driftbandit.live import rules
-from driftbandit.live.fold import Fold
-from driftbandit.live.ids import decision_stream
-from driftbandit.live.opening import policy_maker
-from driftbandit.live.records import CHANGE, REWARD, Change, Event
-from driftbandit.live.settings import first_config
-from driftbandit.state import to_lists
 
 TICKS, ARMS, TICK = 10_000, 5, 1_000_000  # a tick is a second
-WORLDS = {
+ENVIRONMENTS = {
     "abrupt": Abrupt(n_arms=ARMS, horizon=TICKS, phases=5),
     "smooth": Smooth(n_arms=ARMS, horizon=TICKS, sigma=0.001),
 }
-GAMMA = {"abrupt": Forgetting.tuned(TICKS, 5).gamma, "smooth": Forgetting.text_smooth(TICKS).gamma}
+GAMMA = {"abrupt": DiscountedTS.tuned(TICKS, 5).gamma, "smooth": DiscountedTS.text(TICKS, 1, smooth=True).gamma}
 
 
 def arrivals(traffic, chance):
@@ -51,10 +51,10 @@ def arrivals(traffic, chance):
 
 def regret(name, run, delay=0, floor=0.0, holdback=0.0, half_life=False, traffic="even"):
     """The regret of one run."""
-    world = to_lists(WORLDS[name].realise(stream_key(7, run, WORLD)))
+    environment = to_lists(ENVIRONMENTS[name].realise(stream_key(7, run, ENVIRONMENT)))
     luck = Stream(stream_key(7, run, LUCK))
     policy = DiscountedTS(GAMMA[name])
-    options = {"floor": floor, "holdback": holdback, "baseline": "uniform" if holdback else None}
+    options = {"first": False, "floor": floor, "holdback": holdback, "baseline": "uniform" if holdback else None}
     if half_life:  # the same memory, by the clock
         options["half_life"] = -math.log(2.0) / math.log(GAMMA[name])
     config = first_config(policy, ARMS, stream_key(7, run, 2), "hash", options)
@@ -70,10 +70,10 @@ def regret(name, run, delay=0, floor=0.0, holdback=0.0, half_life=False, traffic
             while due and due[0][0] <= at:
                 fold.apply([heapq.heappop(due)[2]])
             tick = at // TICK
-            slot, how = rules.choose(config, fold.player, numbers.at(column), None, at)
-            value = float(world.pull(tick, slot, luck.at(n)))
+            slot, how = fold.choose(numbers.at(column), None, at)
+            value = float(environment.pull(tick, slot, luck.at(n)))
             heapq.heappush(due, (at + delay * TICK, n, Event(0, REWARD, at, "", slot, how, value, at)))
-            total += world.best(tick) - world.mean(tick, slot)
+            total += environment.best(tick) - environment.mean(tick, slot)
     return total * TICKS / len(times)
 
 
@@ -82,6 +82,7 @@ CASES = [
     ("rewards 10 ticks late", {"delay": 10}),
     ("rewards 100 ticks late", {"delay": 100}),
     ("rewards 1000 ticks late", {"delay": 1000}),
+    ("floor 0.005, the default", {"floor": 0.005}),
     ("floor 0.01", {"floor": 0.01}),
     ("floor 0.02", {"floor": 0.02}),
     ("floor 0.05", {"floor": 0.05}),
@@ -99,11 +100,11 @@ def main():
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    head = ["rule", "world", "regret", "se", "more than nothing", "se of that", "runs"]
+    head = ["rule", "environment", "regret", "se", "more than nothing", "se of that", "runs"]
     done = kept(args.out, args.runs)
     rows = []
     for what, options in CASES:
-        for name in WORLDS:
+        for name in ENVIRONMENTS:
             row = done.get((what, name)) or measured(what, name, options, args.runs)
             rows.append(row)
             print(*row, sep="\t", flush=True)

@@ -12,14 +12,14 @@ import tempfile
 import time
 
 from driftbandit import DiscountedTS, DriftTS
-from driftbandit.live import Bandit
-from driftbandit.live.export import export
+from driftbandit.bandit import Bandit
+from driftbandit.bandit.export import export
 
 
 def played(path, policy, decisions, arms, together):
     """A journal of so many decisions, the best arm changing every 800."""
     luck = random.Random(1)
-    with Bandit.open(path, "b", policy, arms, seed=1) as bandit:
+    with Bandit.open(path, "b", policy, arms, reward_range=(0, 1), seed=1) as bandit:
         for first in range(0, decisions, together):
             made = bandit.decide_many([f"d{n}" for n in range(first, first + together)])
             means = [0.1 + 0.8 * ((arm + 3 * (first // 800)) % arms) / arms for arm in range(arms)]

@@ -2,10 +2,10 @@
 
     python benchmarks/live_late.py [--runs 200] [--out docs/live/late.csv]
 
-EXP3.S and REXP3, tuned by theory for the world, hear of every reward so many rounds late. `Present` hides from
-`delayed(...)` that the policy could use the probability of back then, which is how such rewards were learnt before it
-was kept. Both play the same worlds with the same luck. Besides the regret: what the policy believes all arms would have
-paid, of what they would have paid."""
+EXP3.S and REXP3, tuned by theory for the environment, hear of every reward so many rounds late. `Present` hides from
+`delayed(...)` that the policy could use the probability of back then, which is how such rewards were learned before it
+was kept. Both play the same environments with the same luck. Besides the regret: what the policy believes all arms
+would have paid, of what they would have paid."""
 
 import argparse
 import csv
@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import POLICY, REWARD, WORLD, Stream, stream_key
+from driftbandit.core.draws import ENVIRONMENT, POLICY, REWARD, Stream, stream_key
+from driftbandit.core.primitives import learn_reward
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt, Smooth
 from driftbandit.lab import simulate
 from driftbandit.policies.delayed import Delayed
 from driftbandit.policies.exp3 import EXP3S, REXP3
-from driftbandit.primitives import teach
-from driftbandit.state import to_lists
 
 HORIZON, ARMS, PHASES = 10_000, 5, 5
-WORLDS = {
+ENVIRONMENTS = {
     "abrupt": Abrupt(n_arms=ARMS, horizon=HORIZON, phases=PHASES),
     "smooth": Smooth(n_arms=ARMS, horizon=HORIZON, sigma=0.001),
 }
@@ -48,16 +48,16 @@ class Present(NamedTuple):
 
     def learn(self, state, t, arm, reward, rng):
         """Divide by the present probability."""
-        teach(self.base, state, t, arm, reward, rng)
+        learn_reward(self.base, state, t, arm, reward, rng)
 
 
-def estimates(world, policy, rounds, runs):
+def estimates(environment, policy, rounds, runs):
     """What a policy believes all arms would have paid, the sum of reward over probability, over what they would have
     paid on average: 1 where it is unbiased. Divided by the probability of back then, and by the present one, of the
     same plays. Mean and standard error over runs."""
     found = []
     for run in range(runs):
-        place = to_lists(WORLDS[world].realise(stream_key(7, run, WORLD)))
+        place = to_lists(ENVIRONMENTS[environment].realise(stream_key(7, run, ENVIRONMENT)))
         rng, luck = Stream(stream_key(7, run, POLICY)), Stream(stream_key(7, run, REWARD))
         state, under_way, sums, truth = to_lists(policy.init(ARMS)), deque(), [0.0, 0.0], 0.0
         for t in range(HORIZON):
@@ -82,9 +82,9 @@ def main():
     parser.add_argument("--out", default="docs/live/late.csv")
     given = parser.parse_args()
     rows = []
-    for world, name, rounds in ((w, p, r) for w in WORLDS for p in POLICIES for r in DELAYS):
+    for environment, name, rounds in ((w, p, r) for w in ENVIRONMENTS for p in POLICIES for r in DELAYS):
         kept, present = (
-            simulate(Delayed(base, rounds), WORLDS[world], given.runs, 7, progress=False).regret[:, -1]
+            simulate(Delayed(base, rounds), ENVIRONMENTS[environment], given.runs, 7, progress=False).regret[:, -1]
             for base in (POLICIES[name], Present(POLICIES[name]))
         )
         numbers = [
@@ -92,18 +92,18 @@ def main():
             for values in (kept, present, kept - present)
             for number in (float(values.mean()), float(values.std(ddof=1) / np.sqrt(given.runs)))
         ]
-        for pair in estimates(world, POLICIES[name], rounds, max(2, given.runs // 5)):
+        for pair in estimates(environment, POLICIES[name], rounds, max(2, given.runs // 5)):
             numbers += pair
-        rows.append([world, name, rounds, *(round(number, 3) for number in numbers)])
+        rows.append([environment, name, rounds, *(round(number, 3) for number in numbers)])
         print(
             "| {} | {} | {} | {:.0f} ± {:.0f} | {:.0f} ± {:.0f} | {:+.0f} ± {:.0f} | {:.3f} ± {:.3f} "
-            "| {:.3f} ± {:.3f} |".format(world, name, rounds, *numbers),
+            "| {:.3f} ± {:.3f} |".format(environment, name, rounds, *numbers),
             flush=True,
         )
     with Path(given.out).open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(
-            ["world", "policy", "rounds late", *(f"{what}{error}" for what in COLUMNS for error in ("", " (se)"))]
+            ["environment", "policy", "rounds late", *(f"{what}{error}" for what in COLUMNS for error in ("", " (se)"))]
         )
         writer.writerows(rows)
 

@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 from driftbandit import Bandit, DiscountedTS
-from driftbandit.live.records import REWARD, DecisionRow, Event, mark
-from driftbandit.live.sqlitecommit import DECISIONS, EVENTS, insert
+from driftbandit.bandit.commit import DECISIONS, EVENTS, insert
+from driftbandit.bandit.records import REWARD, DecisionRow, Event, mark
 
 ARMS, BLOCK, SECOND = 10, 10_000, 1_000_000
 START = 1_700_000_000 * SECOND
@@ -46,9 +46,9 @@ def fill(path, records):
         decisions, outcomes = [], []
         for n in range(first, min(first + BLOCK, events)):
             at, slot = START + 1000 * n, chance.randrange(ARMS)
-            row = DecisionRow(f"{n:012x}{chance.getrandbits(80):020x}", at, slot, 0, max(1, n - 100), None)
+            row = DecisionRow(f"{n:012x}{chance.getrandbits(80):020x}", at, slot, 0, max(1, n - 100), None, bandit=1)
             event = Event(n + 2, REWARD, at + 100_000, row.id, slot, 0, float(chance.random() < 0.5), at)
-            decisions.append((1, n + 1, *row, mark(row)))
+            decisions.append((n + 1, *row, mark(row)))
             outcomes.append((1, *event, mark(event[1:])))
         connection.execute("BEGIN")
         connection.executemany(insert("decision", DECISIONS, 1), decisions)

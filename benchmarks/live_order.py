@@ -19,9 +19,9 @@ import warnings
 
 import psycopg
 
-from driftbandit.live import postgres
-from driftbandit.live.pgcommit import _INSERT_EVENTS, LOCK, columns
-from driftbandit.live.records import REWARD
+from driftbandit.bandit import postgres
+from driftbandit.bandit.pgcommit import INSERT_EVENTS, LOCK, columns
+from driftbandit.bandit.records import REWARD
 
 WAYS = {"bare": 1, "horizon": 2, "lock": 3, "ours": 4}
 
@@ -34,7 +34,8 @@ def write(url, way, number, rows, seconds, gate, answers):
         while time.monotonic() < until:
             ids = [f"{way}-{number}-{done + n}-{time.monotonic_ns()}" for n in range(rows)]
             at = time.time_ns() // 1000
-            values = [0, *columns((WAYS[way], REWARD, at, id, 0, 0, 1.0, at, None, 0) for id in ids)]
+            rows_of = ((WAYS[way], REWARD, at, id, 0, 0, 1.0, at, None, None, 0) for id in ids)
+            values = [0, *columns(rows_of), number + 2]
             began = time.monotonic()
             with connection.pipeline():
                 connection.execute("BEGIN")
@@ -42,7 +43,7 @@ def write(url, way, number, rows, seconds, gate, answers):
                     connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK, WAYS[way]))
                 if way == "ours":
                     connection.execute("SELECT pg_advisory_xact_lock_shared(%s, 0)", (LOCK,))
-                connection.execute(_INSERT_EVENTS, values)
+                connection.execute(INSERT_EVENTS, values)
                 connection.execute("COMMIT")
             waits.append(time.monotonic() - began)
             done += rows

@@ -11,10 +11,10 @@ import warnings
 from live_measure import ARMS, line
 
 from driftbandit import DiscountedTS
-from driftbandit.live import Bandit
-from driftbandit.live.ids import made_ids
-from driftbandit.live.journal import Decide, Pay
-from driftbandit.live.records import REWARD, DecisionRow, Event, mark
+from driftbandit.bandit import Bandit
+from driftbandit.bandit.asks import AddReward
+from driftbandit.bandit.ids import make_ids
+from driftbandit.bandit.records import REWARD, DecisionRow, Event, mark
 
 WARM_UP = 1.0  # seconds
 LOADS = {"half": 0.5, "a quarter": 0.25}  # of what 8 bandits can do: what the lag is when they are not at their limit
@@ -39,28 +39,28 @@ def _append(url, kind, seconds, group, gate, answers, pace):
 
         def cycle():
             at = journal.now()
-            rows = [DecisionRow(id, at, 0, 0, 1, None) for id in made_ids(group)]
-            journal.commit([Decide(number, row) for row in rows])
+            rows = [DecisionRow(id, at, 0, 0, 1, None, bandit=number) for id in make_ids(group)]
+            journal.commit(list(rows))
             at = journal.now()  # of the rewards: their lag counts from here
-            journal.commit([Pay(number, row.id, 1.0, at, None, 0.0, row) for row in rows])
+            journal.commit([AddReward(number, row.id, 1.0, at, None, 0.0, row) for row in rows])
 
         _until(seconds, gate, cycle, answers, group, [], pace)
         journal.close()
     else:
         import psycopg
 
-        from driftbandit.live import pgcommit
+        from driftbandit.bandit import pgcommit
 
         with psycopg.connect(url, autocommit=True) as connection:
 
             def cycle():
                 at = time.time_ns() // 1000
-                rows = [DecisionRow(id, at, 0, 0, 1, None) for id in made_ids(group)]
-                columns = pgcommit.columns((99, *row, mark(row)) for row in rows)
-                connection.execute(pgcommit._INSERT_DECISIONS, columns)
+                rows = [DecisionRow(id, at, 0, 0, 1, None, bandit=99) for id in make_ids(group)]
+                columns = pgcommit.columns((*row, mark(row)) for row in rows)
+                connection.execute(pgcommit.INSERT_DECISIONS, [*columns, 1])
                 events = [Event(0, REWARD, at, row.id, 0, 0, 1.0, at) for row in rows]
                 columns = pgcommit.columns((99, *event[1:], mark(event[1:])) for event in events)
-                connection.execute(pgcommit._INSERT_EVENTS.replace(pgcommit.LOCKED, ""), [0, *columns])
+                connection.execute(pgcommit.INSERT_EVENTS.replace(pgcommit.LOCKED, ""), [0, *columns, 1])
 
             _until(seconds, gate, cycle, answers, group, [], pace)
 
@@ -111,7 +111,7 @@ def server_seconds(server):
 
 
 def postgres_journal(url):
-    from driftbandit.live.postgres import PostgreSQL
+    from driftbandit.bandit.postgres import PostgreSQL
 
     return PostgreSQL(url)
 

@@ -18,10 +18,10 @@ from collections import deque
 from live_measure import ARMS, alternating, fsync_ms, line
 
 from driftbandit import DiscountedTS
-from driftbandit.live import Bandit
-from driftbandit.live.ids import made_ids
-from driftbandit.live.records import DecisionRow, mark
-from driftbandit.live.sqlitecommit import DECISIONS, insert
+from driftbandit.bandit import Bandit
+from driftbandit.bandit.commit import DECISIONS, insert
+from driftbandit.bandit.ids import make_ids
+from driftbandit.bandit.records import DecisionRow, mark
 
 _number = itertools.count()
 
@@ -133,9 +133,9 @@ def table(folder, count):
     Bandit.open(path, "b", DiscountedTS(), ARMS).close()
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=300)
     connection.execute("PRAGMA synchronous=FULL")
-    ids = (id for _ in itertools.count() for id in made_ids(256))
-    rows = [DecisionRow(next(ids), 1_700_000_000_000_000 + n, n % ARMS, 0, 1, None) for n in range(count)]
-    return connection, [(1, n, *row, mark(row)) for n, row in enumerate(rows, 1)]
+    ids = (id for _ in itertools.count() for id in make_ids(256))
+    rows = [DecisionRow(next(ids), 1_700_000_000_000_000 + n, n % ARMS, 0, 1, None, bandit=1) for n in range(count)]
+    return connection, [(n, *row, mark(row)) for n, row in enumerate(rows, 1)]
 
 
 def insert_rows(connection, rows):

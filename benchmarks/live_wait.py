@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.live import Bandit
+from driftbandit.bandit import Bandit
 
 SECOND = 1_000_000
 RATES, BEST = (0.10, 0.07, 0.16, 0.08), 2
@@ -66,7 +66,7 @@ def evenings(seed: int, order: str, calls: str = "one", days: int = 20, a_day: i
                 if calls == "one":
                     bandit.reward_many(pairs)
                 else:
-                    tickets = [bandit._pay([pair]) for pair in pairs]
+                    tickets = [bandit._submit_rewards([pair]) for pair in pairs]
                     tickets[-1].wait()
     return best / (days * a_day)
 

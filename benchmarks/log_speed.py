@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.support.files import save_rows
+from driftbandit.lab.files import save_rows
 from driftbandit.logs import Log, drift
 from driftbandit.logs.follow import follow
 from driftbandit.logs.replay import candidates

@@ -19,8 +19,7 @@ import numpy as np
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import Simulation
-from driftbandit.lab.jobs.batch import Batch, compute
-from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab.work import Cell, Store, chunks_by_name, compute
 
 
 def megabytes():
@@ -30,21 +29,23 @@ def megabytes():
 
 
 def planning():
-    world = Abrupt(n_arms=5, horizon=1000, phases=2)
-    cells = [Cell(DiscountedTS(gamma=0.5 + 0.4999 * n / 10_000), world, runs=20, checkpoints=20) for n in range(10_000)]
-    Batch(cells[:1], tempfile.mkdtemp())  # reads the sources once, as every process does
+    environment = Abrupt(n_arms=5, horizon=1000, phases=2)
+    cells = [
+        Cell(DiscountedTS(gamma=0.5 + 0.4999 * n / 10_000), environment, runs=20, checkpoints=20) for n in range(10_000)
+    ]
+    chunks_by_name(cells[:1])  # reads the sources once, as every process does
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        batch = Batch(cells, folder)
-        todo = len(batch.missing())
+        store, plan = Store(folder), chunks_by_name(cells)
+        todo = len(store.missing(plan))
         print(f"planned {len(cells)} cells ({todo} chunks) in {time.perf_counter() - started:.2f} s")
         done = Simulation(np.arange(50, 1001, 50), np.ones((20, 20)), 0.0)
-        for name in batch.plan:
-            batch.store.put(name, done)
+        for name in plan:
+            store.put(name, done)
         before = megabytes()
         started = time.perf_counter()
-        again = Batch(cells, folder)
-        again.run()
+        again = Store(folder)
+        again.play(cells)
         print(f"resumed with nothing to do in {time.perf_counter() - started:.2f} s", end="; ")
         sums = [float(again.result(cell).regret[:, -1].mean()) for cell in cells]
         print(f"with all results read and summed up in {time.perf_counter() - started:.2f} s")
@@ -53,12 +54,12 @@ def planning():
 
 def driver_memory():
     """Tiny chunks, so that the driver sees many of them."""
-    world = Abrupt(n_arms=3, horizon=200, phases=2)
+    environment = Abrupt(n_arms=3, horizon=200, phases=2)
     seen = []
     with tempfile.TemporaryDirectory() as folder:
-        batch = Batch([Cell(DiscountedTS(gamma=0.9), world, 20, seed) for seed in range(1500)], folder)
-        Batch([Cell(DiscountedTS(gamma=0.9), world, 20, 10**6)], folder).run()
-        batch.run(workers=2, progress=lambda share: seen.append(megabytes()))
+        cells = [Cell(DiscountedTS(gamma=0.9), environment, 20, seed) for seed in range(1500)]
+        Store(folder).play([Cell(DiscountedTS(gamma=0.9), environment, 20, 10**6)])
+        Store(folder).play(cells, workers=2, progress=lambda share: seen.append(megabytes()))
     tenth = len(seen) // 10
     print(
         f"memory while 1500 chunks are played: {np.mean(seen[:tenth]):.0f} MB at first, "
@@ -68,14 +69,14 @@ def driver_memory():
 
 def job(seconds):
     """Cells of about a second a chunk, as many as make the seconds."""
-    world = Abrupt(n_arms=5, horizon=100_000, phases=10)
-    probe = Cell(DiscountedTS(), world, runs=96).chunks()[0]
+    environment = Abrupt(n_arms=5, horizon=100_000, phases=10)
+    probe = Cell(DiscountedTS(), environment, runs=96).chunks()[0]
     compute(probe)
     started = time.perf_counter()
     compute(probe)
     one = time.perf_counter() - started
     count = max(4, round(seconds * (os.cpu_count() or 1) / one))
-    return [Cell(DiscountedTS(gamma=0.9 + 0.09 * n / count), world, runs=96) for n in range(count)]
+    return [Cell(DiscountedTS(gamma=0.9 + 0.09 * n / count), environment, runs=96) for n in range(count)]
 
 
 def bare(cells):
@@ -89,10 +90,10 @@ def batched(cells, executor):
     first = []
     with tempfile.TemporaryDirectory() as folder:
         started, cpu = time.perf_counter(), time.process_time()
-        batch = Batch(cells, folder)
-        batch.run(executor, progress=lambda share: first.append(time.perf_counter() - started))
+        store = Store(folder)
+        store.play(cells, executor, progress=lambda share: first.append(time.perf_counter() - started))
         for cell in cells:
-            batch.result(cell)
+            store.result(cell)
         return first[0], time.perf_counter() - started, time.process_time() - cpu
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from driftbandit.lab.support.files import replacing
+from driftbandit.lab.files import replace_file
 
 
 def shown_and_kept(lines: Iterable[str], out: Path | None) -> None:
@@ -13,5 +13,5 @@ def shown_and_kept(lines: Iterable[str], out: Path | None) -> None:
         print(line, flush=True)
         page.append(line)
     if out is not None:
-        with replacing(out) as draft:
+        with replace_file(out) as draft:
             draft.write_text("\n".join(page) + "\n", encoding="utf-8")

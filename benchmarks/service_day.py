@@ -2,14 +2,13 @@
 
     python benchmarks/service_day.py --rate 100 --hours 24 [--db day.db] [--out docs/service/day.md]
 
-Writes a journal of that size by a simulated clock (rows in groups, straight through the store), lets the service read
-it once for its charts, and measures every request the page makes: cold, after a restart, and warm; and, where there is
-a Chromium for playwright, how long a browser takes until everything is drawn. A service that was there all the time
-needs neither the long start nor the reading: it has snapshots and cells. A journal given by --db is kept, and used
+Writes a journal of that size by a simulated clock (rows in groups, straight through the store), measures what counting
+takes (with --counts nothing else), and every request that the page makes, at first and again; and, where there is a
+Chromium for playwright, how long a browser takes until everything is drawn. A journal given by --db is kept, and used
 again if it is there."""
 
 import argparse
-import json
+import contextlib
 import re
 import shutil
 import subprocess
@@ -20,9 +19,10 @@ import urllib.request
 from pathlib import Path
 
 from driftbandit import DiscountedTS
-from driftbandit.live import Bandit
-from driftbandit.live.journal import Decide, Pay
-from driftbandit.live.records import DecisionRow
+from driftbandit.bandit import Bandit
+from driftbandit.bandit.asks import AddReward
+from driftbandit.bandit.opening import reading
+from driftbandit.bandit.records import DecisionRow
 
 SECOND = 1_000_000
 GROUP = 4000
@@ -40,19 +40,31 @@ def write_day(db, rate, hours):
             decides, pays = [], []  # apart: rows of one kind go into one statement
             for n in range(first, min(count, first + GROUP)):
                 at = start + int(n * step)
-                row = DecisionRow(f"d{n:09d}", at, (n // 50_000 + n % 7 // 6) % 5, 0, 1, None)
-                decides.append(Decide(number, row))
-                pays.append(Pay(number, row.id, float(n % 3 == 0), at + 1, None, 0.0))
+                row = DecisionRow(f"d{n:09d}", at, (n // 50_000 + n % 7 // 6) % 5, 0, 1, None, bandit=number)
+                decides.append(row)
+                pays.append(AddReward(number, row.id, float(n % 3 == 0), at + 1, None, 0.0))
             journal.commit(decides + pays)
         now[0] = start + int(hours * 3600 * SECOND)
     return count
+
+
+def counted(db, hours):
+    """(range, decisions, CPU seconds to count them by interval and arm) for the whole time, an hour and 15 minutes."""
+    with contextlib.closing(reading(db)) as journal:
+        number = journal.number("day")
+        first = journal.first_at(number)
+        last = first + int(hours * 3600 * SECOND)
+        for what, begin in (("all", first), ("1 h", last - 3600 * SECOND), ("15 min", last - 900 * SECOND)):
+            began = time.process_time()
+            rows = journal.tally(number, begin, last, (last - begin) // 240)
+            yield what, sum(row[3] for row in rows), time.process_time() - began
 
 
 class Service:
     """The service on this journal."""
 
     def __init__(self, db):
-        command = [sys.executable, "-m", "driftbandit", "serve", "--db", db, "--port", "0"]
+        command = [sys.executable, "-m", "driftbandit", "serve", db, "--port", "0"]
         began = time.perf_counter()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.url = re.search(r"at (http://\S+)/ ", self.process.stdout.readline())[1]
@@ -75,12 +87,21 @@ class Service:
         self.process.wait(60)
 
 
-PAGE = ("/", "/bandits/day", "/v1/bandits/day/charts?points=200", "/v1/bandits/day/arms",
-        "/v1/bandits/day/decisions?limit=15", "/v1/bandits/day/changes", "/v1/bandits/day/uplift")  # fmt: skip
+PAGE = {
+    "all bandits": "/",
+    "the page of one": "/bandits/day",
+    "its charts of 15 minutes": "/v1/bandits/day/charts?since={}",
+    "its arms": "/v1/bandits/day/arms",
+    "its last decisions": "/v1/bandits/day/decisions?limit=15",
+    "its changes": "/v1/bandits/day/changes",
+    "its charts of the whole day": "/v1/bandits/day/charts",
+    "its uplift": "/v1/bandits/day/uplift",
+}
 
 
 def timed(service):
-    return {path: 1000.0 * service.get(path)[0] for path in PAGE}
+    since = (time.time_ns() // 1000 // (60 * SECOND) - 15) * 60 * SECOND
+    return {what: 1000.0 * service.get(path.format(since))[0] for what, path in PAGE.items()}
 
 
 def browsed(service):
@@ -114,7 +135,7 @@ def main():
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--db", help="keep the journal here")
     parser.add_argument("--out", help="write the table here")
-    parser.add_argument("--quick", action="store_true", help="do not wait until the journal is read for the charts")
+    parser.add_argument("--counts", action="store_true", help="only measure what counting takes")
     args = parser.parse_args()
     lines = []
 
@@ -129,42 +150,16 @@ def main():
         count = int(args.rate * args.hours * 3600)
         say("decisions, each rewarded", f"{count:,}")
         say("journal", f"{Path(db).stat().st_size / 2**20:,.0f} MB")
-        service = Service(db)
-        say("start (without a snapshot the whole journal is folded)", f"{service.started:.1f} s")
-        began = time.perf_counter()
-        cold, warm = timed(service), timed(service)
-        for path in PAGE[:-1]:
-            say(
-                f"`{path}` while the journal is read, at first and again",
-                f"{cold[path]:.0f} ms and {warm[path]:.0f} ms",
-            )
-        say("all of these together", f"{sum(cold[path] for path in PAGE[:-1]):.0f} ms and "
-            f"{sum(warm[path] for path in PAGE[:-1]):.0f} ms")  # fmt: skip
-        say("uplift, which reads everything and is shown when it comes", f"{cold[PAGE[-1]] / 1000:.1f} s")
-        if args.quick:
-            service.end()
+        for what, decisions, seconds in counted(db, args.hours):
+            say(f"counting {what}, {decisions:,} decisions", f"{seconds:.2f} s of CPU time")
+        if args.counts:
             write(args.out, lines)
             return
-        slowest = 0.0
-        while True:
-            took, body = service.get("/v1/bandits/day/charts?points=240")
-            slowest = max(slowest, took)
-            found = json.loads(body)
-            if found["filling"] is None and sum(map(sum, found["history"]["decisions"])) == count:
-                break
-            time.sleep(1.0)
-        say("read once for the charts, in the background", f"{time.perf_counter() - began:.0f} s")
-        say("the slowest answer about charts meanwhile", f"{1000 * slowest:.0f} ms")
-        time.sleep(2)
-        service.end()
         service = Service(db)
-        say("started again", f"{service.started:.1f} s")
-        cold = timed(service)
-        time.sleep(3)
-        warm = timed(service)
-        for path in PAGE:
-            say(f"`{path}`, just started and a moment later", f"{cold[path]:.0f} ms and {warm[path]:.0f} ms")
-        time.sleep(3)
+        say("start (without a snapshot the whole journal is folded)", f"{service.started:.1f} s")
+        cold, warm = timed(service), timed(service)
+        for what in PAGE:
+            say(f"{what}, at first and again", f"{cold[what]:,.0f} ms and {warm[what]:,.0f} ms")
         found = browsed(service)
         if found:
             say("a browser, until all bandits are shown", f"{found[0]:.0f} ms")

@@ -25,7 +25,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-NEW = {"name": "button", "policy": "ds-ts", "arms": [f"arm{n}" for n in range(10)], "half_life": "6 h"}
+ARMS = [f"arm{n}" for n in range(10)]
+NEW = {"name": "button", "policy": "ds-ts", "arms": ARMS, "half_life": "6 h"}
+# With --context the same bandit has ten columns of features, and is compared with itself without them.
+FEATURES = {f"x{n}": "number" for n in range(7)} | {"device": ["mobile", "desktop", "tablet"]}
+CONTEXTUAL = {"name": "banner", "policy": "stable-lin-ts", "arms": ARMS, "half_life": "6 h", "features": FEATURES}
+CONTEXT = json.dumps({"context": {f"x{n}": n / 4.0 for n in range(7)} | {"device": "mobile"}}).encode()
 
 
 class Connection(asyncio.Protocol):
@@ -101,10 +106,10 @@ async def open_loop(port, rate, seconds, mix, connections=64):
     return {"statuses": dict(statuses), "latencies": latencies, "acked": acked, "paid": paid, "took": took}
 
 
-async def durable(connection, number, statuses, acked, paid, open_ids):
+async def durable(connection, number, statuses, acked, paid, open_ids, name=b"button", asked=b""):
     """A decision, or the reward of one made before."""
     if number % 2 == 0 or not open_ids:
-        status, body = await connection.ask(b"POST", b"/v1/bandits/button/decisions")
+        status, body = await connection.ask(b"POST", b"/v1/bandits/%s/decisions" % name, asked)
         if status == 200:
             id = json.loads(body)["id"]
             acked.append(id)
@@ -112,10 +117,15 @@ async def durable(connection, number, statuses, acked, paid, open_ids):
     else:
         id = open_ids.pop()
         body = json.dumps({"id": id, "reward": float(number % 3 == 0)}).encode()
-        status, _ = await connection.ask(b"POST", b"/v1/bandits/button/rewards", body)
+        status, _ = await connection.ask(b"POST", b"/v1/bandits/%s/rewards" % name, body)
         if status == 200:
             paid.append(id)
     statuses[status] += 1
+
+
+async def contextual(*request):
+    """The same in a context."""
+    await durable(*request, b"banner", CONTEXT)
 
 
 async def nothing(connection, number, statuses, acked, paid, open_ids):
@@ -128,7 +138,7 @@ class Server:
     """The service on core 0."""
 
     def __init__(self, db, most=512):
-        command = [sys.executable, "-m", "driftbandit", "serve", "--db", str(db), "--port", "0", "--most", str(most)]
+        command = [sys.executable, "-m", "driftbandit", "serve", str(db), "--port", "0", "--most", str(most)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(self.process.pid, {0})
@@ -189,7 +199,7 @@ def quantiles(latencies):
 
 def stored(db, acked, paid):
     """Acknowledged decisions and rewards that the journal lacks, and rewards it has twice."""
-    from driftbandit.live.opening import reading
+    from driftbandit.bandit.opening import reading
 
     journal = reading(db)
     number = journal.bandits()["button"]
@@ -200,13 +210,30 @@ def stored(db, acked, paid):
             "doubled": len(rewards) - len(set(rewards))}  # fmt: skip
 
 
-def made(port):
+def made(port, what=NEW):
     async def make():
         connection = await Connection.open(port)
-        status, body = await connection.ask(b"POST", b"/v1/bandits", json.dumps(NEW).encode())
+        status, body = await connection.ask(b"POST", b"/v1/bandits", json.dumps(what).encode())
         assert status in (200, 201), body
 
     asyncio.run(make())
+
+
+def compare_contexts(folder, seconds, runs):
+    """Requests per second in a context and without one, measured in turn, and their ratio."""
+    for number in range(runs):
+        server = Server(str(Path(folder) / f"context{number}.db"))
+        made(server.port)
+        made(server.port, CONTEXTUAL)
+        rates = {durable: [], contextual: []}
+        for place in range(4):
+            for mix in (durable, contextual) if place % 2 else (contextual, durable):
+                rates[mix].append(asyncio.run(capacity(server.port, mix, seconds / 4)))
+        plain, with_context = (statistics.median(rates[mix]) for mix in (durable, contextual))
+        server.end()
+        print(
+            f"{plain:,.0f} per second plain, {with_context:,.0f} in a context: {with_context / plain:.2f}", flush=True
+        )
 
 
 def one_run(folder, seconds, number):
@@ -284,6 +311,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=10.0, help="of each part of a run")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--out", default="build/service_load", metavar="FOLDER")
+    parser.add_argument("--context", action="store_true", help="compare decisions in a context with plain ones only")
     parser.add_argument("--fresh", action="store_true", help="begin anew")
     args = parser.parse_args()
     out = Path(args.out)
@@ -293,6 +321,9 @@ def main():
     if hasattr(os, "sched_setaffinity") and (os.cpu_count() or 1) > 1:
         os.sched_setaffinity(0, {1})
     with tempfile.TemporaryDirectory(prefix="service-load-") as folder:
+        if args.context:
+            compare_contexts(folder, args.seconds, args.runs)
+            return
         for _ in range(args.runs):
             machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "fsync_ms": fsync_ms(folder)}
             runs.append({"load_before": os.getloadavg()[0], **one_run(folder, args.seconds, len(runs))})

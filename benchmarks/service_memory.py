@@ -31,7 +31,7 @@ def main():
     parser.add_argument("--wait", help='such as "10 s"')
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "driftbandit", "serve", "--db", f"{folder}/journal.db", "--port", "0"]
+        command = [sys.executable, "-m", "driftbandit", "serve", f"{folder}/journal.db", "--port", "0"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         url = re.search(r"at (http://\S+)/ ", process.stdout.readline())[1]
         new = {"name": "b", "policy": "ds-ts", "arms": ["x", "y", "z"], "half_life": "1 h", "wait": args.wait}
@@ -44,7 +44,7 @@ def main():
             if call in (calls // 20, calls // 4, calls // 2, calls - 1):
                 seen[(call + 1) * 1000] = resident_mb(process.pid)
                 print(f"{(call + 1) * 1000:>9} decisions: {seen[(call + 1) * 1000]:.1f} MB", flush=True)
-        print(f"{time.monotonic() - began:.0f} s; grown by {max(seen.values()) - min(seen.values()):.1f} MB")
+        print(f"{time.monotonic() - began:.0f} s; add_arm_to by {max(seen.values()) - min(seen.values()):.1f} MB")
         process.terminate()
         process.wait(60)
 

@@ -24,7 +24,7 @@ PROFILE.mkdir(parents=True, exist_ok=True)
 (PROFILE / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n", encoding="utf-8")  # errors alone
 
 from driftbandit import __version__  # noqa: E402
-from tools.site import api, command_line, http_api, notebooks, pages  # noqa: E402
+from tools.site import api, committed, notebooks, pages  # noqa: E402
 
 project, author, release = "driftbandit", "driftbandit contributors", __version__
 copyright = "driftbandit contributors, MIT licence"  # Sphinx asks for this name
@@ -90,8 +90,7 @@ def make(app: object) -> None:
     """Write the pages and pictures that come from the code."""
     MADE.mkdir(exist_ok=True)
     quick = bool(os.environ.get("DOCS_QUICK"))
-    command_line.write(DOCS / "reference" / "command-line.md")
-    http_api.write(DOCS / "reference" / "http-api.md")
+    committed.write()
     api.write(DOCS / "reference" / "api")
     notebooks.write(DOCS, MADE / "notebooks")
     for name, into in (("cards", DOCS / "reference" / "policies"), ("pictures", MADE)):

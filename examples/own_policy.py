@@ -1,4 +1,5 @@
-"""A policy and a world of your own, named in own_policy.toml as own_policy.py:Cautious and own_policy.py:Seasons.
+"""A policy and an environment of your own, named in own_policy.toml as own_policy.py:Cautious and
+own_policy.py:Seasons.
 
 Both are NamedTuples of parameters with plain methods. The same lines run interpreted and compiled, so they keep to
 numbers, loops, `math`, one-dimensional arrays and functions marked `compilable`; nothing may be allocated outside
@@ -9,8 +10,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.parameters import checked, within
-from driftbandit.primitives import argmax_fair
+from driftbandit.core.parameters import checked, within
+from driftbandit.core.primitives import argmax_fair
 
 
 class CautiousState(NamedTuple):
@@ -70,5 +71,5 @@ class Seasons(NamedTuple):
         return 1.0 if rng.uniform(0) < self.mean(t, arm) else 0.0
 
     def realise(self, key: int) -> "Seasons":
-        """Nothing is random about the means: the same world for every run."""
+        """Nothing is random about the means: the same environment for every run."""
         return self

@@ -9,30 +9,31 @@ from pathlib import Path
 
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt, Smooth
-from driftbandit.lab.jobs import batch as module
-from driftbandit.lab.jobs.batch import Batch
-from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab import work as module
+from driftbandit.lab.work import Cell, Store
 
 
 def cells(count=24, horizon=2000):
-    """`count` cells of one or two chunks each: DS-TS in an abrupt and in a drifting world, seed by seed."""
-    worlds = [Abrupt(n_arms=4, horizon=horizon, phases=4), Smooth(n_arms=4, horizon=horizon, sigma=0.01)]
-    return [Cell(DiscountedTS(gamma=0.95), worlds[n % 2], runs=40, seed=n // 2, checkpoints=10) for n in range(count)]
+    """`count` cells of one or two chunks each: DS-TS in an abrupt and in a drifting environment, seed by seed."""
+    environments = [Abrupt(n_arms=4, horizon=horizon, phases=4), Smooth(n_arms=4, horizon=horizon, sigma=0.01)]
+    return [
+        Cell(DiscountedTS(gamma=0.95), environments[n % 2], runs=40, seed=n // 2, checkpoints=10) for n in range(count)
+    ]
 
 
-def digest(batch):
+def digest(store, played):
     """A hash of every number of every cell."""
     out = hashlib.sha256()
-    for cell in batch.cells:
-        out.update(batch.result(cell).regret.tobytes())
+    for cell in played:
+        out.update(store.result(cell).regret.tobytes())
     return out.hexdigest()
 
 
 def played(folder, executor=None, workers=None, count=24):
     """The hash after playing the cells in this folder, and how it went."""
-    batch = Batch(cells(count), folder)
-    tally = batch.run(executor, workers)
-    return digest(batch), tally
+    store = Store(folder)
+    tally = store.play(cells(count), executor, workers)
+    return digest(store, cells(count)), tally
 
 
 def slowed(pause):

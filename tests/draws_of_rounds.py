@@ -1,12 +1,12 @@
 """The numbers of many rounds at once, and how far from their law they may be, for the statistical tests.
 
-Each of these tests is passed or failed for ever, because its seed is fixed. Had the seed been drawn anew, a right
-generator would fail one of them with a chance of `ALARM` (times the number of cases, where a test has several)."""
+Each of these tests is passed or failed forever, because its seed is fixed. Had the seed been drawn anew, a right
+generator would fail one of them with a probability of `ALARM` (times the number of cases, where a test has several)."""
 
 import numpy as np
 from scipy import stats
 
-from driftbandit.draws import POLICY, Draws, mix, stream_key
+from driftbandit.core.draws import POLICY, Draws, mix, stream_key
 
 ALARM = 1e-6
 MANY = 1 << 19

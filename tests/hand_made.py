@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from driftbandit.lab.experiments.result import Part, Result
-from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab.result import Result
+from driftbandit.lab.work import Cell, Part
 
 
 def made(rounds, curves, texts=None, environment="Abrupt()", **notes):
@@ -14,4 +14,4 @@ def made(rounds, curves, texts=None, environment="Abrupt()", **notes):
              np.asarray(rounds), np.asarray(regret))
         for label, regret in curves.items()
     ]  # fmt: skip
-    return Result(parts, np.arange(len(parts[0].regret)), notes)
+    return Result(parts, notes)

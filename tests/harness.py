@@ -1,20 +1,21 @@
 """Play a policy and its naive twin on the same draws and the same rewards, and compare what they chose."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.primitives import learn_reward
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.primitives import teach
-from driftbandit.state import to_lists
 from naive import TWINS
 
 Reward = Callable[[int, int], float]
 
-# Numbers of arms, worlds and kinds of rewards in which a policy is held to its twin: each value once at least.
+# Numbers of arms, environments and kinds of rewards in which a policy is held to its twin: each value once at least.
 SITUATIONS = [
     (1, "abrupt", "binary"),
     (2, "smooth", "real"),
@@ -22,6 +23,13 @@ SITUATIONS = [
     (5, "smooth", "binary"),
     (30, "abrupt", "binary"),
 ]
+
+
+def shortened(item: Any, horizon: int) -> Any:
+    """An item of the paper with a shorter horizon; parameters follow the horizon."""
+    if item.environment is None:
+        return item
+    return replace(item, environment=type(item.environment)(**{**item.environment._asdict(), "horizon": horizon}))
 
 
 class TwinRound:
@@ -66,7 +74,7 @@ def play(policy: Any, n_arms: int, rounds: int, reward: Reward, seed: int) -> li
     state, stream, arms = to_lists(policy.init(n_arms)), Stream(stream_key(seed, 0, POLICY)), []
     for t in range(rounds):
         arm = policy.choose(state, t, stream.at(t))
-        teach(policy, state, t, arm, reward(t, arm), stream.at(t))
+        learn_reward(policy, state, t, arm, reward(t, arm), stream.at(t))
         arms.append(arm)
     return arms
 
@@ -82,36 +90,38 @@ def play_twin(twin: Any, rounds: int, reward: Reward, seed: int) -> list[int]:
 
 
 def assert_same_as_twin(
-    policy: Any, n_arms: int, rounds: int, seed: int, world: str = "abrupt", kind: str = "binary"
+    policy: Any, n_arms: int, rounds: int, seed: int, environment: str = "abrupt", kind: str = "binary"
 ) -> None:
     """The fast policy and its twin choose the same arm in every round."""
-    means = (abrupt_means if world == "abrupt" else smooth_means)(n_arms, rounds, seed)
+    means = (abrupt_means if environment == "abrupt" else smooth_means)(n_arms, rounds, seed)
     reward = rewards(means, kind, seed)
     twin = TWINS[type(policy).__name__](n_arms, **policy._asdict())
     fast, slow = play(policy, n_arms, rounds, reward, seed), play_twin(twin, rounds, reward, seed)
     differ = [t for t in range(rounds) if fast[t] != slow[t]]
-    where = f"{policy!r}, K={n_arms}, seed {seed}, {world}, {kind}"
+    where = f"{policy!r}, K={n_arms}, seed {seed}, {environment}, {kind}"
     assert not differ, f"{where}: round {differ[0]} of {rounds}: {fast[differ[0]]} against {slow[differ[0]]}"
 
 
 def assert_odd_parameters_follow_the_twin(policy: Any, rounds: int, kind: str) -> None:
     """Parameters at the edge of their domain: some hundred rounds, and fewer rounds than arms."""
     assert_same_as_twin(policy, 5, rounds, seed=3, kind=kind)
-    assert_same_as_twin(policy, 7, 4, seed=4, world="smooth", kind=kind)
+    assert_same_as_twin(policy, 7, 4, seed=4, environment="smooth", kind=kind)
 
 
 def taught(policy: Any, steps: Any, n_arms: int = 4) -> Any:
     """The state of a policy after these (arm, reward) pairs."""
     state, stream = to_lists(policy.init(n_arms)), Stream(1)
     for t, (arm, reward) in enumerate(steps):
-        teach(policy, state, t, arm, reward, stream.at(t))
+        learn_reward(policy, state, t, arm, reward, stream.at(t))
     return state
 
 
 def assert_compiled_as_interpreted(policy: Any) -> None:
     """The compiled loop chooses the arms of the interpreter."""
-    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
-    compiled, plain = (simulate(policy, world, runs=1, trajectories=True, compiled=flag) for flag in (True, False))
+    environment = Abrupt(n_arms=4, horizon=1500, phases=3, instance="1")
+    compiled, plain = (
+        simulate(policy, environment, runs=1, trajectories=True, compiled=flag) for flag in (True, False)
+    )
     assert (compiled.arms == plain.arms).all()
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import special
 
-from agent_crew import LIVE, make
-from driftbandit import Agent
-from driftbandit.beliefs import BetaBelief, NormalBelief, beta_cdf, chance_of_largest, normal_cdf
-from driftbandit.policies import BetaTS, DiscountedBetaTS, Meta, SlidingTS
+from driftbandit import Bandit
+from driftbandit.core.beliefs import BetaBelief, NormalBelief, beta_cdf, largest_probabilities, normal_cdf
+from driftbandit.policies import BetaTS, DiscountedBetaTS, SlidingTS
+from live_policies import LIVE, make
+from small_policies import chosen, play_arm
 
 SIZES = (1e-100, 1e-6, 1e-3, 0.05, 0.5, 1.0, 2.0, 10.0, 300.0, 3e3, 5e4, 1e6)
 
@@ -56,18 +57,18 @@ def test_the_normal_distribution_function_is_scipys():
 @pytest.mark.parametrize("prior", [1e-100, 1.0, 1e3, 1e6, 1e8, 1e15])
 @pytest.mark.parametrize("cls", [BetaTS, DiscountedBetaTS, SlidingTS])
 def test_chances_under_large_and_small_priors_are_a_distribution(cls, prior):
-    agent = Agent(cls(prior_wins=prior, prior_losses=prior), 3, seed=1, first=False, floor=0.0)
+    bandit = Bandit(3, cls(prior_wins=prior, prior_losses=prior), reward_range=(0, 1), seed=1, first=False, floor=0.0)
     for n in range(30):
-        agent.learn(0, 1.0)
-        agent.learn(1, float(n % 2))
-    chances = agent.probabilities()
+        play_arm(bandit, 0, 1.0)
+        play_arm(bandit, 1, float(n % 2))
+    chances = bandit.probabilities()
     assert sum(chances.values()) == pytest.approx(1.0, abs=1e-12)
     assert all(chance >= 0.0 for chance in chances.values())
     assert chances.error < 0.01
     if prior < 1.0:
         return  # most samples are 0 or 1 to the last bit, and chances know no ties
     n = 4000
-    arms = agent.choose(n)
+    arms = chosen(bandit, n)
     for arm, chance in chances.items():  # false alarm: one in a million per arm
         slack = 4.9 * math.sqrt(max(chance * (1 - chance), 1 / n) / n) + chances.error
         assert abs(arms.count(arm) / n - chance) < slack
@@ -75,14 +76,14 @@ def test_chances_under_large_and_small_priors_are_a_distribution(cls, prior):
 
 def test_beliefs_beyond_all_measure_still_give_a_distribution():
     for a, b in (([1e300, 1e300], [1e300, 2e300]), ([1e308, 1.0], [1e308, 1.0]), ([1e-300, 1e300], [1e300, 1e-300])):
-        p, _ = chance_of_largest(BetaBelief(np.array(a), np.array(b)))
+        p, _ = largest_probabilities(BetaBelief(np.array(a), np.array(b)))
         assert p.sum() == pytest.approx(1.0)
     for mean, sd in (([0.0, 1e100], [1e-60, 1e100]), ([1.0, 1.0], [1e-60, 1e-60]), ([0.0, 0.0], [1e100, 1e-60])):
-        p, _ = chance_of_largest(NormalBelief(np.array(mean), np.array(sd)))
+        p, _ = largest_probabilities(NormalBelief(np.array(mean), np.array(sd)))
         assert p.sum() == pytest.approx(1.0)
-    p, _ = chance_of_largest(NormalBelief(np.array([0.0, 1.0, 1.0]), np.full(3, 1e-60)))
+    p, _ = largest_probabilities(NormalBelief(np.array([0.0, 1.0, 1.0]), np.full(3, 1e-60)))
     assert p == pytest.approx([0.0, 0.5, 0.5])
-    p, _ = chance_of_largest(BetaBelief(np.full(3, 1e299), np.array([1e299, 1e299, 2e299])))
+    p, _ = largest_probabilities(BetaBelief(np.full(3, 1e299), np.array([1e299, 1e299, 2e299])))
     assert p == pytest.approx([0.5, 0.5, 0.0])
 
 
@@ -91,49 +92,37 @@ def test_many_arms_have_chances_too():
         NormalBelief(np.linspace(0, 1, 1000), np.full(1000, 0.1)),
         BetaBelief(np.tile([1.0, 3.0], 500), np.tile([1.0, 2.0], 500)),
     ):
-        p, error = chance_of_largest(belief)
+        p, error = largest_probabilities(belief)
         assert p.sum() == pytest.approx(1.0)
         assert error < 1e-3
 
 
-@pytest.mark.parametrize("name", LIVE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if "LBSDA" in name else ()) for name in LIVE]
+)
 def test_chances_are_a_distribution_in_every_state_of_every_policy(name):
     """At the start, in play, without the leader, without all arms but two, with a new arm; all rules on or off."""
     for options in ({}, {"first": False, "floor": 0.0}):
-        agent = Agent(make(name), list("abcde"), seed=3, **options)
+        bandit = Bandit(list("abcde"), make(name), reward_range=(0, 1), seed=3, **options)
         reward_rng = np.random.default_rng(1)
 
-        def looks_right(agent=agent):
-            chances = agent.probabilities(draws=30)
-            assert list(chances) == agent.arms
+        def looks_right(bandit=bandit):
+            chances = bandit.probabilities(draws=30)
+            assert list(chances) == bandit.arms
             assert sum(chances.values()) == pytest.approx(1.0, abs=1e-9)
             assert all(0.0 <= chance <= 1.0 for chance in chances.values())
             assert math.isfinite(chances.error)
-            assert agent.choose() in agent.arms
+            assert bandit.decide().arm in bandit.arms
 
         looks_right()
         for t in range(300):
-            arm = agent.choose()
-            agent.learn(arm, float(reward_rng.random() < (0.9 if arm == "a" else 0.1)))
+            decision = bandit.decide()
+            arm = decision.arm
+            bandit.reward(decision, float(reward_rng.random() < (0.9 if arm == "a" else 0.1)))
             if t % 60 == 0:
                 looks_right()
         for arm in ("a", "c", "d"):  # the leader first
-            agent.remove_arm(arm)
+            bandit.retire_arm(arm)
             looks_right()
-        agent.add_arm("new")
+        bandit.add_arm("new")
         looks_right()
-
-
-def test_metas_chances_count_the_replays_that_may_begin():
-    """Against play: the conditional chances that one draw writes down would be off by the chance of a replay."""
-    agent = Agent(Meta(horizon=400, c0=0.2, replays=3.0), 4, seed=2, first=False, floor=0.0)
-    for t in range(250):
-        agent.learn(t % 4, float(t % 4 == 0))
-    for removed in (None, 0):
-        if removed is not None:
-            agent.remove_arm(removed)
-        chances, n = agent.probabilities(), 8000
-        assert chances.error == 0.0
-        arms = agent.choose(n)
-        for arm, chance in chances.items():  # false alarm: one in a million per arm
-            assert abs(arms.count(arm) / n - chance) < 4.9 * math.sqrt(max(chance * (1 - chance), 1 / n) / n)

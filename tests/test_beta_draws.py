@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from draws_of_rounds import ALARM, assert_independent
-from driftbandit import draws
-from driftbandit.draws import POLICY, Draws, Stream, log_of_unit, round_key, stream_key
-from driftbandit.primitives import exponent_and_rest
+from driftbandit.core import draws
+from driftbandit.core.draws import POLICY, Draws, Stream, log_of_unit, round_key, stream_key
+from driftbandit.core.primitives import exponent_and_rest
 
 SHAPES = [(1.0, 1.0), (2.0, 5.0), (0.5, 0.5), (0.1, 3.0), (1.0, 0.2), (30.0, 70.0), (4000.0, 12.0), (1.3, 0.999)]
 
@@ -61,7 +61,8 @@ def test_one_attempt_at_a_beta_draw_has_the_right_law_where_it_is_accepted(a, b)
 
 
 def test_a_huge_parameter_does_not_disturb_the_draw_of_the_other():
-    # Both gammas are accepted by one number, so what rounding does to the chance of a huge one would reach the other.
+    # Both gammas are accepted by one number, so what rounding does to the probability of a huge one would reach the
+    # other.
     keys = round_key(np.uint64(stream_key(18, 0, POLICY)) + np.arange(300_000, dtype=np.uint64), 0)
     x, y, u = Draws(keys).beta_material(0, 0)
     for huge in (1e9, 1e16, 1e100):
@@ -90,7 +91,7 @@ def test_the_bound_on_the_chance_to_accept_a_gamma_candidate_holds(d):
     chance = np.exp(d * (1.5 * y**2 - 3.0 * y - y**3 + 3.0 * np.log1p(y)))
     assert (1.0 - missing <= chance + 1e-12).all()
     assert np.allclose(candidate, d * (1.0 + y) ** 3, rtol=1e-9, atol=1e-12)
-    assert np.allclose(np.exp(draws.gamma_log_chance(d, z, v)), chance, rtol=1e-7, atol=1e-12)
+    assert np.allclose(np.exp(draws.gamma_log_probability(d, z, v)), chance, rtol=1e-7, atol=1e-12)
     low = -np.geomspace(1.0, 50.0, 1000) * math.sqrt(9.0 * d)
     assert (draws.gamma_candidate(d, low)[2] > 1.0).all()  # no candidate below 0 is ever taken unseen
 

@@ -6,12 +6,13 @@ import sys
 
 import pytest
 
-from driftbandit import cli, commands
-from driftbandit.lab.experiments.result import Result
-from driftbandit.text import parse
+from driftbandit import cli as commands
+from driftbandit.cli import _main as cli
+from driftbandit.lab.result import Result
+from driftbandit.spec import parse
 
-WORLD = "abrupt(n_arms=3, horizon=300, phases=3)"
-PLAY = ["run", "ds-ts", "ds-ts(gamma=0.5)", "--env", WORLD, "--runs", "3"]
+ENVIRONMENT = "abrupt(n_arms=3, horizon=300, phases=3)"
+PLAY = ["run", "ds-ts", "ds-ts(gamma=0.5)", "--env", ENVIRONMENT, "--runs", "3"]
 
 
 def python(code):
@@ -36,7 +37,7 @@ def refused(capsys, *words):
 
 def test_help_is_printed_without_loading_anything_heavy():
     heavy = ["numba", "scipy", "matplotlib", "pyarrow", "rich"]
-    words = "import sys; from driftbandit.cli import main; main(['run', '--help']); main(['list']); "
+    words = "import sys; from driftbandit.cli._main import main; main(['run', '--help']); main(['list']); "
     done = python(words + f"print([name for name in {heavy} if name in sys.modules])")
     assert done.stderr == ""
     assert done.stdout.rstrip().endswith("[]")
@@ -105,23 +106,37 @@ def test_run_gives_the_same_numbers_for_any_number_of_workers(tmp_path):
 
 def test_run_imports_no_item_of_the_paper(tmp_path):
     words = [*PLAY, "--interpreted", "--runs", "1"]
-    code = f"import sys; from driftbandit.cli import main; main({words!r}); "
+    code = f"import sys; from driftbandit.cli._main import main; main({words!r}); "
     done = python(code + "print([name for name in sys.modules if 'paper' in name])")
     assert done.stderr == ""
     assert done.stdout.rstrip().endswith("[]")
 
 
-def test_a_named_constructor_learns_the_horizon_from_the_world(tmp_path):
+def test_a_named_constructor_learns_the_horizon_from_the_environment(tmp_path):
     file = tmp_path / "r.parquet"
     assert (
-        cli.main(["run", "ds-ts.tuned", "--env", "abrupt(horizon=400, phases=4)", "--runs", "1", "--out", str(file)])
+        cli.main(
+            [
+                "run",
+                "ds-ts.tuned",
+                "--env",
+                "abrupt(horizon=400, phases=4)",
+                "--runs",
+                "1",
+                "--interpreted",
+                "--out",
+                str(file),
+            ]
+        )
         == 0
     )
     assert "gamma=0.9," in Result.load(file).part("ds-ts.tuned").texts()[0]
 
 
 def test_what_a_formula_warns_of_is_a_note_of_one_line(capsys):
-    assert cli.main(["run", "ds-ts.tuned", "--env", "abrupt(horizon=40, phases=10)", "--runs", "1"]) == 0
+    assert (
+        cli.main(["run", "ds-ts.tuned", "--env", "abrupt(horizon=40, phases=10)", "--runs", "1", "--interpreted"]) == 0
+    )
     err = capsys.readouterr().err
     assert err.startswith("driftbandit: note: The formula gives gamma")
     assert err.count("\n") == 1
@@ -134,25 +149,20 @@ def test_what_a_formula_warns_of_is_a_note_of_one_line(capsys):
         (["run"], "Name a policy, a study or a saved result"),
         (["run", "ds-tss"], "did you mean ds-ts"),
         (["run", "ds-ts", "--env", "abrubt"], "did you mean abrupt"),
-        (["run", "ds-ts", "--env", "log.csv"], "`driftbandit drift log.csv --world world.csv` makes a world like it"),
-        (
-            ["run", "ds-ts", "--env", "my data/log.jsonl"],
-            "`driftbandit drift 'my data/log.jsonl'` and `replay`",
-        ),
-        (["run", "ds-ts", "--env", "shop.db"], "shop.db is a file, not a policy or a world"),
-        (["run", "ds-ts", "--env", "table(log.parquet)"], "to be played with --env 'table(\"world.csv\")'."),
-        (["run", "log.csv.gz"], "answer questions about a log"),
+        (["run", "ds-ts", "--env", "log.csv"], "`driftbandit drift log.csv --environment FILE.csv` writes"),
+        (["run", "ds-ts", "--env", "table(log.parquet)"], "for --environment 'table(\"FILE.csv\")'."),
+        (["run", "log.csv.gz"], "learn from a log"),
         (["run", "ds-ts(gamma=7)"], "(0, 1]"),
         (["run", "ds-ts", "ds-ts"], "given twice"),
         (["run", "smooth"], "Expected a policy, got 'smooth'"),
         (["run", "ds-ts", "--runs", "0"], "from 1 to 1_000_000_000; got '0'"),
         (["run", "ds-ts", "--runs", "many"], "got 'many'"),
         (["run", "ds-ts", "--seed", "-1"], "0 or more"),
-        (["run", "ds-ts", "--worker", "2"], "did you mean --workers"),
+        (["run", "ds-ts", "--wrokers", "2"], "did you mean --workers"),
         (["run", "ds-ts", "--label", "a", "--label", "b"], "2 labels are too many for 1 policies"),
         (["run", "ds-ts", "--plot", "x.doc"], "must end in .svg"),
         (["run", "nowhere.parquet", "--plot", "x.svg"], "There is no file 'nowhere.parquet'"),
-        (["run", "nowhere.parquet", "ts"], "nowhere.parquet has policies of its own"),
+        (["run", "nowhere.parquet", "ts"], "nowhere.parquet lists its policies"),
         (["list", "polices"], "did you mean policies"),
     ],
 )
@@ -164,7 +174,7 @@ def test_wrong_words_get_one_sentence_with_what_is_right(capsys, tmp_path, monke
 
 def test_an_output_folder_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr("driftbandit.lab.experiments.run.run", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setattr("driftbandit.lab.study.run", lambda *_, **__: pytest.fail("the work was begun"))
     for option, name in (("--out", "x.parquet"), ("--plot", "x.svg")):
         assert "Cannot write in the folder" in refused(capsys, *PLAY, option, str(tmp_path / "file" / name))
 
@@ -179,7 +189,7 @@ def test_a_missing_package_found_out_late_is_said_in_the_same_way(capsys, monkey
     def fail(*_, **__):
         raise ModuleNotFoundError("No module named 'numba'", name="numba.core")
 
-    monkeypatch.setattr("driftbandit.lab.experiments.run.run", fail)
+    monkeypatch.setattr("driftbandit.lab.study.run", fail)
     assert "pip install 'driftbandit[lab]'" in refused(capsys, *PLAY)
 
 
@@ -187,7 +197,7 @@ def test_ctrl_c_ends_with_130_and_one_line(capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftbandit.lab.experiments.run.run", interrupted)
+    monkeypatch.setattr("driftbandit.lab.study.run", interrupted)
     assert cli.main(PLAY) == 130
     assert capsys.readouterr().err == "driftbandit: interrupted.\n"
 

@@ -15,9 +15,9 @@ import pytest
 
 import crew
 import driftbandit
-from driftbandit.lab.jobs.batch import Batch
-from driftbandit.lab.jobs.executors import WorkerError
-from driftbandit.text import user_code
+from driftbandit.errors import WorkerError
+from driftbandit.lab.work import Cell, Store, chunks_by_name
+from driftbandit.spec import user_code
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.long
@@ -68,15 +68,14 @@ def test_a_worker_with_another_version_refuses_and_nothing_of_it_is_stored(tmp_p
     loop = copy / "lab" / "engine" / "loop.py"
     loop.write_text(loop.read_text().replace("policy.choose(state, t, rng)", "0 * policy.choose(state, t, rng)"))
     worker(dask, scheduler[1], PYTHONPATH=str(tmp_path / "old"))
-    batch = Batch(crew.cells(2), tmp_path / "out")
-    with pytest.raises(WorkerError, match="other code") as told:
-        batch.run(f"dask:{scheduler[1]}")
+    store = Store(tmp_path / "out")
+    with pytest.raises(WorkerError, match="different code") as told:
+        store.play(crew.cells(2), f"dask:{scheduler[1]}")
     assert str(copy) in str(told.value)
-    assert len(batch.missing()) == len(batch.plan)
+    assert not store.names()
 
 
 def test_the_version_of_a_users_module_counts_too(tmp_path, dask, scheduler, monkeypatch):
-    from driftbandit.lab.jobs.work import Cell
     from test_own import GREEDY
 
     for folder, text in (("here", GREEDY), ("there", GREEDY.replace("0.9", "0.8") + "\n# other\n")):
@@ -85,54 +84,54 @@ def test_the_version_of_a_users_module_counts_too(tmp_path, dask, scheduler, mon
     monkeypatch.syspath_prepend(str(tmp_path / "here"))
     policy = user_code.load("greedy_of_mine:Greedy")()
     worker(dask, scheduler[1], PYTHONPATH=str(tmp_path / "there"))
-    batch = Batch([Cell(policy, crew.cells(1)[0].environment, 2)], tmp_path / "out")
-    with pytest.raises(WorkerError, match="other code"):
-        batch.run(f"dask:{scheduler[1]}")
-    assert len(batch.missing()) == 1
+    store = Store(tmp_path / "out")
+    with pytest.raises(WorkerError, match="different code"):
+        store.play([Cell(policy, crew.cells(1)[0].environment, 2)], f"dask:{scheduler[1]}")
+    assert not store.names()
 
 
-def test_no_workers_are_reported_and_those_that_join_later_are_used(tmp_path, capfd):
+def test_workers_that_join_later_are_used(tmp_path):
     from distributed import Client, LocalCluster
 
-    batch = Batch(crew.cells(40, horizon=200), tmp_path / "out", compiled=False)
-    most = 0
+    cells, store = crew.cells(40, horizon=200), Store(tmp_path / "out", compiled=False)
+    plan, most = chunks_by_name(cells), 0
 
     local = LocalCluster(n_workers=0, threads_per_worker=1, processes=False, dashboard_address=None)
     with local as cluster, Client(cluster) as client:
 
         def join() -> None:
             nonlocal most
-            time.sleep(6.5)
+            time.sleep(0.5)
             cluster.scale(1)
-            while not batch.store.names():
+            while not store.names():
                 time.sleep(0.02)
             cluster.scale(6)
-            while batch.missing():
+            while store.missing(plan):
                 most = max(most, sum(map(len, client.processing().values())))
                 time.sleep(0.1)
 
-        joining = threading.Thread(target=join)
+        joining = threading.Thread(target=join, daemon=True)
         joining.start()
-        batch.run(client)
-        joining.join()
-    assert "no workers" in capfd.readouterr().err
+        store.play(cells, client)
+        joining.join(60)
     assert most > 6  # six workers; with one, four chunks are under way
 
 
 def test_a_killed_scheduler_is_one_sentence_and_the_same_call_continues(tmp_path, dask, scheduler):
     worker(dask, scheduler[1])
-    batch = Batch(crew.cells(), tmp_path / "out")
+    cells, store = crew.cells(), Store(tmp_path / "out")
 
     def kill() -> None:
-        while len(batch.store.names()) < 2:
+        stop = time.monotonic() + 120
+        while len(store.names()) < 2 and time.monotonic() < stop:
             time.sleep(0.02)
         scheduler[0].send_signal(signal.SIGKILL)
 
-    killer = threading.Thread(target=kill)
+    killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     with pytest.raises(WorkerError, match="same command again"):
-        batch.run(f"dask:{scheduler[1]}")
-    killer.join()
-    kept = len(batch.store.names())
-    assert 2 <= kept < len(batch.plan)
-    assert Batch(crew.cells(), tmp_path / "out").run("threads:1") == (kept, len(batch.plan) - kept)
+        store.play(cells, f"dask:{scheduler[1]}")
+    killer.join(60)
+    kept, every = len(store.names()), len(chunks_by_name(cells))
+    assert 2 <= kept < every
+    assert Store(tmp_path / "out").play(cells, "threads:1") == (kept, every - kept)

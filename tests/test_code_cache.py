@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftbandit.lab.support import files
+from driftbandit.lab import files
 
 PLAY = """
 import sys
@@ -21,15 +21,16 @@ print(total, sum(sum(made.stats.cache_misses.values()) for made in code_cache._d
 """
 
 
-def played(folder: Path) -> tuple[str, bool]:
+def played(folder: Path, play: str = PLAY) -> tuple[str, bool]:
     """What a process of its own prints, and whether it compiled."""
     environment = {**os.environ, "DRIFTBANDIT_CACHE": str(folder)}
-    done = subprocess.run([sys.executable, "-c", PLAY], capture_output=True, text=True, env=environment, timeout=300)
+    done = subprocess.run([sys.executable, "-c", play], capture_output=True, text=True, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr
     total, compiled = done.stdout.split()
     return total, compiled != "0"
 
 
+@pytest.mark.long
 def test_damaged_code_is_compiled_again_and_whole_code_is_not(tmp_path: Path) -> None:
     right, compiled = played(tmp_path)
     assert compiled
@@ -39,6 +40,14 @@ def test_damaged_code_is_compiled_again_and_whole_code_is_not(tmp_path: Path) ->
     raw[len(raw) // 2] ^= 4
     path.write_bytes(raw)
     assert played(tmp_path) == (right, True)
+
+
+@pytest.mark.long
+def test_code_that_compares_texts_is_read_again(tmp_path: Path) -> None:
+    texts = PLAY.replace("policies.baseline import EpsilonGreedy", "policies import DiscountedLinUCB as EpsilonGreedy")
+    right, compiled = played(tmp_path, texts)
+    assert compiled
+    assert played(tmp_path, texts) == (right, False)
 
 
 def test_no_damage_of_a_file_is_ever_read(tmp_path: Path) -> None:

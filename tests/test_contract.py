@@ -1,5 +1,7 @@
-"""What every policy promises, run on everything that discovery finds. A new policy is tested here without being
-named."""
+"""The promises of every policy, tested on everything that discovery finds: a new policy need not be named here.
+
+Every policy is played interpreted. Tests that compile or play long use the CHOSEN policies; with all others they are
+marked `long`."""
 
 import json
 import math
@@ -9,32 +11,40 @@ from typing import Any
 
 import pytest
 
-from driftbandit import Agent
-from driftbandit.agent.snapshots import FORMAT
-from driftbandit.draws import POLICY, REWARD, Stream, stream_key
+from driftbandit import Bandit
+from driftbandit.bandit.snapshots import FORMAT
+from driftbandit.core.draws import POLICY, REWARD, Stream, stream_key
+from driftbandit.core.parameters import parameters
+from driftbandit.core.primitives import learn_reward
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt, PhaseTable
 from driftbandit.lab.engine.code_cache import compiled_advance
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.parameters import FAMILIES, parameters
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.primitives import teach
-from driftbandit.state import to_lists
-from driftbandit.text.parse import parse
-from driftbandit.text.registry import environments, policies
+from driftbandit.spec.parse import environments, parse, policies
 from naive.plays import PARAMETERS
+from small_policies import play_arm
 
 NAMES = sorted(policies())
 WRAPPERS: dict[str, dict[str, Any]] = {
     "Delayed": {"base": DiscountedTS(gamma=0.97), "rounds": 20, "random": True},
+    "LBSDA": {"capacity": 3000},
     "Oracle": {},
     "PeriodicRestart": {"base": DiscountedTS(gamma=0.97), "period": 90},
 }
 NEVER_FORGETS = {name for name, cls in policies().items() if cls.family in ("never forgets", "baseline")}
-LOOKS_INTO_THE_WORLD = {name for name, cls in policies().items() if hasattr(cls, "with_world")}
+LOOKS_INTO_THE_ENVIRONMENT = {name for name, cls in policies().items() if hasattr(cls, "with_environment")}
 LEARNS = [name for name in NAMES if name not in ("Uniform", "FixedArm", "Oracle")]
-WORLD = Abrupt(n_arms=4, horizon=600, phases=3, world="1")
-SAME_LOOP = {"trajectories": True, "pulls": True}  # one compiled loop per policy serves all tests here
+CHOSEN = {"DiscountedTS", "SlidingUCB"}  # cheap to compile, and different in kind
+ENVIRONMENT = Abrupt(n_arms=4, horizon=600, phases=3, instance="1")
+SAME_LOOP = {"trajectories": True, "pulls": True}  # one compiled loop per policy serves all tests of this file
 EASY = PhaseTable(means=((0.1, 0.9, 0.2),), starts=(0,), horizon=3000)
+FAMILIES = {"never forgets", "discounts", "window", "detects", "infers", "restarts", "shares weight", "wrapper",
+            "baseline"}  # fmt: skip
+
+
+def long_unless_chosen(names: list[str]) -> list[Any]:
+    return [pytest.param(name, marks=() if name in CHOSEN else pytest.mark.long) for name in names]
 
 
 def make(name: str) -> Any:
@@ -46,25 +56,26 @@ def make(name: str) -> Any:
 
 @cache
 def played(name: str) -> Any:
-    """The simulator's trajectories, compiled."""
-    return simulate(make(name), WORLD, runs=2, seed=3, checkpoints=20, **SAME_LOOP)
+    """The simulator's trajectories, interpreted."""
+    return simulate(make(name), ENVIRONMENT, runs=2, seed=3, checkpoints=20, compiled=False, **SAME_LOOP)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", long_unless_chosen(NAMES))
 def test_the_same_seed_gives_the_same_run_compiled_or_interpreted(name: str) -> None:
-    slow = simulate(make(name), WORLD, runs=2, seed=3, checkpoints=20, compiled=False, **SAME_LOOP)
+    fast = simulate(make(name), ENVIRONMENT, runs=2, seed=3, checkpoints=20, **SAME_LOOP)
     for field in ("regret", "pulls", "arms", "rewards"):
-        assert (getattr(played(name), field) == getattr(slow, field)).all(), field
+        assert (getattr(played(name), field) == getattr(fast, field)).all(), field
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in LOOKS_INTO_THE_WORLD])
-def test_an_agent_fed_the_simulators_rewards_chooses_the_simulators_arms(name: str) -> None:
-    agent = Agent(make(name), 4, seed=3, first=False, floor=0.0)
-    world, reward_rng = WORLD.realise(0), Stream(stream_key(3, 0, REWARD))
-    for t in range(WORLD.horizon):
-        arm = agent.choose()
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in LOOKS_INTO_THE_ENVIRONMENT])
+def test_a_bandit_fed_the_simulators_rewards_chooses_the_simulators_arms(name: str) -> None:
+    bandit = Bandit(4, make(name), reward_range=(0, 1), seed=3, first=False, floor=0.0)
+    environment, reward_rng = ENVIRONMENT.realise(0), Stream(stream_key(3, 0, REWARD))
+    for t in range(ENVIRONMENT.horizon):
+        decision = bandit.decide()
+        arm = decision.arm
         assert arm == played(name).arms[0, t], t
-        agent.learn(arm, float(world.pull(t, arm, reward_rng.at(t))))
+        bandit.reward(decision, float(environment.pull(t, arm, reward_rng.at(t))))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -77,7 +88,7 @@ def test_a_policy_says_what_it_is(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_arms_are_within_range_and_all_are_tried(name: str) -> None:
     assert set(played(name).arms.ravel()) <= set(range(4))
-    assert (played(name).pulls.sum(axis=1) == WORLD.horizon).all()
+    assert (played(name).pulls.sum(axis=1) == ENVIRONMENT.horizon).all()
     if name not in ("FixedArm", "Oracle"):
         # Over both runs: DS-TS starts every arm at mean 0, so with three good arms it may leave the fourth alone for
         # long.
@@ -87,70 +98,77 @@ def test_arms_are_within_range_and_all_are_tried(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_choosing_twice_gives_the_same_arm_and_changes_nothing(name: str) -> None:
     policy = make(name)
-    bound = policy.with_world(WORLD.realise(0)) if hasattr(policy, "with_world") else policy
+    bound = policy.with_environment(ENVIRONMENT.realise(0)) if hasattr(policy, "with_environment") else policy
     once, twice = to_lists(bound.init(4)), to_lists(bound.init(4))
     stream = Stream(stream_key(5, 0, POLICY))
     for t in range(200):
         rng = stream.at(t)
         assert bound.choose(twice, t, rng) == bound.choose(twice, t, rng) == bound.choose(once, t, rng)
         arm, reward = t % 4, float(t % 3 == 0)
-        teach(bound, once, t, arm, reward, rng)
-        teach(bound, twice, t, arm, reward, rng)
+        learn_reward(bound, once, t, arm, reward, rng)
+        learn_reward(bound, twice, t, arm, reward, rng)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in LOOKS_INTO_THE_WORLD])
+@pytest.mark.parametrize("name", long_unless_chosen([name for name in NAMES if name not in LOOKS_INTO_THE_ENVIRONMENT]))
 def test_an_arm_left_alone_is_tried_again_however_bad_it_was(name: str) -> None:
-    """Fifty failures of arm 1, then a long silence while arm 0 always pays: with the defaults of the agent arm 1 comes
-    back, whatever the policy. In 6000 decisions the floor alone brings it 15 times; none at all has a chance of
+    """Fifty failures of arm 1, then a long silence while arm 0 always pays: with the defaults of the bandit arm 1 comes
+    back, whatever the policy. In 6000 decisions the floor alone brings it 15 times; none at all has a probability of
     3e-7."""
     policy = make(name)
-    agent = Agent(policy._replace(arm=0) if name == "FixedArm" else policy, 2, seed=6)
+    bandit = Bandit(2, policy._replace(arm=0) if name == "FixedArm" else policy, reward_range=(0, 1), seed=6)
     for t in range(1500):
         arm = 1 if 100 <= t < 150 else 0
-        agent.learn(arm, float(arm == 0))
+        play_arm(bandit, arm, float(arm == 0))
     came_back = 0
     for _ in range(6000):
-        arm = agent.choose()
+        decision = bandit.decide()
+        arm = decision.arm
         came_back += arm
-        agent.learn(arm, float(arm == 0))
+        bandit.reward(decision, float(arm == 0))
     assert came_back > 0
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in NEVER_FORGETS | LOOKS_INTO_THE_WORLD])
+@pytest.mark.parametrize(
+    "name", long_unless_chosen([name for name in NAMES if name not in NEVER_FORGETS | LOOKS_INTO_THE_ENVIRONMENT])
+)
 def test_a_policy_that_forgets_returns_by_itself_to_an_arm_while_the_leader_pays_little(name: str) -> None:
     """Fifty failures of arm 1, then a long silence while arm 0 pays 0.6: a policy that forgets comes back to arm 1 at
-    times. With a leader that pays more DS-TS does not: hence the agent's floor, and the test above."""
+    times. With a leader that pays more DS-TS does not: hence the bandit's floor, and the test above."""
     policy = make(name)
     state, stream = to_lists(policy.init(2)), Stream(stream_key(6, 0, POLICY))
     for t in range(4000):
         policy.choose(state, t, stream.at(t))
         arm = 1 if 100 <= t < 150 else 0
-        teach(policy, state, t, arm, 0.0 if arm == 1 else float(t % 5 < 3), stream.at(t))
+        learn_reward(policy, state, t, arm, 0.0 if arm == 1 else float(t % 5 < 3), stream.at(t))
     came_back = 0
     for t in range(4000, 8000):
         arm = policy.choose(state, t, stream.at(t))
         came_back += arm
-        teach(policy, state, t, arm, 0.0 if arm == 1 else float(t % 5 < 3), stream.at(t))
+        learn_reward(policy, state, t, arm, 0.0 if arm == 1 else float(t % 5 < 3), stream.at(t))
     assert came_back > 0
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNS if name not in LOOKS_INTO_THE_WORLD])
+@pytest.mark.parametrize("name", [name for name in LEARNS if name not in LOOKS_INTO_THE_ENVIRONMENT])
 def test_a_snapshot_in_mid_run_continues_identically(name: str) -> None:
-    agent = Agent(make(name), ["a", "b", "c"], seed=4)
+    bandit = Bandit(
+        ["a", "b", "c"], make(name), reward_range=(0, 1), seed=4, clock=lambda: 1
+    )  # a snapshot has times in it
     for t in range(150):
-        agent.learn(agent.choose(), float(t % 3 == 0))
-    text = agent.snapshot()
+        bandit.reward(bandit.decide(), float(t % 3 == 0))
+    text = bandit.snapshot()
     assert json.loads(text)["format"] == FORMAT
-    other = Agent.restore(text)
+    other = Bandit.restore(text, clock=lambda: 1)
     for t in range(150):
-        arm = agent.choose()
-        assert other.choose() == arm
-        agent.learn(arm, float(t % 4 == 0))
-        other.learn(arm, float(t % 4 == 0))
-    assert agent.snapshot() == other.snapshot()
+        decision = bandit.decide()
+        arm = decision.arm
+        same = other.decide()
+        assert same.arm == arm
+        bandit.reward(decision, float(t % 4 == 0))
+        other.reward(same, float(t % 4 == 0))
+    assert bandit.snapshot() == other.snapshot()
 
 
-@pytest.mark.parametrize("name", LEARNS)
+@pytest.mark.parametrize("name", long_unless_chosen(LEARNS))
 def test_every_policy_beats_uniform_play_on_an_easy_problem(name: str) -> None:
     """By more than 5 standard errors: a chance failure about once in three million tries, were they equal."""
     policy = make(name)
@@ -162,27 +180,27 @@ def test_every_policy_beats_uniform_play_on_an_easy_problem(name: str) -> None:
     assert gain.mean() > 5 * gain.std(ddof=1) / math.sqrt(len(gain))
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNS if "OSUB" not in name])
+@pytest.mark.parametrize("name", long_unless_chosen([name for name in LEARNS if "OSUB" not in name]))
 def test_relabelling_the_arms_leaves_the_regret_as_it_is(name: str) -> None:
     """Within 4.5 standard errors of the difference: one chance failure in 150 000 a policy. The unimodal policies
     know the order by design."""
     there = PhaseTable(means=((0.3, 0.7, 0.5), (0.8, 0.2, 0.5)), starts=(0, 700), horizon=1400)
     back = PhaseTable(means=((0.5, 0.3, 0.7), (0.5, 0.8, 0.2)), starts=(0, 700), horizon=1400)
     finals = [
-        simulate(make(name), world, runs=60, seed=seed, checkpoints=1, **SAME_LOOP).regret[:, 0]
-        for seed, world in enumerate((there, back))
+        simulate(make(name), environment, runs=60, seed=seed, checkpoints=1, **SAME_LOOP).regret[:, 0]
+        for seed, environment in enumerate((there, back))
     ]
     error = math.sqrt(sum(final.var(ddof=1) / len(final) for final in finals))
     assert abs(finals[0].mean() - finals[1].mean()) <= 4.5 * error + 1e-9
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", long_unless_chosen(NAMES))
 def test_other_parameter_values_need_no_second_compilation(name: str) -> None:
     policy = make(name)
-    played(name)
-    world = WORLD.realise(0)
-    bound = policy.with_world(world) if hasattr(policy, "with_world") else policy
-    compiled = compiled_advance(bound, bound.init(4), world)
+    simulate(policy, ENVIRONMENT, runs=2, **SAME_LOOP)
+    environment = ENVIRONMENT.realise(0)
+    bound = policy.with_environment(environment) if hasattr(policy, "with_environment") else policy
+    compiled = compiled_advance(bound, bound.init(4), environment)
     before = len(compiled.signatures)
     changed = {
         p.name: p.kind(1)
@@ -191,17 +209,21 @@ def test_other_parameter_values_need_no_second_compilation(name: str) -> None:
     }
     simulate(
         type(policy)(**{**policy._asdict(), **changed}) if changed else policy,
-        WORLD,
+        ENVIRONMENT,
         runs=2,
-        trajectories=True,
-        pulls=True,
+        **SAME_LOOP,
     )
     assert len(compiled.signatures) == before
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if getattr(policies()[name], "lockstep", False)])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", long_unless_chosen([name for name in NAMES if getattr(policies()[name], "lockstep", False)])
+)
 def test_lanes_hold_what_single_runs_give(name: str) -> None:
-    together, alone = (simulate(make(name), WORLD, runs=8, seed=3, pulls=True, lockstep=flag) for flag in (True, False))
+    together, alone = (
+        simulate(make(name), ENVIRONMENT, runs=8, seed=3, pulls=True, lockstep=flag) for flag in (True, False)
+    )
     assert (together.regret == alone.regret).all()
     assert (together.pulls == alone.pulls).all()
 
@@ -258,12 +280,13 @@ def test_the_text_of_a_policy_gives_it_back(name: str) -> None:
     assert parse(repr(make(name))) == make(name)
 
 
+@pytest.mark.long
 def test_adding_or_reordering_policies_changes_no_other_policys_curve(tmp_path) -> None:
     from driftbandit.lab import run
 
     ds, ts, ucb = make("DiscountedTS"), make("BetaTS"), make("DiscountedUCB")
-    several = run({"ucb": ucb, "ds": ds, "ts": ts}, WORLD, 3, folder=tmp_path / "a")
-    alone = run({"ds": ds}, WORLD, 3, folder=tmp_path / "b")
+    several = run({"ucb": ucb, "ds": ds, "ts": ts}, ENVIRONMENT, 3, folder=tmp_path / "a")
+    alone = run({"ds": ds}, ENVIRONMENT, 3, folder=tmp_path / "b")
     assert (several.curve("ds") == alone.curve("ds")).all()
 
 
@@ -274,13 +297,13 @@ def test_a_pull_takes_the_same_numbers_whichever_arm_is_pulled(name: str, tmp_pa
     if name == "PhaseTable":
         given = {"means": ((0.5, 0.5),), "starts": (0,), "horizon": 50}
     elif name == "Table":
-        (tmp_path / "world.csv").write_text("rounds,a,b\n20,0.5,0.5\n30,0.6,0.4\n")
-        given = {"file": str(tmp_path / "world.csv")}
+        (tmp_path / "environment.csv").write_text("rounds,a,b\n20,0.5,0.5\n30,0.6,0.4\n")
+        given = {"file": str(tmp_path / "environment.csv")}
     elif "phases" in environments()[name]._fields:
         given["phases"] = 2
     elif name in ("Bursts", "CommonShift"):  # of a length of their own
         given = {}
-    world = to_lists(environments()[name](**given).realise(7))
+    environment = to_lists(environments()[name](**given).realise(7))
     asked: list[list[int]] = []
 
     class Watched(Stream):
@@ -289,8 +312,12 @@ def test_a_pull_takes_the_same_numbers_whichever_arm_is_pulled(name: str, tmp_pa
             return super().uniform(slot)
 
     reward_rng = Watched(99)
+    features = [0.5] * getattr(environment, "n_features", 0)
     for arm in range(2):
         asked.append([])
         for t in range(50):
-            world.pull(t, arm, reward_rng.at(t))
+            if features:
+                environment.pull_in(t, arm, features, reward_rng.at(t))
+            else:
+                environment.pull(t, arm, reward_rng.at(t))
     assert asked[0] == asked[1]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftbandit.core.parameters import Domain, checked, parameters, within
+from driftbandit.core.protocols import Environment, Policy
 from driftbandit.environments import Smooth
-from driftbandit.parameters import Domain, checked, parameters, within
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.policies.drift_ts import DriftTS
-from driftbandit.protocols import Environment, Policy
+from driftbandit.policies.drift import DriftTS
 
 
 @checked
@@ -162,7 +162,7 @@ def test_whatever_is_given_for_gamma_is_a_discount_or_refused(value):
         assert type(policy.gamma) is float
         assert policy.gamma == value
     else:
-        with pytest.raises(ValueError, match=r"^DiscountedTS needs gamma (in \(0, 1\]|of a size between .*); got "):
+        with pytest.raises(ValueError, match=r"^DiscountedTS needs gamma (in \(0, 1\]|to be 0 or between .*); got "):
             DiscountedTS(gamma=value)
 
 

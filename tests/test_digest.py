@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from driftbandit.environments import Abrupt
-from driftbandit.lab.jobs.store import fingerprint
-from driftbandit.lab.jobs.work import Chunk
-from driftbandit.lab.support import digest
+from driftbandit.lab import digest
+from driftbandit.lab.work import Cell, fingerprint
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.text import load
+from driftbandit.spec import user_code
 
-WORLD = Abrupt(n_arms=3, horizon=100, phases=2)
+ENVIRONMENT = Abrupt(n_arms=3, horizon=100, phases=2)
 OWN = """from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,12 +57,12 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     forget()
 
 
-@pytest.mark.parametrize("file", ["draws.py", "policies/exp3.py", "lab/engine/loop.py"])
+@pytest.mark.parametrize("file", ["core/draws.py", "policies/exp3.py", "lab/engine/loop.py"])
 def test_an_edit_to_the_package_changes_the_name_of_every_result(copy: Path, file: str) -> None:
-    old = fingerprint(Chunk(DiscountedTS(), WORLD, 4))
+    old = fingerprint(Cell(DiscountedTS(), ENVIRONMENT, 4))
     (copy / file).write_bytes(b"# edited\n" + (copy / file).read_bytes())
     forget()
-    assert fingerprint(Chunk(DiscountedTS(), WORLD, 4)) != old
+    assert fingerprint(Cell(DiscountedTS(), ENVIRONMENT, 4)) != old
 
 
 def test_a_file_edited_while_a_process_runs_gives_it_a_digest_of_its_own(
@@ -71,7 +70,7 @@ def test_a_file_edited_while_a_process_runs_gives_it_a_digest_of_its_own(
 ) -> None:
     """The old text was imported and the new one is read: results of neither may be found or left here."""
     old = digest.code_digest()
-    path = copy / "draws.py"
+    path = copy / "core/draws.py"
     path.write_text(path.read_text() + "# edited\n")
     forget()
     new = digest.code_digest()
@@ -93,13 +92,30 @@ def test_a_number_that_a_users_file_takes_from_its_neighbour_counts(
         text = text.replace(line, "").replace("        state.sums", f"        {line}        state.sums")
     (tmp_path / f"{helper}.py").write_text("RATE = 0.5\n")
     (tmp_path / "mine.py").write_text(text)
-    policy = load.load_policy("mine.py:Mine")
+    policy = user_code.load_policy("mine.py:Mine")
     names = []
     for rate in (0.5, 0.7, 0.5):
         (tmp_path / f"{helper}.py").write_text(f"RATE = {rate}\n")
         forget()
-        names.append(fingerprint(Chunk(policy, WORLD, 4)))
+        names.append(fingerprint(Cell(policy, ENVIRONMENT, 4)))
     assert names[0] == names[2] != names[1]
+
+
+def test_a_file_of_a_users_package_counts_wherever_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(digest, "_STARTED", math.inf)
+    for name, text in (
+        ("rates/here.py", "RATE = 0.5"),
+        ("policies/mine.py", OWN.format(helper="own_package.rates.here")),
+    ):
+        path = tmp_path / "own_package" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    policy = user_code.load_policy("own_package.policies.mine:Mine")
+    old = fingerprint(Cell(policy, ENVIRONMENT, 4))
+    (tmp_path / "own_package/rates/here.py").write_text("RATE = 0.7")
+    forget()
+    assert fingerprint(Cell(policy, ENVIRONMENT, 4)) != old
 
 
 def test_a_users_file_may_lie_in_any_folder(tmp_path: Path) -> None:
@@ -107,5 +123,5 @@ def test_a_users_file_may_lie_in_any_folder(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "mine.py").write_text(OWN.replace("from {helper} import RATE", "RATE = 0.5"))
-        found.add(fingerprint(Chunk(load.load_policy(f"{tmp_path / folder / 'mine.py'}:Mine"), WORLD, 4)))
+        found.add(fingerprint(Cell(user_code.load_policy(f"{tmp_path / folder / 'mine.py'}:Mine"), ENVIRONMENT, 4)))
     assert len(found) == 1

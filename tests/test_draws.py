@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from draws_of_rounds import ALARM, MANY, assert_independent, assert_uniform, rounds
-from driftbandit import draws
-from driftbandit.draws import POLICY, REWARD, WORLD, Draws, Stream, log_of_unit, mix, round_key, stream_key
-from driftbandit.primitives import SHUFFLE, TIES, argmax_fair, draw_from, shuffle
+from driftbandit.core import draws
+from driftbandit.core.draws import ENVIRONMENT, POLICY, REWARD, Draws, Stream, log_of_unit, mix, round_key, stream_key
+from driftbandit.core.primitives import SHUFFLE, TIES, argmax_fair, draw_from, shuffle
 
 # ---- uniform numbers
 
@@ -51,7 +51,7 @@ def test_numbers_of_neighbouring_rounds_slots_streams_and_runs_are_independent()
         "the slot for ties": here.uniform(TIES),
         "the next slot of the round before": rounds(seed=4, first=1).uniform(1),
         "the reward stream": rounds(seed=4, stream=REWARD).uniform(0),
-        "the world stream": rounds(seed=4, stream=WORLD).uniform(0),
+        "the environment stream": rounds(seed=4, stream=ENVIRONMENT).uniform(0),
         "the next run": rounds(seed=4, run=1).uniform(0),
         "the next seed": rounds(seed=5).uniform(0),
     }
@@ -71,7 +71,7 @@ def test_sums_over_arms_and_over_rounds_have_the_variance_of_independent_numbers
 
 
 def test_no_two_streams_of_a_thousand_runs_share_a_key_or_a_round():
-    keys = [stream_key(0, run, which) for run in range(1000) for which in (WORLD, REWARD, POLICY)]
+    keys = [stream_key(0, run, which) for run in range(1000) for which in (ENVIRONMENT, REWARD, POLICY)]
     assert len(set(keys)) == 3000
     firsts = {int(mix(np.array([k], np.uint64) + np.uint64(0x9E3779B97F4A7C15))[0]) for k in keys}
     assert len(firsts) == 3000
@@ -207,6 +207,7 @@ def test_asking_for_one_number_shifts_no_other():
         assert asked.uniform(0) == silent.at(t).uniform(0)
 
 
+@pytest.mark.long
 def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
     import numba
 

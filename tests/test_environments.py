@@ -1,4 +1,4 @@
-"""Worlds are what the paper and its code say they are, rewards have the mean they claim, and bad tables are refused."""
+"""Environments have the means of the paper and its code, rewards have their means, and bad tables are refused."""
 
 import math
 import tracemalloc
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.draws import REWARD, Stream, stream_key
+from driftbandit.core.draws import REWARD, Stream, stream_key
 from driftbandit.environments import (
     Abrupt,
     AbruptFinite,
@@ -27,45 +27,47 @@ from driftbandit.environments import (
 from driftbandit.policies import DriftTS, Uniform
 
 
-def rows(world, stride: int = 1) -> np.ndarray:
-    return world.means(0, world.horizon)[::stride]
+def rows(environment, stride: int = 1) -> np.ndarray:
+    return environment.means(0, environment.horizon)[::stride]
 
 
-def phase_rows(world) -> np.ndarray:
-    return np.array([[world.mean(int(t), arm) for arm in range(world.n_arms)] for t in world.breakpoints])
+def phase_rows(environment) -> np.ndarray:
+    return np.array(
+        [[environment.mean(int(t), arm) for arm in range(environment.n_arms)] for t in environment.breakpoints]
+    )
 
 
 # ---- anchors of the authors' generator (specification, section 3)
 
 
-def test_the_authors_abrupt_world_of_five_arms():
-    world = Abrupt(n_arms=5, horizon=100_000, phases=10, world="authors").realise(0)
-    table = phase_rows(world)
+def test_the_authors_abrupt_environment_of_five_arms():
+    environment = Abrupt(n_arms=5, horizon=100_000, phases=10, instance="authors").realise(0)
+    table = phase_rows(environment)
     assert table[0] == pytest.approx([0.437587, 0.891773, 0.963663, 0.383442, 0.791725], abs=1e-6)
     assert table[1] == pytest.approx([0.368242, 0.957155, 0.140351, 0.870087, 0.473608], abs=1e-6)
-    assert [world.best_arm(int(t)) for t in world.breakpoints] == [2, 1, 0, 1, 4, 3, 0, 3, 1, 2]
-    assert world.breakpoints.tolist() == list(range(0, 100_000, 10_000))
+    assert [environment.best_arm(int(t)) for t in environment.breakpoints] == [2, 1, 0, 1, 4, 3, 0, 3, 1, 2]
+    assert environment.breakpoints.tolist() == list(range(0, 100_000, 10_000))
     uniform_play = sum(10_000 * (row.max() - row.mean()) for row in table)
     assert round(uniform_play) == 35_305
 
 
 @pytest.mark.parametrize(("n_arms", "gap"), [(5, 0.00025), (10, 0.0151), (20, 0.0003), (30, 0.0030)])
-def test_the_smallest_gap_of_the_authors_abrupt_worlds(n_arms, gap):
-    table = np.sort(phase_rows(Abrupt(n_arms=n_arms, world="authors").realise(0)), axis=1)
+def test_the_smallest_gap_of_the_authors_abrupt_environments(n_arms, gap):
+    table = np.sort(phase_rows(Abrupt(n_arms=n_arms, instance="authors").realise(0)), axis=1)
     assert (table[:, -1] - table[:, -2]).min() == pytest.approx(gap, abs=5e-5 if n_arms > 5 else 5e-6)
 
 
-def test_the_authors_limited_world():
-    world = AbruptLimited(n_arms=10, world="authors").realise(0)
-    assert phase_rows(world)[0] == pytest.approx(
+def test_the_authors_limited_environment():
+    environment = AbruptLimited(n_arms=10, instance="authors").realise(0)
+    assert phase_rows(environment)[0] == pytest.approx(
         [0.329288, 0.429114, 0.361658, 0.32693, 0.254193, 0.387536, 0.7, 0.535064, 0.578198, 0.230065], abs=1e-6
     )
 
 
-@pytest.mark.parametrize("world", ["authors", "fresh", "3"])
-def test_limited_means_have_one_best_arm_of_seven_tenths_and_the_others_below_six(world):
+@pytest.mark.parametrize("environment", ["authors", "fresh", "3"])
+def test_limited_means_have_one_best_arm_of_seven_tenths_and_the_others_below_six(environment):
     for key in range(20):
-        table = phase_rows(AbruptLimited(n_arms=6, horizon=1000, world=world).realise(key))
+        table = phase_rows(AbruptLimited(n_arms=6, horizon=1000, instance=environment).realise(key))
         assert (table.max(axis=1) == 0.7).all()
         assert (np.sort(table, axis=1)[:, :-1] <= 0.6).all()
 
@@ -79,24 +81,24 @@ def test_limited_means_have_one_best_arm_of_seven_tenths_and_the_others_below_si
         (5, 10, [0, 3, 3, 4, 0, 2, 0, 1, 1, 0]),
     ],
 )
-def test_best_arms_and_level_of_the_authors_gap_worlds(n_arms, phases, best):
+def test_best_arms_and_level_of_the_authors_gap_environments(n_arms, phases, best):
     for gap in (0.01, 0.29):
-        world = AbruptGap(n_arms=n_arms, phases=phases, gap=gap, world="authors").realise(0)
-        assert [world.best_arm(int(t)) for t in world.breakpoints] == best
-        assert world.best(0) == pytest.approx(0.774407, abs=1e-6)
-        table = np.sort(phase_rows(world), axis=1)
+        environment = AbruptGap(n_arms=n_arms, phases=phases, gap=gap, instance="authors").realise(0)
+        assert [environment.best_arm(int(t)) for t in environment.breakpoints] == best
+        assert environment.best(0) == pytest.approx(0.774407, abs=1e-6)
+        table = np.sort(phase_rows(environment), axis=1)
         assert np.allclose(table[:, -1:] - table[:, :-1], gap, atol=1e-15)
 
 
-# ---- random worlds
+# ---- random environments
 
 
-def test_fresh_worlds_differ_between_runs_and_numbered_ones_do_not():
-    fresh, fixed = Abrupt(horizon=100), Abrupt(horizon=100, world="7")
+def test_fresh_environments_differ_between_runs_and_numbered_ones_do_not():
+    fresh, fixed = Abrupt(horizon=100), Abrupt(horizon=100, instance="7")
     assert not np.array_equal(phase_rows(fresh.realise(1)), phase_rows(fresh.realise(2)))
     assert np.array_equal(phase_rows(fresh.realise(1)), phase_rows(fresh.realise(1)))
     assert np.array_equal(phase_rows(fixed.realise(1)), phase_rows(fixed.realise(2)))
-    assert not np.array_equal(phase_rows(fixed.realise(1)), phase_rows(Abrupt(horizon=100, world="8").realise(1)))
+    assert not np.array_equal(phase_rows(fixed.realise(1)), phase_rows(Abrupt(horizon=100, instance="8").realise(1)))
 
 
 @given(st.integers(1, 300), st.integers(1, 40), st.integers(1, 6))
@@ -105,20 +107,20 @@ def test_phases_cover_all_rounds_and_differ_by_at_most_one_in_length(horizon, ph
         with pytest.raises(ValueError, match="needs phases <= horizon"):
             Abrupt(n_arms=n_arms, horizon=horizon, phases=phases)
         return
-    world = Abrupt(n_arms=n_arms, horizon=horizon, phases=phases, world="1").realise(0)
-    lengths = np.diff(np.append(world.breakpoints, horizon))
+    environment = Abrupt(n_arms=n_arms, horizon=horizon, phases=phases, instance="1").realise(0)
+    lengths = np.diff(np.append(environment.breakpoints, horizon))
     assert lengths.sum() == horizon
     assert lengths.max() - lengths.min() <= 1
-    changes = [t for t in range(horizon) if world.change(t)]
-    assert changes == world.breakpoints[1:].tolist()
+    changes = [t for t in range(1, horizon) if environment.phase(t) != environment.phase(t - 1)]
+    assert changes == environment.breakpoints[1:].tolist()
 
 
-WORLDS = {
-    "abrupt": Abrupt(n_arms=4, horizon=2000, phases=7, world="2").realise(0),
-    "one arm": Abrupt(n_arms=1, horizon=50, phases=3, world="2").realise(0),
-    "limited": AbruptLimited(n_arms=4, horizon=1000, phases=3, world="2").realise(0),
-    "gap": AbruptGap(n_arms=3, horizon=1000, phases=3, world="2").realise(0),
-    "finite": AbruptFinite(n_arms=3, horizon=1000, phases=4, world="2").realise(0),
+ENVIRONMENTS = {
+    "abrupt": Abrupt(n_arms=4, horizon=2000, phases=7, instance="2").realise(0),
+    "one arm": Abrupt(n_arms=1, horizon=50, phases=3, instance="2").realise(0),
+    "limited": AbruptLimited(n_arms=4, horizon=1000, phases=3, instance="2").realise(0),
+    "gap": AbruptGap(n_arms=3, horizon=1000, phases=3, instance="2").realise(0),
+    "finite": AbruptFinite(n_arms=3, horizon=1000, phases=4, instance="2").realise(0),
     "smooth": Smooth(n_arms=5, horizon=8000),
     "smooth from 0": Smooth(n_arms=10, horizon=8000, start=0, sigma=0.01),
     "rescaled": Smooth(n_arms=4, horizon=8000, rescaled=True),
@@ -127,32 +129,32 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_rows_of_means_equal_the_means_and_the_best_is_their_maximum(name):
-    world = WORLDS[name]
-    table = world.means(0, world.horizon)
-    assert table.shape == (world.horizon, world.n_arms)
-    for t in [*range(0, world.horizon, 3), world.horizon - 1]:
-        row = [world.mean(t, arm) for arm in range(world.n_arms)]
+    environment = ENVIRONMENTS[name]
+    table = environment.means(0, environment.horizon)
+    assert table.shape == (environment.horizon, environment.n_arms)
+    for t in [*range(0, environment.horizon, 3), environment.horizon - 1]:
+        row = [environment.mean(t, arm) for arm in range(environment.n_arms)]
         assert table[t].tolist() == row
-        assert world.best(t) == max(row)
-        assert row[world.best_arm(t)] == max(row)
-    part = world.means(40, 47)
+        assert environment.best(t) == max(row)
+        assert row[environment.best_arm(t)] == max(row)
+    part = environment.means(40, 47)
     assert np.array_equal(part, table[40:47])
-    assert len(world.means(5, 5)) == 0
+    assert len(environment.means(5, 5)) == 0
 
 
 # ---- smooth
 
 
-def test_the_smooth_world_is_the_papers_formula():
+def test_the_smooth_environment_is_the_papers_formula():
     k, sigma = 5, 1e-3
     for start in (0, 1):
-        world = Smooth(n_arms=k, horizon=100, sigma=sigma, start=start)
+        environment = Smooth(n_arms=k, horizon=100, sigma=sigma, start=start)
         for u in (0, 1, 99):
             w = 1 + (k - 1) * (1 + math.sin(sigma * (u + start))) / 2
             for i in range(1, k + 1):
-                assert world.mean(u, i - 1) == pytest.approx((k - 1) / k - abs(w - i) / k, abs=1e-15)
+                assert environment.mean(u, i - 1) == pytest.approx((k - 1) / k - abs(w - i) / k, abs=1e-15)
 
 
 def test_the_code_starts_at_the_centre_and_the_text_one_round_later():
@@ -166,11 +168,11 @@ def test_the_code_starts_at_the_centre_and_the_text_one_round_later():
     [(5, 10_000, 1e-3, 13, 23), (5, 10_000, 1e-4, 2, 3), (5, 100_000, 1e-4, 13, 23), (10, 100_000, 1e-4, 29, 55)],
 )
 @pytest.mark.parametrize("start", [0, 1])
-def test_switches_and_crossings_of_the_papers_smooth_worlds(n_arms, horizon, sigma, switches, crossings, start):
-    world = Smooth(n_arms=n_arms, horizon=horizon, sigma=sigma, start=start)
-    table = rows(world)
+def test_switches_and_crossings_of_the_papers_smooth_environments(n_arms, horizon, sigma, switches, crossings, start):
+    environment = Smooth(n_arms=n_arms, horizon=horizon, sigma=sigma, start=start)
+    table = rows(environment)
     best = table.argmax(axis=1)
-    # The code's world starts with two or four arms exactly level, up to rounding: that may look like one event more.
+    # The code's environment starts with two or four arms level up to rounding, which may look like one event more.
     more = (0, 1) if start == 0 else (0,)
     assert (np.diff(best) != 0).sum() - switches in more
     crossed = np.zeros(horizon - 1, bool)
@@ -183,8 +185,8 @@ def test_switches_and_crossings_of_the_papers_smooth_worlds(n_arms, horizon, sig
 
 @given(st.integers(2, 30), st.floats(1e-6, 0.5), st.integers(0, 1), st.booleans(), st.integers(0, 10_000_000))
 def test_smooth_means_stay_in_range_move_slowly_and_have_one_peak(n_arms, sigma, start, rescaled, first):
-    world = Smooth(n_arms=n_arms, horizon=10_000_100, sigma=sigma, start=start, rescaled=rescaled)
-    table = world.means(first, first + 50)
+    environment = Smooth(n_arms=n_arms, horizon=10_000_100, sigma=sigma, start=start, rescaled=rescaled)
+    table = environment.means(first, first + 50)
     top = 0.5 if rescaled else (n_arms - 1) / n_arms
     assert table.min() >= -1e-12
     assert table.max() <= top + 1e-12
@@ -196,19 +198,19 @@ def test_smooth_means_stay_in_range_move_slowly_and_have_one_peak(n_arms, sigma,
 
 
 def test_rescaled_means_reach_one_half():
-    world = Smooth(n_arms=5, horizon=10_000, rescaled=True)
-    assert rows(world).max() == pytest.approx(0.5, abs=1e-4)
-    assert world.mean(7, 3) == pytest.approx(Smooth(n_arms=5, horizon=10_000).mean(7, 3) * 5 / 8)
+    environment = Smooth(n_arms=5, horizon=10_000, rescaled=True)
+    assert rows(environment).max() == pytest.approx(0.5, abs=1e-4)
+    assert environment.mean(7, 3) == pytest.approx(Smooth(n_arms=5, horizon=10_000).mean(7, 3) * 5 / 8)
 
 
 def test_ten_million_smooth_rounds_need_no_table():
     tracemalloc.start()
-    world = Smooth(n_arms=10, horizon=10_000_000).realise(0)
+    environment = Smooth(n_arms=10, horizon=10_000_000).realise(0)
     stream = Stream(1)
     for t in (0, 5_000_000, 9_999_999):
-        world.pull(t, 3, stream.at(t))
-        world.best(t)
-    world.means(9_999_000, 9_999_100)
+        environment.pull(t, 3, stream.at(t))
+        environment.best(t)
+    environment.means(9_999_000, 9_999_100)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1e6
@@ -228,12 +230,13 @@ LAWS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 @pytest.mark.parametrize("mean", [0.02, 0.15, 0.5, 0.9])
 def test_every_law_has_the_mean_it_is_given(law, mean):
     n, stream = 4000, Stream(stream_key(31, 0, REWARD))
     x = np.array([law.draw(mean, stream.at(t)) for t in range(n)])
-    # 4.9 standard errors: a chance of one in a million of a false alarm in each of the 28 cases.
+    # 4.9 standard errors: a probability of one in a million of a false alarm in each of the 28 cases.
     assert abs(x.mean() - mean) <= 4.9 * x.std(ddof=1) / math.sqrt(n) + 1e-12
     if not isinstance(law, Gaussian):
         assert x.min() >= 0.0
@@ -257,28 +260,28 @@ def test_at_the_ends_bounded_laws_pay_the_mean_itself(law):
 
 def test_the_luck_of_a_round_does_not_depend_on_the_arm():
     # One uniform number decides for all arms: a better arm never pays less in the same round.
-    world, stream = from_means([[0.2, 0.5, 0.8]] * 300), Stream(7)
+    environment, stream = from_means([[0.2, 0.5, 0.8]] * 300), Stream(7)
     for t in range(300):
-        paid = [world.pull(t, arm, stream.at(t)) for arm in range(3)]
+        paid = [environment.pull(t, arm, stream.at(t)) for arm in range(3)]
         assert paid == sorted(paid)
-        assert paid == [world.pull(t, arm, stream.at(t)) for arm in range(3)]
+        assert paid == [environment.pull(t, arm, stream.at(t)) for arm in range(3)]
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_finite_support_pays_its_few_amounts_with_the_mean_it_claims(shared):
-    spec = AbruptFinite(n_arms=3, horizon=30_000, phases=3, points=5, shared_probabilities=shared, world="4")
-    world, stream = spec.realise(0), Stream(stream_key(32, 0, REWARD))
+    spec = AbruptFinite(n_arms=3, horizon=30_000, phases=3, points=5, shared_probabilities=shared, instance="4")
+    environment, stream = spec.realise(0), Stream(stream_key(32, 0, REWARD))
     for phase in range(3):
         for arm in range(3):
             first = phase * 10_000
-            x = np.array([world.pull(t, arm, stream.at(t)) for t in range(first, first + 5000)])
+            x = np.array([environment.pull(t, arm, stream.at(t)) for t in range(first, first + 5000)])
             amounts = np.unique(x)
             assert len(amounts) == 5
-            assert set(amounts) <= set(world.support.tolist())
+            assert set(amounts) <= set(environment.support.tolist())
             assert ((amounts >= 0) & (amounts <= 1)).all()
             # one in a million of a false alarm each
-            assert abs(x.mean() - world.mean(first, arm)) < 4.9 * x.std(ddof=1) / math.sqrt(5000)
-    widths = np.diff(world.cumulative.reshape(3, 3, 5), axis=2, prepend=0)
+            assert abs(x.mean() - environment.mean(first, arm)) < 4.9 * x.std(ddof=1) / math.sqrt(5000)
+    widths = np.diff(environment.cumulative.reshape(3, 3, 5), axis=2, prepend=0)
     assert np.allclose(widths.sum(axis=2), 1.0)
     assert widths.min() >= 1 / (1 + 4 * 10) - 1e-12  # weights between 1 and 10
     assert bool((widths == widths[:, :1]).all()) == shared
@@ -286,28 +289,28 @@ def test_finite_support_pays_its_few_amounts_with_the_mean_it_claims(shared):
 
 def test_rewards_change_in_the_very_round_the_means_do():
     # A simulator that looks at the last completed round pays the old reward once more.
-    world = phased([[0.0, 1.0], [1.0, 0.0]], starts=[0, 5], horizon=10, law=Constant())
+    environment = phased([[0.0, 1.0], [1.0, 0.0]], starts=[0, 5], horizon=10, law=Constant())
     stream = Stream(1)
-    assert [world.pull(t, 0, stream.at(t)) for t in range(10)] == [0.0] * 5 + [1.0] * 5
-    assert [float(world.best(t) - world.mean(t, 1)) for t in range(10)] == [0.0] * 5 + [1.0] * 5
+    assert [environment.pull(t, 0, stream.at(t)) for t in range(10)] == [0.0] * 5 + [1.0] * 5
+    assert [float(environment.best(t) - environment.mean(t, 1)) for t in range(10)] == [0.0] * 5 + [1.0] * 5
 
 
 # ---- from tables
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=2, max_size=2), min_size=1, max_size=600))
-def test_a_world_from_an_array_of_means_has_exactly_these_means(table):
-    world = from_means(table)
-    assert world.means(0, world.horizon).tolist() == table
-    assert world.horizon == len(table)
-    assert [t for t in range(len(table)) if t == 0 or table[t] != table[t - 1]] == world.breakpoints.tolist()
+def test_an_environment_from_an_array_of_means_has_exactly_these_means(table):
+    environment = from_means(table)
+    assert environment.means(0, environment.horizon).tolist() == table
+    assert environment.horizon == len(table)
+    assert [t for t in range(len(table)) if t == 0 or table[t] != table[t - 1]] == environment.breakpoints.tolist()
 
 
 def test_a_table_of_phases_may_be_written_with_lists_tuples_or_arrays():
     means = [[0.2, 0.8], [0.9, 0.1]]
     for form in (list, tuple, np.array):
-        world = PhaseTable(means=form(means), starts=form([0, 500]), horizon=1000).realise(0)
-        assert [float(world.mean(t, 0)) for t in (0, 499, 500, 999)] == [0.2, 0.2, 0.9, 0.9]
+        environment = PhaseTable(means=form(means), starts=form([0, 500]), horizon=1000).realise(0)
+        assert [float(environment.mean(t, 0)) for t in (0, 499, 500, 999)] == [0.2, 0.2, 0.9, 0.9]
 
 
 GOOD = [[0.1, 0.9], [0.9, 0.1]]
@@ -345,9 +348,9 @@ GOOD = [[0.1, 0.9], [0.9, 0.1]]
         lambda: Abrupt(horizon=0),
         lambda: Abrupt(horizon=math.inf),
         lambda: Abrupt(phases=11, horizon=10),
-        lambda: Abrupt(world="bogus"),
-        lambda: Abrupt(world=""),
-        lambda: Abrupt(world=7),
+        lambda: Abrupt(instance="bogus"),
+        lambda: Abrupt(instance=""),
+        lambda: Abrupt(instance=7),
         lambda: AbruptGap(gap=0.6),
         lambda: AbruptLimited(best=math.nan),
         lambda: Smooth(n_arms=1),
@@ -360,7 +363,7 @@ GOOD = [[0.1, 0.9], [0.9, 0.1]]
         lambda: TruncatedGaussian(sd=math.nan),
     ],
 )
-def test_a_bad_world_is_refused_in_one_sentence(build):
+def test_a_bad_environment_is_refused_in_one_sentence(build):
     with pytest.raises(ValueError, match=r"\.( |$)") as error:
         build()
     message = str(error.value)
@@ -369,20 +372,24 @@ def test_a_bad_world_is_refused_in_one_sentence(build):
     assert len(message) < 300
 
 
-def test_the_authors_finite_world_is_drawn_phase_by_phase_from_their_legacy_generator():
+def test_the_authors_finite_environment_is_drawn_phase_by_phase_from_their_legacy_generator():
     # Their generator: amounts and unused weights as uniform(0, 1, (K, 2, 5)), then shared weights as uniform(1, 10, 5).
     legacy = np.random.RandomState(0)
-    world = AbruptFinite(n_arms=3, horizon=40, phases=2, world="authors").realise(0)
+    environment = AbruptFinite(n_arms=3, horizon=40, phases=2, instance="authors").realise(0)
     for phase in range(2):
         amounts, weights = legacy.uniform(0, 1, (3, 2, 5))[:, 0], legacy.uniform(1, 10, 5)
-        np.testing.assert_allclose(world.means(20 * phase, 20 * phase + 1)[0], amounts @ weights / weights.sum())
+        np.testing.assert_allclose(environment.means(20 * phase, 20 * phase + 1)[0], amounts @ weights / weights.sum())
 
 
 def test_laws_without_parameters_are_told_apart_whoever_asked_first():
-    """Empty tuples are equal to Python, and worlds are remembered by what they are made of."""
+    """Empty tuples are equal to Python, and environments are remembered by what they are made of."""
     for law in (Bernoulli(), Constant(), Bernoulli()):
-        for world in (Abrupt(3, 100, 2, law=law), AbruptGap(3, 100, 2, law=law), AbruptLimited(3, 100, 2, law=law)):
-            assert type(world.realise(5).law) is type(law)
+        for environment in (
+            Abrupt(3, 100, 2, law=law),
+            AbruptGap(3, 100, 2, law=law),
+            AbruptLimited(3, 100, 2, law=law),
+        ):
+            assert type(environment.realise(5).law) is type(law)
     assert Bernoulli() != Constant()
     assert len({Bernoulli(), Constant()}) == 2
     assert Abrupt(3, 100, 2) != Abrupt(3, 100, 2, law=Constant())

@@ -45,4 +45,4 @@ def test_every_test_about_faults_backs_a_line_of_the_errata():
 def test_every_command_on_the_errata_exists():
     commands = set(re.findall(r"(?:^    |`)driftbandit (\w+)", PAGE.read_text(), flags=re.MULTILINE))
     assert commands
-    assert all((ROOT / "src" / "driftbandit" / "commands" / f"{command}.py").is_file() for command in commands)
+    assert all((ROOT / "src" / "driftbandit" / "cli" / f"{command}.py").is_file() for command in commands)

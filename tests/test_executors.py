@@ -9,10 +9,10 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import pytest
 
 import crew
-from driftbandit import cli
-from driftbandit.lab.jobs import executors
-from driftbandit.lab.jobs.batch import Batch
-from driftbandit.lab.support.progress import Progress
+from driftbandit.cli import _main as cli
+from driftbandit.lab import executors
+from driftbandit.lab.progress import Progress
+from driftbandit.lab.work import Cell, Store, chunks_by_name
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +31,13 @@ def test_the_hash_is_the_same_from_two_processes(tmp_path, expected):
     assert crew.played(tmp_path, 2)[0] == expected
 
 
+@pytest.mark.long
 def test_a_killed_process_is_replaced_and_the_hash_is_the_same(tmp_path, expected):
-    batch = Batch(crew.cells(), tmp_path)
+    store = Store(tmp_path)
     killed = []
 
     def kill_soon(pool):
-        while len(batch.store.names()) < 3:
+        while len(store.names()) < 3:
             time.sleep(0.01)
         victim = next(iter(pool._processes))
         os.kill(victim, signal.SIGKILL)
@@ -44,9 +45,10 @@ def test_a_killed_process_is_replaced_and_the_hash_is_the_same(tmp_path, expecte
 
     with executors.open_pool(2) as made:
         threading.Thread(target=kill_soon, args=(made.executor,), daemon=True).start()
-        batch._elsewhere(batch.missing(), made, Progress(1))
+        todo = chunks_by_name(crew.cells())
+        store._play_elsewhere(todo, dict.fromkeys(todo, True), made, Progress(1))
     assert len(killed) == 1
-    assert crew.digest(batch) == expected
+    assert crew.digest(store, crew.cells()) == expected
 
 
 @pytest.mark.long
@@ -57,11 +59,11 @@ def test_the_hash_is_the_same_from_a_dask_cluster_also_when_a_worker_is_killed(t
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with LocalCluster(n_workers=2, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
         assert crew.played(tmp_path / "client", client)[0] == expected
-        batch = Batch(crew.cells(), tmp_path / "killed")
+        store = Store(tmp_path / "killed")
         killed = []
 
         def kill_soon():
-            while len(batch.store.names()) < 3:
+            while len(store.names()) < 3:
                 time.sleep(0.01)
             victim = client.run(os.getpid)[next(iter(client.nthreads()))]
             os.kill(victim, signal.SIGKILL)
@@ -69,10 +71,10 @@ def test_the_hash_is_the_same_from_a_dask_cluster_also_when_a_worker_is_killed(t
 
         watcher = threading.Thread(target=kill_soon)
         watcher.start()
-        batch.run(client)
+        store.play(crew.cells(), client)
         watcher.join(60)
         assert len(killed) == 1
-        assert crew.digest(batch) == expected
+        assert crew.digest(store, crew.cells()) == expected
         assert crew.played(tmp_path / "address", f"dask:{cluster.scheduler_address}")[0] == expected
 
 
@@ -87,18 +89,17 @@ def test_the_hash_is_the_same_from_a_local_ray(tmp_path, expected):
 @pytest.mark.long
 def test_a_users_own_policy_reaches_workers_that_do_not_have_its_file(tmp_path, monkeypatch):
     """Spawned processes are sent the text of the file, which is gone before they start."""
-    from driftbandit.lab.jobs.work import Cell
-    from driftbandit.text import load
+    from driftbandit.spec import user_code
     from test_own import GREEDY
 
     (tmp_path / "mine.py").write_text(GREEDY)
     monkeypatch.chdir(tmp_path)
-    cells = [Cell(load.load_policy("mine.py:Greedy"), crew.cells(1)[0].environment, 4, seed) for seed in range(3)]
+    cells = [Cell(user_code.load_policy("mine.py:Greedy"), crew.cells(1)[0].environment, 4, seed) for seed in range(3)]
     (tmp_path / "mine.py").unlink()
-    batches = [Batch(cells, tmp_path / str(executor)) for executor in ("threads", 2)]
-    for batch, executor in zip(batches, ("threads", 2), strict=True):
-        batch.run(executor)
-    assert crew.digest(batches[0]) == crew.digest(batches[1])
+    stores = [Store(tmp_path / name) for name in ("threads", "processes")]
+    for store, executor in zip(stores, ("threads", 2), strict=True):
+        store.play(cells, executor)
+    assert crew.digest(stores[0], cells) == crew.digest(stores[1], cells)
 
 
 def test_an_executor_broken_for_good_is_an_error_not_a_loop(tmp_path):

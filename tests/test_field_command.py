@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from driftbandit.cli import main
-from driftbandit.field.job import field
+from driftbandit.cli._main import main
+from driftbandit.field.contest import field
 
 
-def test_the_list_names_every_world(capsys):
-    assert main(["field", "--list", "--worlds", "trap,common.2"]) == 0
+def test_the_list_names_every_environment(capsys):
+    assert main(["field", "--list", "--environments", "trap,common.2"]) == 0
     out = capsys.readouterr().out
     assert "trap-K20" in out
     assert "CommonShift(" in out
@@ -19,7 +19,7 @@ def test_the_list_names_every_world(capsys):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--worlds", "nowhere"], "no world, kind or role 'nowhere'"),
+        (["--environments", "nowhere"], "no environment, kind or role 'nowhere'"),
         (["sw-tss"], "did you mean sw-ts"),
         (["--kept", "absent.csv"], "--tune"),
     ],
@@ -59,26 +59,29 @@ class Mine(NamedTuple):
 def test_a_researchers_own_policy_stands_in_the_table_after_one_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
-    worlds = "trap-K5,smooth-K5-short,stat-K5"
-    assert main(["field", "mine.py:Mine(first=1)", "--quick", "--worlds", worlds, "--out", "out", "--json"]) == 0
+    environments = "trap-K5,smooth-K5-short,stat-K5"
+    assert (
+        main(["field", "mine.py:Mine(first=1)", "--quick", "--environments", environments, "--out", "out", "--json"])
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
-    assert [world["name"] for world in found["worlds"]] == ["smooth-K5-short", "stat-K5", "trap-K5"]
-    mine = {one["world"]: one for one in found["standings"] if one["policy"] == "mine.py:Mine(first=1)"}
+    assert [environment["name"] for environment in found["environments"]] == ["smooth-K5-short", "stat-K5", "trap-K5"]
+    mine = {one["environment"]: one for one in found["standings"] if one["policy"] == "mine.py:Mine(first=1)"}
     assert set(mine) == {"smooth-K5-short", "stat-K5", "trap-K5"}
     # in turn, in the trap of 5 arms: (0.4 * 4/5) a round before the jump, (0.9 * 4 - 0.5 - 0.3) / 5 after it
     assert mine["trap-K5"]["regret"] == pytest.approx(2500 * 0.32 + 2500 * 0.56)
-    best = {world["name"]: world["best"] for world in found["worlds"]}
+    best = {environment["name"]: environment["best"] for environment in found["environments"]}
     assert mine["trap-K5"]["ratio"] == pytest.approx(mine["trap-K5"]["regret"] / best["trap-K5"]["regret"])
-    for name in ("ratios.csv", "table.md", "ratios.svg", "ratios-narrow.svg", "frontier.svg", "kept.csv"):
+    for name in ("ratios.csv", "table.md", "ratios.svg", "kept.csv"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.chunk")}
-    # again, beside a world more: what is finished is not played again, and what was tuned is read from the file
+    # again, beside an environment more: what is finished is not played again, and what was tuned is read from the file
     more = [
         "field",
         "ds-ts(gamma=0.99)",
         "--kept",
         "out/kept.csv",
-        "--worlds",
+        "--environments",
         "stat-K5",
         "--runs",
         "2",
@@ -86,10 +89,10 @@ def test_a_researchers_own_policy_stands_in_the_table_after_one_command(tmp_path
         "two",
     ]
     options = {"out": tmp_path / "out", "quick": True, "progress": False}
-    again = field(["mine.py:Mine(first=1)"], worlds.split(","), **options, say=lambda text: None)
+    again = field(["mine.py:Mine(first=1)"], environments.split(","), **options, say=lambda text: None)
     assert again.as_json()["standings"] == found["standings"]
     assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.chunk")}
-    monkeypatch.setattr("driftbandit.commands.field._LEADERS", 1)
+    monkeypatch.setattr("driftbandit.cli.field._LEADERS", 1)
     assert main(more) == 0
     lines = capsys.readouterr().out.splitlines()
     (row,) = [line for line in lines if "ds-ts(gamma=0.99) " in line]

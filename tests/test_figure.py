@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-from driftbandit.lab.plots import regret, style
+from driftbandit.lab import plots as regret
+from driftbandit.lab import plots as style
 from hand_made import made
 
 
@@ -14,7 +15,7 @@ def result(labels, runs=5, name="hand"):
     rounds = np.arange(1, 41) * 25
     slope = np.arange(1, runs + 1)[:, None] / 10
     curves = {label: slope * rounds * (number + 1) for number, label in enumerate(labels)}
-    return made(rounds, curves, id=name, title="Two worlds")
+    return made(rounds, curves, id=name, title="Two environments")
 
 
 @pytest.mark.parametrize("ending", regret.ENDINGS)
@@ -31,16 +32,16 @@ def test_an_svg_is_well_formed_and_carries_no_date(tmp_path):
 
 
 def test_no_two_of_a_hundred_policies_look_alike_even_without_colour():
-    looks = [style.look(number) for number in range(45)]
+    looks = [style.choose_style(number) for number in range(45)]
     assert len({(str(one["linestyle"]), one["marker"]) for one in looks}) == 45
-    assert len({tuple(map(str, style.look(number).values())) for number in range(100)}) == 100
+    assert len({tuple(map(str, style.choose_style(number).values())) for number in range(100)}) == 100
 
 
 def test_axes_are_labelled_and_begin_at_zero():
     axes = regret.draw(result("ab")).axes[0]
     assert axes.get_xlabel() == "round"
     assert axes.get_ylabel() == "regret (mean of 5 runs, 95% interval)"
-    assert axes.get_title(loc="left") == "Two worlds"
+    assert axes.get_title(loc="left") == "Two environments"
     assert axes.get_xlim()[0] == axes.get_ylim()[0] == 0
     assert len(axes.collections) == 2  # one band a policy
 
@@ -91,8 +92,8 @@ def test_curves_of_several_results_keep_apart():
     assert sorted(same) == ["a (result 1)", "a (result 2)"]
 
 
-def test_thousands_are_set_apart_by_thin_spaces():
-    assert [style.thousands(value) for value in (100_000, 2.5, -1000)] == ["100\u2009000", "2.5", "\u22121\u2009000"]
+def test_thousands_are_set_apart_by_commas():
+    assert [style.thousands(value) for value in (100_000, 2.5, -1000)] == ["100,000", "2.5", "\u22121,000"]
 
 
 def test_an_ending_we_cannot_draw_is_refused(tmp_path):

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import first_policies
-from driftbandit import cli
+from driftbandit.cli import _main as cli
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.baseline import Uniform
-from driftbandit.text import load
+from driftbandit.spec import user_code
 
 HERE = Path(first_policies.__file__)
-WORLD = Abrupt(n_arms=4, horizon=1000, phases=1)
+ENVIRONMENT = Abrupt(n_arms=4, horizon=1000, phases=1)
 FOREVER = """
 class Forever:
     def init(self, n_arms):
@@ -35,16 +35,17 @@ class Forever:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [cls.__name__ for cls in first_policies.ALL])
 def test_it_plays_learns_and_repeats_itself(name: str) -> None:
     """Less than 0.7 of the regret of uniform play, over the same four runs, each time the same."""
-    policy = load.load_policy(f"{HERE}:{name}")
+    policy = user_code.load_policy(f"{HERE}:{name}")
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always")
-        first, again = (simulate(policy, WORLD, runs=3, seed=1, progress=False) for _ in range(2))
+        first, again = (simulate(policy, ENVIRONMENT, runs=3, seed=1, progress=False) for _ in range(2))
     assert np.array_equal(first.regret, again.regret)
     assert len({run[-1] for run in first.regret}) > 1
-    assert first.regret[:, -1].mean() < 0.7 * simulate(Uniform(), WORLD, runs=3, seed=1).regret[:, -1].mean()
+    assert first.regret[:, -1].mean() < 0.7 * simulate(Uniform(), ENVIRONMENT, runs=3, seed=1).regret[:, -1].mean()
     told = [str(note.message) for note in notes if "interpreted" in str(note.message)]
     assert len(told) <= 1
     assert all("first_policies.py, line " in note and "times slower" in note for note in told)
@@ -66,15 +67,14 @@ def test_the_command_plays_a_plain_class_and_finds_its_results_again(tmp_path, m
 
 @pytest.mark.long
 def test_a_plain_class_reaches_other_processes(tmp_path):
-    from driftbandit.lab.jobs.batch import Batch
-    from driftbandit.lab.jobs.work import Cell
+    from driftbandit.lab.work import Cell, Store
 
-    cells = [Cell(load.load_policy(f"{HERE}:ThompsonInItself"), WORLD, 3, seed) for seed in range(2)]
-    batches = [Batch(cells, tmp_path / str(executor)) for executor in ("threads", 2)]
-    for batch, executor in zip(batches, ("threads", 2), strict=True):
-        batch.run(executor)
+    cells = [Cell(user_code.load_policy(f"{HERE}:ThompsonInItself"), ENVIRONMENT, 3, seed) for seed in range(2)]
+    stores = [Store(tmp_path / name) for name in ("threads", "processes")]
+    for store, executor in zip(stores, ("threads", 2), strict=True):
+        store.play(cells, executor)
     for cell in cells:
-        assert np.array_equal(batches[0].result(cell).regret, batches[1].result(cell).regret)
+        assert np.array_equal(stores[0].result(cell).regret, stores[1].result(cell).regret)
 
 
 def test_own_things_are_checked_before_anything_long_starts(tmp_path, monkeypatch, capsys):
@@ -130,13 +130,14 @@ def test_a_class_that_is_not_a_policy_is_told_what_it_lacks(tmp_path, monkeypatc
     assert "It defines: Late, Half." in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("executor", ["threads", "processes:1"])
 def test_a_policy_that_loops_forever_obeys_the_first_interrupt(tmp_path, executor):
     (tmp_path / "mine.py").write_text(FOREVER)
     words = ["run", "mine.py:Forever", "--env", "abrupt(n_arms=3, horizon=200, phases=2)", "--runs", "2"]
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from driftbandit import cli\n"
+        "from driftbandit.cli import _main as cli\n"
         f"if __name__ == '__main__': sys.exit(cli.main({[*words, '--interpreted', '--executor', executor]!r}))"
     )
     environment = {**os.environ, "DRIFTBANDIT_CACHE": str(tmp_path)}

@@ -39,13 +39,13 @@ def test_importing_is_quiet_and_loads_nothing_but_numpy():
 def test_policies_environments_and_agents_load_nothing_but_numpy_either():
     code = f"""
 import sys
-from driftbandit import Agent
+from driftbandit import Bandit
 from driftbandit.policies import DiscountedTS
 from driftbandit.environments import Abrupt, Smooth
-agent = Agent(DiscountedTS(), arms=3, seed=0)
-agent.learn(agent.choose(), 1.0)
-agent.probabilities()
-Agent.restore(agent.snapshot())
+bandit = Bandit(3, DiscountedTS(), seed=0)
+bandit.reward(bandit.decide(), 1.0)
+bandit.probabilities()
+Bandit.restore(bandit.snapshot())
 Abrupt(horizon=100).realise(0).means(0, 100)
 print([name for name in {HEAVY!r} if name in sys.modules])
 """
@@ -58,11 +58,11 @@ def test_the_base_install_plays_simulates_interpreted_and_says_what_is_missing()
     code = (
         WITHOUT_EXTRAS
         + """
-from driftbandit import Agent, DiscountedTS
-agent = Agent(DiscountedTS(), arms=["a", "b"], seed=0)
-agent.learn(agent.choose(), 1.0)
-assert set(agent.probabilities()) == {"a", "b"}
-assert Agent.restore(agent.snapshot()).choose() == agent.choose()
+from driftbandit import Bandit, DiscountedTS
+bandit = Bandit(["a", "b"], DiscountedTS(), seed=0)
+bandit.reward(bandit.decide(), 1.0)
+assert set(bandit.probabilities()) == {"a", "b"}
+assert Bandit.restore(bandit.snapshot()).decide().arm == bandit.decide().arm
 from driftbandit.environments import Smooth
 from driftbandit.lab.engine.simulate import simulate
 result = simulate(DiscountedTS(), Smooth(n_arms=3, horizon=50), runs=2, compiled=False, checkpoints=[50])

@@ -9,26 +9,33 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftbandit import Agent
-from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit import Bandit
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.parameters import parameters
+from driftbandit.core.primitives import learn_reward, learns_with_random_numbers, uses_probability
+from driftbandit.core.state import to_arrays, to_lists
 from driftbandit.lab.engine import code_cache, numba_methods
 from driftbandit.lab.engine.arguments import in_lanes
 from driftbandit.lab.engine.compiled_draws import lane_stream
 from driftbandit.lab.engine.lane_arrays import LaneArray
-from driftbandit.parameters import parameters
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
-from driftbandit.policies.cts import GlobalCTS
+from driftbandit.policies.cts import GlobalCTS, PerArmCTS
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.policies.per_arm_cts import PerArmCTS
+from driftbandit.policies.drift import DriftAuto, DriftLinTS, DriftTS
 from driftbandit.policies.restart import PeriodicRestart
-from driftbandit.primitives import learns_by_chance, teach
-from driftbandit.state import to_arrays, to_lists
-from driftbandit.text.registry import policies
+from driftbandit.spec.parse import policies
 from naive.plays import PARAMETERS
+from small_policies import play_arm
 
 N_ARMS, LANES, REWARDS = 4, 8, 260
+CHOSEN = {"DiscountedTS"}  # with all others, tests that compile are marked `long`
 LIVE = sorted(name for name, cls in policies().items() if not getattr(cls, "simulated_only", False))
-BASE: dict[str, dict[str, Any]] = {"PeriodicRestart": {"period": 90}}
+BASE: dict[str, dict[str, Any]] = {"LBSDA": {"capacity": 300}, "PeriodicRestart": {"period": 90}}
+TEXTS = {("DiscountedLinUCB", "form"): ("paper", "code")}
+
+
+def long_unless_chosen(names: list[str]) -> list[Any]:
+    return [pytest.param(name, marks=() if name in CHOSEN else pytest.mark.long) for name in names]
 
 
 def with_every_option(name: str) -> list[Any]:
@@ -37,14 +44,14 @@ def with_every_option(name: str) -> list[Any]:
     cls = policies()[name]
     given = {key: value for key, value in BASE.get(name, PARAMETERS.get(name, {})).items() if key != "base"}
     kinds = {p.name: p for p in parameters(cls)}
-    assert not [p for p in kinds.values() if p.kind is str], f"{name}: say here which texts its option takes"
-    switches = [key for key, p in kinds.items() if p.kind is bool]
+    texts = {key: TEXTS[name, key] for key, p in kinds.items() if p.kind is str}
+    options = {**{key: (False, True) for key, p in kinds.items() if p.kind is bool}, **texts}
     bases = [{}]
     if "base" in kinds:
-        bases = [{"base": DiscountedTS(gamma=0.97)}, {"base": BetaTS(binarize=True)}, {"base": GlobalCTS(max_runs=50)}]
+        bases = [{"base": DiscountedTS(gamma=0.97)}, {"base": BetaTS(binarise=True)}, {"base": GlobalCTS(max_runs=50)}]
     return [
-        cls(**{**given, **dict(zip(switches, values, strict=True)), **base})
-        for values in product((False, True), repeat=len(switches))
+        cls(**{**given, **dict(zip(options, values, strict=True)), **base})
+        for values in product(*options.values())
         for base in bases
     ]
 
@@ -87,7 +94,7 @@ def enact(policy: Any, state: Any, draws: Any, choices: Any, numbers: Any, table
             arms[choice] = policy.choose(state, -1 - told, draws.at(choice))
         else:
             arm = arms[choice]
-            teach(policy, state, told, arm, table[choice * N_ARMS + arm], draws.at(told))
+            learn_reward(policy, state, told, arm, table[choice * N_ARMS + arm], draws.at(told))
 
 
 def script_arrays(kind: str) -> tuple[list[int], list[int], list[float], int]:
@@ -116,10 +123,12 @@ def same(one: Any, other: Any) -> bool:
 
 
 def known(state: Any, policy: Any) -> Any:
-    """A state without the scratch of the policy and of what it wraps."""
+    """A state without the scratch of the policy and of its base."""
     inner = getattr(policy, "base", None)
+    if isinstance(policy, DriftAuto):
+        return state.values, state.counts, known(state.two, DriftTS()), known(state.many, DriftLinTS())
     fields = [(name, field) for name, field in zip(state._fields, state, strict=True)]
-    kept = [field for name, field in fields if name not in getattr(policy, "scratch", ())]
+    kept = [field for name, field in fields if name not in getattr(policy, "scratch", ("scores",))]
     return tuple(known(field, inner) if isinstance(field, tuple) and inner is not None else field for field in kept)
 
 
@@ -133,22 +142,31 @@ def of_lane(state: Any, lane: int) -> Any:
 KINDS = ["batches", "out of order", "never"]
 
 
-@pytest.mark.parametrize("name", LIVE)
-def test_an_agent_plays_the_same_interpreted_and_compiled_whenever_rewards_come(name: str) -> None:
+@pytest.mark.parametrize("name", long_unless_chosen(LIVE))
+def test_a_bandit_plays_the_same_interpreted_and_compiled_whenever_rewards_come(name: str) -> None:
+    """As the policy alone does; one that divides rewards by probabilities is compared with the interpreter only, since
+    a bandit gives it those of the decisions."""
     for policy, kind in product(with_every_option(name), KINDS):
         arms, state = enacted(policy, kind, seed=3)
         for compiled in (False, True):
-            agent, chosen = Agent(policy, N_ARMS, seed=3, compiled=compiled, first=False, floor=0.0), {}
+            bandit, made = (
+                Bandit(N_ARMS, policy, reward_range=(0, 1), seed=3, compiled=compiled, first=False, floor=0.0),
+                {},
+            )
             for choice, told in script(kind):
                 if told < 0:
-                    chosen[choice] = agent.choose()
+                    made[choice] = bandit.decide()
                 else:
-                    agent.learn(chosen[choice], payoff(choice, chosen[choice]))
-            assert [chosen[choice] for choice in range(len(arms))] == arms, (policy, kind, compiled)
-            assert same(known(agent.state, policy), known(state, policy)), (policy, kind, compiled)
+                    bandit.reward(made[choice], payoff(choice, made[choice].arm))
+            if uses_probability(policy) and not compiled:
+                arms, state = [made[choice].arm for choice in range(len(arms))], bandit.state
+            assert [made[choice].arm for choice in range(len(arms))] == arms, (policy, kind, compiled)
+            assert same(known(bandit.state, policy), known(state, policy)), (policy, kind, compiled)
 
 
-@pytest.mark.parametrize("name", [name for name in LIVE if getattr(policies()[name], "lockstep", False)])
+@pytest.mark.parametrize(
+    "name", long_unless_chosen([name for name in LIVE if getattr(policies()[name], "lockstep", False)])
+)
 def test_lanes_play_what_the_interpreter_plays_whenever_rewards_come(name: str) -> None:
     for policy, kind in product(with_every_option(name), KINDS):
         if not policy.lockstep:  # a wrapper, of a policy that plays alone
@@ -169,6 +187,7 @@ def test_lanes_play_what_the_interpreter_plays_whenever_rewards_come(name: str) 
             assert same(of_lane(lanes, lane), last), (policy, kind, lane)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LIVE)
 def test_what_is_learnt_does_not_depend_on_who_asked_before(name: str) -> None:
     """One state is never asked, the other several times before each reward, with draws of other rounds. A last question
@@ -181,44 +200,47 @@ def test_what_is_learnt_does_not_depend_on_who_asked_before(name: str) -> None:
                 policy.choose(asked, t, stream.at(1000 + 7 * t + extra))
             arm = (7 * t + t // 5) % N_ARMS
             for state in (silent, asked):
-                teach(policy, state, t, arm, payoff(t, arm), stream.at(t))
+                learn_reward(policy, state, t, arm, payoff(t, arm), stream.at(t))
             if t % 3 == 2:
                 arms = {policy.choose(state, t + 1, stream.at(t + 1)) for state in (silent, asked)}
                 assert len(arms) == 1, (policy, t)
-                assert repr(silent) == repr(asked), (policy, t)
+                if isinstance(policy, DriftAuto):  # the scratch of the policy that is not played stays as it was
+                    assert repr(known(silent, policy)) == repr(known(asked, policy)), t
+                else:
+                    assert repr(silent) == repr(asked), (policy, t)
 
 
-@pytest.mark.parametrize("policy", [BetaTS(binarize=True), SlidingTS(window=500, binarize=True)])
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("policy", [BetaTS(binarise=True), SlidingTS(window=500, binarise=True)])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_two_hundred_late_rewards_toss_two_hundred_coins(policy: Any, compiled: bool) -> None:
     """Binomial(200, 1/2) lies outside 60..140 once in ten million tries a seed; one coin for all gives 0 or 200."""
     for seed in range(1, 6):
-        agent = Agent(policy, 2, seed=seed, compiled=compiled)
-        arms = agent.choose(200)
-        for arm in arms:
-            agent.learn(arm, 0.5)
-        wins = float((agent.state.a - 1.0).sum())
+        bandit = Bandit(2, policy, reward_range=(0, 1), seed=seed, compiled=compiled)
+        for decision in [bandit.decide() for _ in range(200)]:
+            bandit.reward(decision, 0.5)
+        wins = float((bandit.state.a - 1.0).sum())
         assert wins == int(wins)
         assert 60 <= wins <= 140
 
 
-@pytest.mark.parametrize("policy", [GlobalCTS(hazard=0.0), PerArmCTS(hazard=0.0), DiscountedBetaTS(1.0, binarize=True)])
+@pytest.mark.parametrize("policy", [GlobalCTS(hazard=0.0), PerArmCTS(hazard=0.0), DiscountedBetaTS(1.0, binarise=True)])
 def test_late_rewards_of_a_half_are_won_and_lost_about_equally(policy: Any) -> None:
     """As above, for the policies whose counts lie elsewhere: the largest count of a run, the discounted sums."""
-    agent = Agent(policy, 1, seed=1)
-    for _ in agent.choose(200):
-        agent.learn(0, 0.5)
-    assert 60 <= float(np.max(agent.state.wins)) <= 140
-    assert 60 <= float(np.max(agent.state.losses)) <= 140
+    bandit = Bandit(1, policy, reward_range=(0, 1), seed=1)
+    for decision in [bandit.decide() for _ in range(200)]:
+        bandit.reward(decision, 0.5)
+    assert 60 <= float(np.max(bandit.state.wins)) <= 140
+    assert 60 <= float(np.max(bandit.state.losses)) <= 140
 
 
 def test_a_wrapper_hands_on_the_numbers_of_the_round_it_is_really_in() -> None:
-    assert learns_by_chance(PeriodicRestart)
-    bare, wrapped = BetaTS(binarize=True), PeriodicRestart(BetaTS(binarize=True), period=10_000)
-    one, other = Agent(bare, 3, seed=2), Agent(wrapped, 3, seed=2)
+    assert learns_with_random_numbers(PeriodicRestart)
+    bare, wrapped = BetaTS(binarise=True), PeriodicRestart(BetaTS(binarise=True), period=10_000)
+    one, other = Bandit(3, bare, reward_range=(0, 1), seed=2), Bandit(3, wrapped, reward_range=(0, 1), seed=2)
     for t in range(300):
-        arm = one.choose()
-        assert other.choose() == arm
-        for agent in (one, other):
-            agent.learn(arm, payoff(t, arm))
+        decision = one.decide()
+        arm = decision.arm
+        assert other.decide().arm == arm
+        for bandit in (one, other):
+            play_arm(bandit, arm, payoff(t, arm))
     assert same(known(one.state, bare), known(other.state.base, bare))

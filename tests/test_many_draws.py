@@ -7,10 +7,11 @@ import pytest
 
 pytest.importorskip("numba")
 
-from driftbandit import Agent
+from driftbandit import Bandit
+from driftbandit.core.primitives import argmax
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.primitives import argmax
+from small_policies import chosen
 
 
 class Sums(NamedTuple):
@@ -50,18 +51,19 @@ Greedy.lockstep = True
 POLICIES = [Greedy(), Greedy(shape=1.2), Greedy(each=2, shape=1.0), Greedy(normal=True), Greedy(each=3, normal=True)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_more_draws_than_arms_are_the_same_interpreted_alone_and_in_lockstep(policy):
-    world = Abrupt(n_arms=9, horizon=120, phases=2)
-    lanes = simulate(policy, world, runs=8, progress=False)
-    alone = simulate(policy, world, runs=8, lockstep=False, progress=False)
-    plain = simulate(policy, world, runs=3, compiled=False, progress=False)
+    environment = Abrupt(n_arms=9, horizon=120, phases=2)
+    lanes = simulate(policy, environment, runs=8, progress=False)
+    alone = simulate(policy, environment, runs=8, lockstep=False, progress=False)
+    plain = simulate(policy, environment, runs=3, compiled=False, progress=False)
     assert np.array_equal(lanes.regret, alone.regret)
     assert np.array_equal(plain.regret, alone.regret[:3])
 
 
 @pytest.mark.parametrize("policy", POLICIES[2:], ids=str)
 def test_more_draws_than_arms_are_the_same_in_a_compiled_agent(policy):
-    agents = [Agent(policy, arms=9, seed=3, compiled=compiled) for compiled in (False, True)]
-    assert agents[0].choose(50) == agents[1].choose(50)
-    assert [agents[0].choose() for _ in range(20)] == [agents[1].choose() for _ in range(20)]
+    bandits = [Bandit(9, policy, seed=3, compiled=compiled) for compiled in (False, True)]
+    assert chosen(bandits[0], 50) == chosen(bandits[1], 50)
+    assert [bandits[0].decide().arm for _ in range(20)] == [bandits[1].decide().arm for _ in range(20)]

@@ -6,7 +6,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from driftbandit import Agent, Bandit, DiscountedTS
 from driftbandit.environments import phased
 
 pytest.importorskip("numba")
@@ -18,22 +17,6 @@ def page_of(shown):
     html = shown._repr_html_()
     assert not re.search(r"<script|https?://(?!www\.w3\.org)", html)
     return ElementTree.fromstring(f"<div>{html.replace('<br>', '<br/>').replace('&nbsp;', ' ')}</div>"), html
-
-
-def test_an_agent_shows_a_bar_for_each_arm():
-    tree, html = page_of(Agent(DiscountedTS(), arms=["<b>", "plain"], seed=1))
-    assert len(tree.findall(".//tbody/tr")) == 2
-    assert "&lt;b&gt;" in html
-
-
-def test_a_bandit_shows_its_policy_its_events_and_a_bar_for_each_arm(tmp_path):
-    with Bandit.open(tmp_path / "shop.db", "button", arms=["red", "<i>", "blue"]) as bandit:
-        bandit.reward(bandit.decide().id, 1.0)
-        tree, html = page_of(bandit)
-    assert len(tree.findall(".//tbody/tr")) == 3
-    assert "DriftTS()" in html
-    assert "bandit button, 2 events; floor 0.01: " in html
-    assert "&lt;i&gt;" in html
 
 
 def test_answers_about_a_log_show_their_table_and_their_sentence():

@@ -1,4 +1,5 @@
-"""A user's own policies and worlds: named by file or module, compiled, kept, and their errors shown at their lines."""
+"""A user's own policies and environments: named by file or module, compiled, kept, and their errors shown at their
+lines."""
 
 import os
 import shutil
@@ -9,18 +10,18 @@ import textwrap
 import numpy as np
 import pytest
 
-from driftbandit import cli
+from driftbandit.cli import _main as cli
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.experiments.result import Result
-from driftbandit.lab.experiments.study_file import loads
-from driftbandit.text import load, parse, user_code
+from driftbandit.lab.result import Result
+from driftbandit.lab.study import loads
+from driftbandit.spec import parse, user_code
 
 HEAD = """\
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.primitives import argmax_fair
+from driftbandit.core.primitives import argmax_fair
 
 
 class Known(NamedTuple):
@@ -49,7 +50,7 @@ class Greedy(NamedTuple):
 """
 )
 
-WORLD = """
+ENVIRONMENT = """
 import math
 from typing import NamedTuple
 
@@ -77,36 +78,36 @@ class Tide(NamedTuple):
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(GREEDY)
-    (tmp_path / "tide.py").write_text(WORLD)
+    (tmp_path / "tide.py").write_text(ENVIRONMENT)
     return tmp_path
 
 
 def test_a_policy_is_named_by_its_file_and_takes_parameters(here):
-    policy = load.load_policy("mine.py:Greedy(gamma=0.5)")
+    policy = user_code.load_policy("mine.py:Greedy(gamma=0.5)")
     assert policy.gamma == 0.5
-    assert load.load_policy(user_code.text_of(policy)) == policy  # the text of a result finds it again
-    assert load.load_policy(str(here / "mine.py") + ":Greedy").gamma == 0.9
+    assert user_code.load_policy(user_code.text_of(policy)) == policy  # the text of a result finds it again
+    assert user_code.load_policy(str(here / "mine.py") + ":Greedy").gamma == 0.9
     os.makedirs("a folder")
     os.rename("mine.py", "a folder/mine.py")
-    assert load.load_policy("a folder/mine.py:Greedy").gamma == 0.9
+    assert user_code.load_policy("a folder/mine.py:Greedy").gamma == 0.9
 
 
 def test_a_policy_within_a_wrapper_and_one_of_an_importable_module(here, monkeypatch):
-    wrapped = load.load_policy("PeriodicRestart(base=mine.py:Greedy(gamma=0.7), period=50)")
+    wrapped = user_code.load_policy("PeriodicRestart(base=mine.py:Greedy(gamma=0.7), period=50)")
     assert wrapped.base.gamma == 0.7
     (here / "package").mkdir()
     (here / "package" / "inner.py").write_text(GREEDY)
     monkeypatch.syspath_prepend(str(here))
-    assert load.load_policy("package.inner:Greedy(gamma=0.8)").gamma == 0.8
+    assert user_code.load_policy("package.inner:Greedy(gamma=0.8)").gamma == 0.8
 
 
 def test_compiled_and_interpreted_agree_and_the_edited_file_is_another_policy(here):
-    policy, world = load.load_policy("mine.py:Greedy"), load.load_environment("tide.py:Tide")
-    quick = simulate(policy, world, runs=3, trajectories=True)
-    slow = simulate(policy, world, runs=3, trajectories=True, compiled=False)
+    policy, environment = user_code.load_policy("mine.py:Greedy"), user_code.load_environment("tide.py:Tide")
+    quick = simulate(policy, environment, runs=3, trajectories=True)
+    slow = simulate(policy, environment, runs=3, trajectories=True, compiled=False)
     assert np.array_equal(quick.arms, slow.arms)
     (here / "mine.py").write_text(GREEDY.replace("np.ones", "np.zeros"))
-    edited = simulate(load.load_policy("mine.py:Greedy"), world, runs=3, compiled=False, trajectories=True)
+    edited = simulate(user_code.load_policy("mine.py:Greedy"), environment, runs=3, compiled=False, trajectories=True)
     assert not np.array_equal(quick.arms, edited.arms)
 
 
@@ -121,37 +122,40 @@ def test_compiled_and_interpreted_agree_and_the_edited_file_is_another_policy(he
 def test_a_file_that_does_not_load_is_named_with_its_line(here, text, line, words):
     (here / "wrong.py").write_text(text)
     with pytest.raises(ValueError, match=f"wrong.py, line {line}: .*{words}"):
-        load.load_policy("wrong.py:X")
+        user_code.load_policy("wrong.py:X")
 
 
 def test_what_does_not_compile_is_shown_at_the_users_line(here):
     (here / "wrong.py").write_text(GREEDY.replace("state.pulls[arm] += 1.0", "state.pulls[arm] += undefined_name"))
     line = GREEDY.splitlines().index("        state.pulls[arm] += 1.0") + 1
     with pytest.raises(TypeError, match=rf"wrong.py, line {line}, in learn: .*undefined_name"):
-        simulate(load.load_policy("wrong.py:Greedy"), load.load_environment("abrupt(horizon=50, phases=2)"), runs=1)
+        simulate(
+            user_code.load_policy("wrong.py:Greedy"), user_code.load_environment("abrupt(horizon=50, phases=2)"), runs=1
+        )
 
 
 def test_a_name_that_is_not_there_gets_the_nearest_one(here):
     with pytest.raises(ValueError, match=r"mine.py has no 'Gredy'; did you mean Greedy\?"):
-        load.load_policy("mine.py:Gredy")
+        user_code.load_policy("mine.py:Gredy")
     with pytest.raises(ValueError, match=r"Greedy has no parameter 'gama'; did you mean gamma\?"):
-        load.load_policy("mine.py:Greedy(gama=0.5)")
+        user_code.load_policy("mine.py:Greedy(gama=0.5)")
 
 
 def test_paths_in_a_study_begin_beside_the_study(here, monkeypatch):
     study = loads('policies = ["mine.py:Greedy"]\nenvironments = ["tide.py:Tide"]\nruns = 2\n', folder=here)
     monkeypatch.chdir("/")
     cell = study.cells()[0]
-    assert (cell.label, cell.world) == ("mine.py:Greedy", "tide.py:Tide")
+    assert (cell.label, cell.environment_label) == ("mine.py:Greedy", "tide.py:Tide")
     assert type(cell.policy).__name__ == "Greedy"
 
 
+@pytest.mark.long
 def test_the_command_plays_own_classes_and_keeps_what_it_compiled(here):
     """Two processes: the second finds the compiled loops on disk."""
     words = ["run", "mine.py:Greedy(gamma=0.8)", "ts", "--env", "tide.py:Tide", "--runs", "4", "--drift"]
     words += ["--out", "results"]
     environment = {**os.environ, "DRIFTBANDIT_CACHE": str(here / "cache")}
-    code = f"from driftbandit import cli; raise SystemExit(cli.main({words!r}))"
+    code = f"from driftbandit.cli import _main as cli; raise SystemExit(cli.main({words!r}))"
     outs, kept = [], []
     for _ in range(2):
         done = subprocess.run(
@@ -167,9 +171,9 @@ def test_the_command_plays_own_classes_and_keeps_what_it_compiled(here):
 
 
 def test_text_in_quotes_is_no_path():
-    assert parse.parse('abrupt(world="7")').world == "7"
-    with pytest.raises(ValueError, match="world"):
-        parse.parse('abrupt(world="a.py:B")')
+    assert parse.parse('abrupt(instance="7")').instance == "7"
+    with pytest.raises(ValueError, match="instance"):
+        parse.parse('abrupt(instance="a.py:B")')
 
 
 def test_the_command_line_says_which_line_of_the_users_file_is_wrong(here, capsys):
@@ -179,28 +183,26 @@ def test_the_command_line_says_which_line_of_the_users_file_is_wrong(here, capsy
 
 
 def test_only_what_a_policy_needs_travels_with_it(here):
-    mine, tide = load.load_policy("mine.py:Greedy"), load.load_environment("tide.py:Tide")
+    mine, tide = user_code.load_policy("mine.py:Greedy"), user_code.load_environment("tide.py:Tide")
     assert [os.path.basename(path) for path, _ in user_code.worker_code((mine, tide)).files] == ["mine.py", "tide.py"]
     assert [os.path.basename(path) for path, _ in user_code.worker_code(mine).files] == ["mine.py"]
     assert user_code.worker_code(parse.parse("ds-ts")) == ((), (), ())
 
 
 @pytest.mark.parametrize(
-    "texts",
+    ("out", "texts"),
     [
-        ["mine.py:Greedy(gamma=0.8)", "ts"],
-        ["PeriodicRestart(base=mine.py:Greedy(gamma=0.8), period=50)", "ds-ts"],
-        ["neighbour_module:Greedy(gamma=0.7)"],
+        ("result.parquet", ["PeriodicRestart(base=mine.py:Greedy(gamma=0.8), period=50)", "ds-ts"]),
+        ("results", ["neighbour_module:Greedy(gamma=0.7)"]),
     ],
 )
-@pytest.mark.parametrize("out", ["result.parquet", "results"])
 def test_what_was_saved_names_own_classes_so_that_they_are_found_again(here, out, texts, monkeypatch):
     (here / "neighbour_module.py").write_text(GREEDY)
-    world = "tide.py:Tide(period=150.0)"
-    words = ["run", *texts, "--env", world, "--runs", "2", "--out", out, "--interpreted"]
+    environment = "tide.py:Tide(period=150.0)"
+    words = ["run", *texts, "--env", environment, "--runs", "2", "--out", out, "--interpreted"]
     assert cli.main(words) == 0
     result = Result.load(here / out if out.endswith(".parquet") else here / out / "result.parquet")
-    policies = [load.load_policy(text) for text in texts]
+    policies = [user_code.load_policy(text) for text in texts]
     monkeypatch.chdir("/")
-    assert [load.load_policy(part.texts()[0]) for part in result.parts] == policies
-    assert load.load_environment(result.parts[0].texts()[1]) == load.load_environment(str(here / world))
+    assert [user_code.load_policy(part.texts()[0]) for part in result.parts] == policies
+    assert user_code.load_environment(result.parts[0].texts()[1]) == user_code.load_environment(str(here / environment))

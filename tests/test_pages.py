@@ -10,14 +10,18 @@ import shlex
 import shutil
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from driftbandit import Bandit, DiscountedTS, cli, commands
-from driftbandit.lab.experiments import study_file
+from driftbandit import Bandit, DiscountedTS
+from driftbandit import cli as commands
+from driftbandit.cli import _main as cli
+from driftbandit.lab import study
+from tools.site import committed
 from tools.site.pages import FENCE, SERVED, runs
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +32,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The formula gives"),
 ]
 MADE = ("docs/_made/", "docs/reference/api/", "docs/reference/policies/")  # by `make docs`, from the code itself
-MADE += ("docs/reference/command-line.md", "docs/reference/http-api.md")
+MADE += tuple(f"docs/reference/{name}" for name in committed.PAGES)
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
 PAGES = [page for page in PAGES if not page.relative_to(ROOT).as_posix().startswith(MADE)]
 ELSEWHERE = ("dask", "ray", "postgresql", "serve", "demo", "watch", "http")  # read, not run
@@ -83,7 +87,7 @@ def reduced(words):
     if name == "run" and any(word.endswith((".toml", ".py")) for word in out):
         out += ["--horizon", "400"]
     if "--growth" in out:
-        out += ["--runs", "4", "--scale", "0.002"]
+        out += ["--runs", "2"]
     if name == "field":
         out += ["--quick"]
     if name == "reproduce":
@@ -92,26 +96,34 @@ def reduced(words):
     return [name, *out]
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Where a reader of the pages would stand: the examples, a study, a policy and a world of their own."""
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """The files that commands on the pages name: the examples, a journal, logs, and a policy and an environment."""
+    tmp_path = tmp_path_factory.mktemp("reader")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    own = text_of(ROOT / "examples" / "own_policy.py").replace("Cautious", "MyPolicy").replace("Seasons", "MyWorld")
+    own = (
+        text_of(ROOT / "examples" / "own_policy.py").replace("Cautious", "MyPolicy").replace("Seasons", "MyEnvironment")
+    )
     (tmp_path / "package").mkdir()
-    for name in ("my_policy.py", "my_world.py", "package/module.py", "package/__init__.py"):
+    for name in ("my_policy.py", "my_environment.py", "package/module.py", "package/__init__.py"):
         (tmp_path / name).write_text(own if "__init__" not in name else "", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in sys.modules if name.split(".")[0] == "package"]:
-        monkeypatch.delitem(sys.modules, name)  # of another test's folder
     with Bandit.open(
-        "shop.db", "button", DiscountedTS(), ["red", "green", "blue"], holdback=0.1, baseline="red"
+        tmp_path / "shop.db", "button", DiscountedTS(), ["red", "green", "blue"], holdback=0.1, baseline="red"
     ) as made:
         made.decide(id="ID")
     chance = random.Random(7)
     rows = [
-        (60 * n, arm, int(chance.random() < 0.3 + 0.2 * arm)) for n in range(20_000) for arm in [chance.randrange(2)]
+        (datetime(2026, 1, 1) + timedelta(minutes=n), arm, int(chance.random() < 0.3 + 0.2 * arm))
+        for n in range(20_000)
+        for arm in [chance.randrange(2)]
     ]
-    lines = ["time,arm,reward,propensity", *(f"{time},{'ab'[arm]},{reward},0.5" for time, arm, reward in rows)]
+    lines = [
+        "time,arm,reward,propensity,device,basket",
+        *(
+            f"{time.isoformat()},{'ab'[arm]},{reward},0.5,{('phone', 'desk')[time.minute % 7 % 2]},{time.minute % 11}"
+            for time, arm, reward in rows
+        ),
+    ]
     (tmp_path / "log.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     columns = {
         "time": [row[0] for row in rows],
@@ -120,24 +132,53 @@ def folder(tmp_path, monkeypatch):
     }
     columns |= {"when": columns["time"], "button": columns["arm"], "click": columns["reward"]}
     pq.write_table(pa.table({**columns, "propensity": [0.5] * len(rows)}), tmp_path / "log.parquet")
-    (tmp_path / "world.csv").write_text("rounds,a,b\n200,0.5,0.5\n200,0.6,0.4\n", encoding="utf-8")
+    (tmp_path / "environment.csv").write_text("rounds,a,b\n200,0.5,0.5\n200,0.6,0.4\n", encoding="utf-8")
     return tmp_path
 
 
-@pytest.mark.parametrize(("where", "line"), SHOWN, ids=[f"{where}: {line[:70]}" for where, line in SHOWN])
+@pytest.fixture
+def folder(prepared, tmp_path, monkeypatch):
+    """A new copy of those files, as the working directory."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in sys.modules if name.split(".")[0] == "package"]:
+        monkeypatch.delitem(sys.modules, name)  # of another test's folder
+    return tmp_path
+
+
+def is_complete(line):
+    """Whether a command can be run as it is: no placeholder, and more than its name in a sentence."""
+    words = words_of(line)
+    alone = len(words) < 2 and words[0] not in ("list", "field", "reproduce", "bench", "theory", "help")
+    return not alone and not PLACEHOLDER.search(line)
+
+
+COMPLETE = [(where, line) for where, line in SHOWN if is_complete(line)]
+
+
+def test_every_command_that_is_shown_can_be_parsed():
+    parser = cli.build_parser()
+    for _, line in COMPLETE:
+        words = words_of(line)
+        if "--help" not in words and words[0] != "help":
+            cli.parse_arguments(parser, words)
+
+
+COMPILE = ("bench", "field", "reproduce", "replay", "run", "theory")  # too slow for the short suite
+
+
+@pytest.mark.parametrize(
+    ("where", "line"),
+    [pytest.param(*shown, marks=pytest.mark.long if words_of(shown[1])[0] in COMPILE else ()) for shown in COMPLETE],
+    ids=[f"{where}: {line[:70]}" for where, line in COMPLETE],
+)
 def test_every_command_that_is_shown_works(where, line, folder, capsys):
     words = words_of(line)
-    if PLACEHOLDER.search(line):
-        pytest.skip("has a placeholder in it")
-    if len(words) < 2 and words[0] not in ("list", "field", "reproduce", "bench", "theory", "help"):
-        return  # the name of a command in a sentence, which needs more words to work
     if any(word.endswith(".parquet") for word in words[1:2]) and words[0] == "run":
-        world = "abrupt(n_arms=2, horizon=200, phases=2)"
-        assert cli.main(["run", "ts", "--env", world, "--runs", "2", "--out", "result.parquet"]) == 0
+        environment = "abrupt(n_arms=2, horizon=200, phases=2)"
+        assert cli.main(["run", "ts", "--env", environment, "--runs", "2", "--out", "result.parquet"]) == 0
         for name in ("monday.parquet", "tuesday.parquet"):
             shutil.copyfile("result.parquet", name)
-    if "--help" not in words and words[0] != "help":
-        cli.parse_arguments(cli.build_parser(), words)
     if any(word in line.split() or f"{word}:" in line for word in ELSEWHERE):
         return
     if words[:2] == ["live", "create"]:
@@ -157,7 +198,7 @@ def test_the_pages_show_commands_and_no_command_is_missing_from_them():
 @contextlib.contextmanager
 def serving(folder):
     """A service of the reader's own, for the blocks that talk to one; its address."""
-    words = [sys.executable, "-m", "driftbandit", "serve", "--port", "0", "--db", str(folder / "served.db")]
+    words = [sys.executable, "-m", "driftbandit", "serve", "--port", "0", str(folder / "served.db")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as service:
         yield re.search(r"http://[\d.]+:\d+", service.stdout.readline())[0]
         service.terminate()
@@ -207,17 +248,17 @@ def test_every_block_on_a_page_runs(page, folder, capsys, monkeypatch):
                 code = code.replace(SERVED, stack.enter_context(serving(folder)))
             if "peer=" in words:
                 compile(code, page.name, "exec")  # `make docs` runs it where that library can be installed
-            elif language == "python":
+            elif language == "python" and runs(language, words):
                 exec(compile(small(code), page.name, "exec"), scope)
             elif runs(language, words):
                 play_shell(code, folder, capsys)
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_study_on_a_page_can_be_read(page, folder):
-    for block in re.findall(r"```toml\n(.*?)```", text_of(page), re.DOTALL):
-        assert study_file.loads(block, page.name, folder).count() > 0
+def test_every_study_on_a_page_can_be_read(folder):
+    for page in PAGES:
+        for block in re.findall(r"```toml\n(.*?)```", text_of(page), re.DOTALL):
+            assert study.loads(block, page.name, folder).count() > 0, page
 
 
 def test_every_make_target_that_is_shown_exists():

@@ -11,16 +11,15 @@ from inspect import signature
 
 import pytest
 
-from driftbandit import Agent, Bandit
-from driftbandit.live.settings import checked_policy
-from driftbandit.parameters import parameters
+from driftbandit import Bandit
+from driftbandit.bandit.settings import checked_policy
+from driftbandit.core.parameters import parameters
+from driftbandit.core.protocols import Policy
 from driftbandit.policies import Delayed, DiscountedTS, DriftTS, Oracle, PeriodicRestart, SlidingUCB
-from driftbandit.protocols import Policy
 from driftbandit.service.bandits import library_policy
-from driftbandit.text.parse import constructors, parse_policy, parse_snapshot
-from driftbandit.text.registry import environments, laws, policies
+from driftbandit.spec.parse import constructors, environments, laws, parse_policy, parse_snapshot, policies
 
-HUGE = (10**6, 10**9, 2**62)
+HUGE = (10**6, 2**62)
 _watched: list[str] = []
 _watching: set[int] = set()
 
@@ -47,7 +46,7 @@ def harmless(megabytes=200, seconds=5.0):
     """Nothing is opened, imported or run inside, and little memory and time is taken."""
     _watched.clear()
     tracemalloc.start()
-    began = time.monotonic()
+    began = time.thread_time()
     _watching.add(threading.get_ident())
     try:
         yield
@@ -57,19 +56,19 @@ def harmless(megabytes=200, seconds=5.0):
         tracemalloc.stop()
     assert _watched == []
     assert peak < megabytes * 2**20
-    assert time.monotonic() - began < seconds
+    assert time.thread_time() - began < seconds
 
 
 def base(cls):
     return "base=ds-ts, " if "base" in cls._fields else ""
 
 
-def texts(cls):
+def texts(cls, sizes=HUGE):
     """The class as a text may name it: by every name, with every parameter and every named constructor at extremes."""
     numbers = [p for p in parameters(cls) if p.kind in (int, float) and p.name != "base"]
     for name in (cls.__name__, cls.short, *getattr(cls, "aliases", {})):
         yield f"{name}({base(cls)})".replace(", )", ")")
-    for value in HUGE:
+    for value in sizes:
         for p in numbers:
             yield f"{cls.short}({base(cls)}{p.name}={value})"
         if numbers:
@@ -85,23 +84,23 @@ def texts(cls):
 def imported():
     parse_policy("ds-ts")
     for cls in policies().values():  # what a class imports at its first use is its own
-        for text in texts(cls):
+        for text in texts(cls, HUGE[:1]):
             try:
                 library_policy(text, 2)
             except (ValueError, TypeError):
                 continue
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cls", policies().values(), ids=lambda cls: cls.short)
 def test_no_text_about_a_policy_opens_a_file_imports_or_allocates_without_bound(cls):
     for text in texts(cls):
-        for wrapped in (text, f"periodic-restart(base={text})"):
-            with harmless():
-                try:
-                    made = library_policy(wrapped, 1000)
-                except (ValueError, TypeError):
-                    continue
-            assert isinstance(made, Policy)
+        with harmless():
+            try:
+                made = library_policy(f"periodic-restart(base={text})", 1000)
+            except (ValueError, TypeError):
+                continue
+        assert isinstance(made, Policy)
 
 
 @pytest.mark.parametrize("cls", [*environments().values(), *laws().values()], ids=lambda cls: cls.__name__)
@@ -127,12 +126,12 @@ def test_a_nest_of_wrappers_is_refused_by_its_size():
 
 
 def test_a_snapshot_allocates_no_more_than_it_holds():
-    text = Agent(SlidingUCB(window=10), arms=["a", "b"], seed=1).snapshot()
+    text = Bandit(["a", "b"], SlidingUCB(window=10), seed=1).snapshot()
     for window in ("20_000_000", "1_000"):
         content = json.loads(text.replace("window=10", f"window={window}"))
         del content["check"]  # as somebody would who made it
         with harmless(megabytes=20), pytest.raises(ValueError, match="damaged"):
-            Agent.restore(json.dumps(content))
+            Bandit.restore(json.dumps(content))
 
 
 @pytest.mark.parametrize(
@@ -151,14 +150,14 @@ def test_policies_of_the_simulator_are_refused_live_with_one_sentence(policy, tm
             refuse()
         said.add(str(refused.value))
     assert len(said) == 1
-    with Bandit.open(tmp_path / "journal.db", "y", DriftTS(), ["a", "b"]) as bandit:
+    with Bandit.open(tmp_path / "journal.db", "y", DriftTS(), ["a", "b"], reward_range=(0, 1)) as bandit:
         with pytest.raises(ValueError, match="only plays in simulations"):
             bandit.change(policy=policy)
         assert bandit.policy == DriftTS()
 
 
 def test_which_policies_need_a_simulation():
-    """Those that are given the world, and the wrapper that holds rewards back, which a journal does by itself."""
+    """Those that are given the environment, and the wrapper that holds rewards back, which a journal does by itself."""
     marked = {cls.short for cls in policies().values() if getattr(cls, "simulated_only", False)}
     assert marked == {"oracle", "delayed"}
-    assert marked >= {cls.short for cls in policies().values() if hasattr(cls, "with_world")}
+    assert marked >= {cls.short for cls in policies().values() if hasattr(cls, "with_environment")}

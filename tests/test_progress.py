@@ -1,12 +1,12 @@
-"""The progress bar: says when it compiles, and does not take compiling for work when it reckons the time left."""
+"""The progress bar: says when it compiles, and does not take compiling for work when it computes the time left."""
 
 import io
 import threading
 
 import pytest
 
-from driftbandit.lab.support import progress
-from driftbandit.lab.support.progress import Progress, compiling
+from driftbandit.lab import progress
+from driftbandit.lab.progress import Progress, show_compiling
 
 
 @pytest.fixture
@@ -21,7 +21,6 @@ def clock(monkeypatch):
 
     made = Clock()
     monkeypatch.setattr(progress, "time", made)
-    monkeypatch.setattr(progress, "_compiling", progress._Compiling())
     return made
 
 
@@ -30,55 +29,17 @@ class Screen(io.StringIO):
         return True
 
 
-def test_time_spent_on_compiling_is_not_taken_for_work(clock):
+def test_the_time_left_is_computed_from_the_first_finished_work(clock):
     with Progress(100.0) as bar:
-        with compiling():
-            clock.now += 60.0  # a cold start: a minute of compiling
+        with show_compiling():
+            clock.now += 60.0  # a cold start
+        bar.add(1.0)
+        assert bar.left() is None
         clock.now += 1.0
-        bar.add(1.0)  # then one per cent of the work in one second
-        assert bar.left() == pytest.approx(99.0)  # and not 61 seconds times 99
-
-
-def test_one_of_two_workers_compiling_holds_up_half_of_the_work(clock):
-    with Progress(100.0, workers=2) as bar:
-        with compiling():
-            clock.now += 20.0  # meanwhile the other worker works
-            bar.add(10.0)
-        assert bar.left() == pytest.approx(90.0)  # 10 per cent in 10 seconds of both
-
-
-def test_compiling_before_the_bar_began_does_not_count(clock):
-    with compiling():
-        clock.now += 50.0
-    with Progress(10.0) as bar:
-        clock.now += 5.0
-        bar.add(5.0)
-        assert bar.left() == pytest.approx(5.0)
-
-
-def test_threads_that_compile_at_once_are_added_up(clock):
-    one, two = compiling(), compiling()
-    one.__enter__()
-    clock.now += 3.0
-    two.__enter__()
-    clock.now += 2.0
-    one.__exit__(None, None, None)
-    clock.now += 4.0
-    two.__exit__(None, None, None)
-    assert progress._compiling.seconds() == pytest.approx(5.0 + 6.0)
-    assert progress._compiling.threads == 0
-
-
-def test_the_bar_says_compiling_while_it_compiles_and_the_time_left_otherwise(clock):
-    with Progress(100.0, workers=2) as bar:
-        clock.now += 10.0
-        bar.add(50.0)
-        assert bar.said() == "10 s left"
-        with compiling():
-            assert bar.said() == "10 s left, compiling"
-            with compiling():
-                assert bar.said() == "compiling"
-        assert bar.said() == "10 s left"
+        bar.add(1.0)
+        assert bar.left() == pytest.approx(98.0)
+        with show_compiling():
+            assert bar.describe() == "1.6 min left, compiling"
 
 
 def test_on_a_terminal_the_word_is_seen_even_before_any_work_is_done(monkeypatch):
@@ -86,7 +47,7 @@ def test_on_a_terminal_the_word_is_seen_even_before_any_work_is_done(monkeypatch
     screen = Screen()
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(progress, "_QUIET", 0.05)
-    with Progress(10.0, True, label="work") as bar, compiling():
+    with Progress(10.0, True, label="work") as bar, show_compiling():
         shown = threading.Event()
         for _ in range(100):
             if bar._bar is not None:
@@ -95,7 +56,7 @@ def test_on_a_terminal_the_word_is_seen_even_before_any_work_is_done(monkeypatch
         assert bar._bar is not None
         bar._bar.rich.refresh()
         assert "compiling" in screen.getvalue()
-    assert Progress.under_way == []
+    assert Progress.open_bars == []
 
 
 def test_only_the_outermost_bar_is_shown(monkeypatch):
@@ -129,7 +90,7 @@ def test_in_a_notebook_the_bar_stands_below_the_cell_and_goes_when_the_work_is_d
         bar.add(1.0)
     assert len(sent) == 3
     assert '&lt;work&gt; <progress value="0.4000">' in sent[0]
-    assert "60% · 1 s · 4 s left" in sent[1]
+    assert "60% · 1 s · 2 s left" in sent[1]
     assert sent[2] == ""
 
 
@@ -139,7 +100,7 @@ def test_plain_ipython_in_a_terminal_is_not_a_notebook(monkeypatch):
 
     monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {})())
     monkeypatch.setattr("sys.stderr", Screen())
-    assert progress._screen() is progress._TerminalBar
+    assert progress._find_screen() is progress._TerminalBar
 
 
 def test_a_function_hears_the_share_and_nothing_is_drawn():
@@ -166,10 +127,10 @@ def test_simulating_tells_the_bar_when_it_compiles(monkeypatch):
     plain = simulate.compiled_loop
 
     def watched(shared, tasks):
-        seen.append(progress._compiling.threads)
+        seen.append(len(progress._compiling))
         return plain(shared, tasks)
 
     monkeypatch.setattr(simulate, "compiled_loop", watched)
     simulate.simulate(DiscountedTS(), Smooth(n_arms=2, horizon=50), 1, progress=False)
     assert seen == [1]
-    assert progress._compiling.threads == 0
+    assert progress._compiling == []

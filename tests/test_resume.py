@@ -16,11 +16,10 @@ import crew
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import Simulation
-from driftbandit.lab.jobs import store
-from driftbandit.lab.jobs.batch import Batch
-from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab.work import Cell, Store, chunks_by_name
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="drivers are forked")
 def test_a_driver_killed_twenty_times_at_random_gives_the_undisturbed_result(tmp_path):
     """Each driver is killed with SIGKILL at a random moment after its first new chunk. Two chunks are under way then;
@@ -49,6 +48,7 @@ def test_a_driver_killed_twenty_times_at_random_gives_the_undisturbed_result(tmp
     )
 
 
+@pytest.mark.long
 def test_two_processes_in_one_folder_do_not_harm_each_other(tmp_path):
     command = [sys.executable, str(Path(crew.__file__)), str(tmp_path), "0.01", "24"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -69,22 +69,11 @@ def test_a_damaged_chunk_is_noticed_and_computed_again(tmp_path, damage):
     whole, _ = crew.played(tmp_path, count=2)
     victim = sorted(tmp_path.glob("*/*.chunk"))[0]
     victim.write_bytes(damage(victim.read_bytes()))
-    batch = Batch(crew.cells(2), tmp_path)
-    assert batch.store.get(victim.stem) is None
+    assert Store(tmp_path).get(victim.stem) is None
     assert not victim.exists()
     again, tally = crew.played(tmp_path, count=2)
     assert again == whole
     assert tally.computed == 1
-
-
-def test_what_a_killed_process_left_half_written_is_cleared_after_an_hour(tmp_path):
-    crew.played(tmp_path, count=2)
-    old, new = (next(tmp_path.glob("*")) / name for name in (".old.1.a", ".new.1.b"))
-    for path in (old, new):
-        path.write_bytes(b"half")
-    os.utime(old, (time.time() - 7200,) * 2)
-    store.Store(tmp_path).names()
-    assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_more_runs_later_reuse_the_whole_chunks():
@@ -98,19 +87,21 @@ def test_more_runs_later_reuse_the_whole_chunks():
 def test_ten_thousand_cells_are_planned_and_resumed_in_seconds_with_little_memory(tmp_path):
     """Asserted at three times what was asked for (2 s, 5 s), because a test may share its machine; see
     benchmarks/overhead.py for the measurement."""
-    world = Abrupt(n_arms=3, horizon=100, phases=2)
-    cells = [Cell(DiscountedTS(gamma=0.5 + 0.4999 * n / 10_000), world, runs=20, checkpoints=5) for n in range(10_000)]
+    environment = Abrupt(n_arms=3, horizon=100, phases=2)
+    cells = [
+        Cell(DiscountedTS(gamma=0.5 + 0.4999 * n / 10_000), environment, runs=20, checkpoints=5) for n in range(10_000)
+    ]
     started = time.process_time()
-    batch = Batch(cells, tmp_path)
+    store, plan = Store(tmp_path), chunks_by_name(cells)
     assert time.process_time() - started < 6.0
-    assert len(batch.missing()) == 10_000
+    assert len(store.missing(plan)) == 10_000
     done = Simulation(np.arange(20, 101, 20), np.zeros((20, 5)), 0.0)
-    for name in batch.plan:
-        batch.store.put(name, done)
+    for name in plan:
+        store.put(name, done)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.process_time()
-    again = Batch(cells, tmp_path)
-    assert again.run() == (10_000, 0)
+    again = Store(tmp_path)
+    assert again.play(cells) == (10_000, 0)
     total = sum(float(again.result(cell).regret[:, -1].sum()) for cell in cells)
     assert total == 0.0
     assert time.process_time() - started < 15.0

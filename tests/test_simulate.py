@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import driftbandit
-from driftbandit.draws import POLICY, REWARD, WORLD, Stream, stream_key
+from driftbandit.core.draws import ENVIRONMENT, POLICY, REWARD, Stream, stream_key
+from driftbandit.core.parameters import checked
+from driftbandit.core.primitives import where
 from driftbandit.environments import Abrupt, Constant, Gaussian, Smooth, from_means, phased
+from driftbandit.errors import PolicyError
 from driftbandit.lab.engine.simulate import checkpoint_rounds, simulate
-from driftbandit.parameters import checked
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.primitives import where
-from driftbandit.text.policy_check import PolicyError
 
 POLICY_ = DiscountedTS(gamma=0.97)
 FRESH = Abrupt(n_arms=4, horizon=1500, phases=3)
@@ -67,19 +67,21 @@ def test_runs_differ_from_each_other_and_between_seeds(reference):
     assert not np.intersect1d(other.regret[:, -1], reference.regret[:, -1]).size
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "world",
+    "environment",
     [
         Smooth(n_arms=6, horizon=700, start=0, rescaled=True, law=Gaussian(sd=0.2)),
         Abrupt(n_arms=3, horizon=700, phases=5, law=Constant()),
     ],
     ids=repr,
 )
-def test_other_worlds_and_laws_give_the_same_bits_in_lockstep(world):
-    plain = simulate(POLICY_, world, 40, seed=5, compiled=False, checkpoints=7, pulls=True)
-    assert same(simulate(POLICY_, world, 40, seed=5, checkpoints=7, pulls=True), plain)
+def test_other_environments_and_laws_give_the_same_bits_in_lockstep(environment):
+    plain = simulate(POLICY_, environment, 40, seed=5, compiled=False, checkpoints=7, pulls=True)
+    assert same(simulate(POLICY_, environment, 40, seed=5, checkpoints=7, pulls=True), plain)
 
 
+@pytest.mark.long
 def test_forgetting_means_and_weights_give_the_same_bits_in_lockstep():
     policy = DiscountedTS(gamma=0.8, tau_max=1.0, forget_below=1e-3, weight=4.0)
     plain = simulate(policy, FRESH, 40, seed=5, compiled=False, checkpoints=7, pulls=True)
@@ -90,11 +92,11 @@ def test_forgetting_means_and_weights_give_the_same_bits_in_lockstep():
 
 
 def test_regret_pulls_and_trajectories_tell_the_same_story():
-    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
+    environment = Abrupt(n_arms=4, horizon=1500, phases=3, instance="1")
     asked = {"runs": 3, "seed": 9, "checkpoints": [1, 10, 777, 1500], "pulls": True, "trajectories": True}
-    result = simulate(POLICY_, world, **asked)
-    assert same(result, simulate(POLICY_, world, **asked, compiled=False))
-    means = world.realise(0).means(0, 1500)
+    result = simulate(POLICY_, environment, **asked)
+    assert same(result, simulate(POLICY_, environment, **asked, compiled=False))
+    means = environment.realise(0).means(0, 1500)
     for run in range(3):
         arms, rewards = result.arms[run], result.rewards[run]
         gaps = means.max(axis=1) - means[np.arange(1500), arms]
@@ -104,34 +106,35 @@ def test_regret_pulls_and_trajectories_tell_the_same_story():
         expected = [float(reward_rng.at(t).uniform(0) < means[t, arms[t]]) for t in range(1500)]
         assert rewards.tolist() == expected
     assert (result.pulls.sum(axis=1) == 1500).all()
-    without = simulate(POLICY_, world, runs=3, seed=9, checkpoints=[1500])
+    without = simulate(POLICY_, environment, runs=3, seed=9, checkpoints=[1500])
     assert np.array_equal(without.regret[:, 0], result.regret[:, -1])
     assert without.pulls is without.arms is without.rewards is None
 
 
 def test_the_simulator_is_the_plain_loop():
-    world = FRESH.realise(stream_key(3, 2, WORLD))
+    environment = FRESH.realise(stream_key(3, 2, ENVIRONMENT))
     state, draws, reward_rng = POLICY_.init(4), Stream(stream_key(3, 2, POLICY)), Stream(stream_key(3, 2, REWARD))
     regret = 0.0
     for t in range(1500):
         arm = POLICY_.choose(state, t, draws.at(t))
-        POLICY_.learn(state, t, arm, world.pull(t, arm, reward_rng.at(t)))
-        regret += world.best(t) - world.mean(t, arm)
+        POLICY_.learn(state, t, arm, environment.pull(t, arm, reward_rng.at(t)))
+        regret += environment.best(t) - environment.mean(t, arm)
     assert simulate(POLICY_, FRESH, 1, seed=3, first_run=2, checkpoints=1).regret[0, 0] == regret
 
 
-def test_every_run_of_a_fresh_world_has_its_own_means_and_a_fixed_one_has_not():
+@pytest.mark.long
+def test_every_run_of_a_fresh_environment_has_its_own_means_and_a_fixed_one_has_not():
     spread = {}
     for name in ("fresh", "5"):
-        world = Abrupt(n_arms=2, horizon=50, phases=1, world=name, law=Constant())
-        result = simulate(DiscountedTS(tau_max=100.0), world, 40, seed=1, pulls=True, trajectories=True)
+        environment = Abrupt(n_arms=2, horizon=50, phases=1, instance=name, law=Constant())
+        result = simulate(DiscountedTS(tau_max=100.0), environment, 40, seed=1, pulls=True, trajectories=True)
         spread[name] = len(np.unique(result.rewards))
     assert spread == {"fresh": 80, "5": 2}
 
 
 def test_the_reward_changes_in_the_round_in_which_the_means_change():
-    world = phased([[0.0], [1.0]], starts=[0, 5], horizon=10, law=Constant())
-    result = simulate(POLICY_, world, 1, pulls=True, trajectories=True)
+    environment = phased([[0.0], [1.0]], starts=[0, 5], horizon=10, law=Constant())
+    result = simulate(POLICY_, environment, 1, pulls=True, trajectories=True)
     assert result.rewards[0].tolist() == [0.0] * 5 + [1.0] * 5
 
 
@@ -150,11 +153,11 @@ def test_checkpoints_are_even_and_end_at_the_horizon_or_are_those_given(horizon,
     assert checkpoint_rounds(horizon, wanted).tolist() == expected
 
 
-def test_worlds_of_one_round_and_of_one_arm_are_played():
-    for policy_world in (from_means([[0.3, 0.6]]), from_means([[0.5]] * 20)):
-        result = simulate(POLICY_, policy_world, 2, seed=1, pulls=True)
-        assert result.pulls.sum(axis=1).tolist() == [policy_world.horizon] * 2
-        assert same(result, simulate(POLICY_, policy_world, 2, seed=1, pulls=True, compiled=False))
+def test_environments_of_one_round_and_of_one_arm_are_played():
+    for policy_environment in (from_means([[0.3, 0.6]]), from_means([[0.5]] * 20)):
+        result = simulate(POLICY_, policy_environment, 2, seed=1, pulls=True)
+        assert result.pulls.sum(axis=1).tolist() == [policy_environment.horizon] * 2
+        assert same(result, simulate(POLICY_, policy_environment, 2, seed=1, pulls=True, compiled=False))
 
 
 def test_progress_is_reported_in_order_and_ends_at_one():
@@ -173,21 +176,23 @@ def test_a_progress_bar_writes_nothing_when_nobody_looks(capsys):
 # ---- memory
 
 
-def peak(horizon: int, world: Any) -> int:
-    simulate(POLICY_, world(100), 40, seed=1)  # everything compiled and loaded
+def peak(horizon: int, environment: Any) -> int:
+    simulate(POLICY_, environment(100), 40, seed=1)  # everything compiled and loaded
     tracemalloc.start()
-    simulate(POLICY_, world(horizon), 40, seed=1)
+    simulate(POLICY_, environment(horizon), 40, seed=1)
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return used
 
 
-@pytest.mark.parametrize("world", [lambda t: Smooth(horizon=t), lambda t: Abrupt(horizon=t)], ids=["smooth", "abrupt"])
-def test_memory_does_not_grow_with_the_horizon(world):
-    # NumPy reports its arrays to tracemalloc. A table of means would need 8 MB for each of 40 runs of the longer world.
-    # What may grow is an index of phases, shared by all runs, of 8 bytes for every 256 rounds, and garbage not yet
-    # collected.
-    assert peak(200_000, world) - peak(2000, world) < 1_000_000
+@pytest.mark.parametrize(
+    "environment", [lambda t: Smooth(horizon=t), lambda t: Abrupt(horizon=t)], ids=["smooth", "abrupt"]
+)
+def test_memory_does_not_grow_with_the_horizon(environment):
+    # NumPy reports its arrays to tracemalloc. A table of means would need 2 MB for each of 40 runs of the longer
+    # environment. What may grow is an index of phases, shared by all runs, of 8 bytes for every 256 rounds, and garbage
+    # not yet collected.
+    assert peak(50_000, environment) - peak(2000, environment) < 1_000_000
 
 
 # ---- bad input
@@ -205,7 +210,8 @@ class NoLearn(NamedTuple):
     ("build", "words"),
     [
         (lambda: simulate(DiscountedTS, FRESH), "is not a policy"),
-        (lambda: simulate("ds-ts", FRESH), "is not a policy: it lacks init, choose, learn"),
+        (lambda: simulate("ds-t", FRESH), "no policy named .ds-t.; did you mean ds-ts"),
+        (lambda: simulate(object(), FRESH), "is not a policy: it lacks init, choose, learn"),
         (lambda: simulate(NoLearn(), FRESH), "NoLearn has no method learn; a policy needs"),
         (lambda: simulate(POLICY_, POLICY_), "is not an environment: it lacks n_arms, horizon, realise"),
         (lambda: simulate(POLICY_, None), "is not an environment"),
@@ -312,12 +318,15 @@ class LostState(NamedTuple):
 Lost.lockstep = True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "how", [{"compiled": False}, {"lockstep": False}, {}], ids=["interpreted", "alone", "lockstep"]
 )
 @pytest.mark.parametrize("arm", [-1, 3, 10**9])
 def test_an_arm_that_does_not_exist_is_refused_before_anything_is_written(arm, how):
-    world = Abrupt(n_arms=3, horizon=200, phases=2)
+    environment = Abrupt(n_arms=3, horizon=200, phases=2)
     with pytest.raises((ValueError, PolicyError), match="from 0 to K - 1"):
-        simulate(Lost(arm), world, runs=8, progress=False, **how)
-    assert simulate(Lost(2), world, runs=8, pulls=True, progress=False, **how).pulls.tolist() == [[100, 0, 100]] * 8
+        simulate(Lost(arm), environment, runs=8, progress=False, **how)
+    assert (
+        simulate(Lost(2), environment, runs=8, pulls=True, progress=False, **how).pulls.tolist() == [[100, 0, 100]] * 8
+    )

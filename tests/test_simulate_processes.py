@@ -42,7 +42,15 @@ def child(code: str, source: Path = SOURCE.parent, **variables: str) -> subproce
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is sent as a POSIX signal")
-@pytest.mark.parametrize(("runs", "workers", "compiled"), [(64, 2, True), (2, 2, True), (1, 1, True), (2, 1, False)])
+@pytest.mark.parametrize(
+    ("runs", "workers", "compiled"),
+    [
+        (64, 2, True),
+        pytest.param(2, 2, True, marks=pytest.mark.long),
+        pytest.param(1, 1, True, marks=pytest.mark.long),
+        (2, 1, False),
+    ],
+)
 def test_ctrl_c_ends_within_a_second_and_cleanly(runs, workers, compiled):
     process = child(LONG.format(runs=runs, workers=workers, compiled=compiled))
     try:
@@ -84,6 +92,7 @@ def right() -> str:
     return f"{result.regret[0, 0]}\n"
 
 
+@pytest.mark.long
 def test_an_edited_source_is_compiled_anew(tmp_path, right):
     copy = tmp_path / "copy"
     shutil.copytree(SOURCE, copy / "driftbandit", ignore=shutil.ignore_patterns("__pycache__"))
@@ -99,6 +108,7 @@ def test_an_edited_source_is_compiled_anew(tmp_path, right):
     assert answer(source=copy, DRIFTBANDIT_CACHE=cache) == right
 
 
+@pytest.mark.long
 def test_a_home_that_cannot_be_written_does_no_harm(tmp_path, right):
     home, temporary = tmp_path / "home", tmp_path / "temporary"
     home.mkdir()
@@ -112,6 +122,7 @@ def test_a_home_that_cannot_be_written_does_no_harm(tmp_path, right):
     assert answer(**{**variables, "DRIFTBANDIT_CACHE": blocked}) == right
 
 
+@pytest.mark.long
 def test_two_processes_may_start_with_an_empty_cache_at_once_and_a_third_finds_what_they_compiled(tmp_path, right):
     cache = tmp_path / "cache"
     processes = [child(SHORT, DRIFTBANDIT_CACHE=str(cache)) for _ in range(2)]

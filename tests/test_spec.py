@@ -4,10 +4,11 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 
+from driftbandit.core.parameters import checked, parameters, within
 from driftbandit.environments import Abrupt, Gaussian, PhaseTable, Smooth, phased
-from driftbandit.parameters import checked, parameters, within
+from driftbandit.errors import SpecError
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.text import parse
+from driftbandit.spec import parse
 
 DISCOVERED = [*parse.policies().values(), *parse.environments().values(), *parse.laws().values()]
 
@@ -68,7 +69,7 @@ def test_a_policy_module_need_not_be_registered_anywhere():
         ("ds-ts.half_life(70)", DiscountedTS.half_life(70)),
         ("ds-ts.tuned(horizon=100_000, phases=10)", DiscountedTS(gamma=0.99)),
         ("smooth(sigma=1e-3, law=gaussian(sd=0.5))", Smooth(sigma=0.001, law=Gaussian(sd=0.5))),
-        ('abrupt(world="7")', Abrupt(world="7")),
+        ('abrupt(instance="7")', Abrupt(instance="7")),
         (
             "phases(means=[[0.2, 0.8], [0.9, 0.1]], starts=[0, 5], horizon=9)",
             PhaseTable(((0.2, 0.8), (0.9, 0.1)), (0, 5), 9),
@@ -79,40 +80,42 @@ def test_short_names_lists_fractions_and_named_constructors_are_understood(text,
     assert parse.parse(text) == thing
 
 
-def test_a_named_constructor_takes_what_is_not_said_from_the_world():
-    world = Abrupt(horizon=40_000, phases=4)
-    assert parse.parse("ds-ts.tuned", world=world) == DiscountedTS(gamma=0.99)  # 1 - sqrt(4 / 40000)
-    assert parse.parse("ds-ts.tuned(phases=16)", world=world) == DiscountedTS(gamma=0.98)
+def test_a_named_constructor_takes_what_is_not_said_from_the_environment():
+    environment = Abrupt(horizon=40_000, phases=4)
+    assert parse.parse("ds-ts.tuned", environment=environment) == DiscountedTS(gamma=0.99)  # 1 - sqrt(4 / 40000)
+    assert parse.parse("ds-ts.tuned(phases=16)", environment=environment) == DiscountedTS(gamma=0.98)
 
 
 @pytest.mark.parametrize("verb", ["text", "code"])
-def test_a_named_constructor_reads_whether_the_world_drifts(verb):
+def test_a_named_constructor_reads_whether_the_environment_drifts(verb):
     drifting = Smooth(n_arms=5, horizon=10_000, sigma=0.001)
     told = 0
     for cls in parse.policies().values():
         if verb in parse.constructors(cls):
-            made = parse.parse(f"{cls.short}.{verb}", world=drifting)
+            made = parse.parse(f"{cls.short}.{verb}", environment=drifting)
             assert made == getattr(cls, verb)(10_000, 1, 5, smooth=True), cls
             told += 1
     assert told >= 8
-    assert parse.parse("sw-ts.text(smooth=True)", world=drifting) == parse.parse("sw-ts.text", world=drifting)
-    with pytest.raises(parse.SpecError, match="drifts and has none"):
-        parse.parse("sw-ts.text(smooth=False)", world=drifting)
+    assert parse.parse("sw-ts.text(smooth=True)", environment=drifting) == parse.parse(
+        "sw-ts.text", environment=drifting
+    )
+    with pytest.raises(SpecError, match="drifts and has none"):
+        parse.parse("sw-ts.text(smooth=False)", environment=drifting)
 
 
-def test_a_named_constructor_counts_the_phases_of_a_world_that_only_has_breakpoints():
-    world = phased([[0.2, 0.8], [0.6, 0.4], [0.1, 0.2], [0.3, 0.9]], [0, 5, 20, 30], 40_000)
+def test_a_named_constructor_counts_the_phases_of_an_environment_that_only_has_breakpoints():
+    environment = phased([[0.2, 0.8], [0.6, 0.4], [0.1, 0.2], [0.3, 0.9]], [0, 5, 20, 30], 40_000)
     table = PhaseTable(((0.2, 0.8), (0.6, 0.4), (0.1, 0.2), (0.3, 0.9)), (0, 5, 20, 30), 40_000)
-    for one in (world, table):
-        assert parse.parse("ds-ts.tuned", world=one) == DiscountedTS(gamma=0.99)
-        assert parse.parse("ds-ts.text", world=one) == DiscountedTS(gamma=0.99)
+    for one in (environment, table):
+        assert parse.parse("ds-ts.tuned", environment=one) == DiscountedTS(gamma=0.99)
+        assert parse.parse("ds-ts.text", environment=one) == DiscountedTS(gamma=0.99)
 
 
-def test_what_a_drifting_world_cannot_say_is_asked_for_in_a_sentence():
-    with pytest.raises(parse.SpecError, match=r"drifts and has none.*ds-ts\.tuned\(phases=10\)"):
-        parse.parse("ds-ts.tuned", world=Smooth())
-    assert parse.parse("ds-ts.tuned(phases=4)", world=Smooth(horizon=40_000)) == DiscountedTS(gamma=0.99)
-    assert parse.parse("sw-osub.tuned_smooth", world=Smooth(sigma=0.001)).window > 0
+def test_what_a_drifting_environment_cannot_say_is_asked_for_in_a_sentence():
+    with pytest.raises(SpecError, match=r"drifts and has none.*ds-ts\.tuned\(phases=10\)"):
+        parse.parse("ds-ts.tuned", environment=Smooth())
+    assert parse.parse("ds-ts.tuned(phases=4)", environment=Smooth(horizon=40_000)) == DiscountedTS(gamma=0.99)
+    assert parse.parse("sw-osub.tuned_smooth", environment=Smooth(sigma=0.001)).window > 0
 
 
 @checked
@@ -138,7 +141,7 @@ def test_a_users_own_class_is_read_when_given_also_around_ours():
     assert parse.parse(repr(policy), extra=extra) == policy
     assert parse.parse("my-own(base=ds-ts(gamma=0.5), factor=2)", extra=extra) == policy
     assert parse.parse_policy("ready", extra=extra) is policy
-    with pytest.raises(parse.SpecError, match="no policy, environment or reward law named 'Mine'"):
+    with pytest.raises(SpecError, match="no policy, environment or reward law named 'Mine'"):
         parse.parse("Mine()")
 
 
@@ -150,11 +153,11 @@ def test_a_users_own_class_is_read_when_given_also_around_ours():
         ("abrupt(law=Bernouli)", "did you mean Bernoulli"),
         ("ds-ts(gama=0.9)", "did you mean gamma"),
         ("ds-ts.tund(horizon=10)", "did you mean tuned"),
-        ("ds-ts.tuned(horizon=10)", "needs phases"),
-        ("phases(horizon=3)", "needs means and starts"),
-        ("ds-ts(1, 1, 1, 1, 1)", "5 values and has 4 parameters"),
-        ("ds-ts(0.5, gamma=0.5)", "gamma twice"),
-        ("ds-ts(gamma=0.5, gamma=0.6)", "gamma is given twice"),
+        ("ds-ts.tuned(horizon=10)", "missing a required argument: 'phases'"),
+        ("phases(horizon=3)", "missing a required argument: 'means'"),
+        ("ds-ts(1, 1, 1, 1, 1)", "too many positional arguments"),
+        ("ds-ts(0.5, gamma=0.5)", "multiple values for argument 'gamma'"),
+        ("ds-ts(gamma=0.5, gamma=0.6)", "given twice"),
         ("ds-ts(gamma=1.2)", r"gamma in \(0, 1\]; got 1.2"),
         ("ds-ts(gamma=nan)", "got nan"),
         ("ds-ts(gamma=1/0)", "divides by zero"),
@@ -191,12 +194,12 @@ def test_a_wrong_text_is_refused_in_one_sentence_with_the_nearest_right_one(text
     ],
 )
 def test_text_is_never_run(text):
-    with pytest.raises(parse.SpecError):
+    with pytest.raises(SpecError):
         parse.parse(text)
 
 
-def test_a_world_is_no_policy_and_a_policy_no_world():
-    with pytest.raises(parse.SpecError, match="Expected a policy"):
+def test_an_environment_is_no_policy_and_a_policy_no_environment():
+    with pytest.raises(SpecError, match="Expected a policy"):
         parse.parse_policy("smooth")
-    with pytest.raises(parse.SpecError, match="Expected an environment"):
+    with pytest.raises(SpecError, match="Expected an environment"):
         parse.parse_environment("ds-ts")

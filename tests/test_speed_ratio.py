@@ -79,11 +79,11 @@ def seconds(function, *arguments):
 def ratio(name):
     """CPU time of a case over CPU time of its fixed loop: the median of many pairs."""
     policy, horizon, runs, loop, _ = CASES[name]
-    world = Abrupt(n_arms=10, horizon=horizon, phases=5, world="1")
+    environment = Abrupt(n_arms=10, horizon=horizon, phases=5, instance="1")
     numbers = np.ones(256)
 
     def play():
-        simulate(policy, world, runs=runs, workers=1, checkpoints=1)
+        simulate(policy, environment, runs=runs, workers=1, checkpoints=1)
 
     play()
     LOOPS[loop](numbers, 256)
@@ -96,6 +96,7 @@ def ratio(name):
     return statistics.median(found)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the table was measured on x86-64")
 @pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="nothing is compiled")
 @pytest.mark.parametrize("name", CASES)
@@ -108,7 +109,7 @@ def test_no_policy_takes_twice_the_time_it_took_beside_a_fixed_loop(name):
             return
     pytest.fail(
         f"{name} takes {min(attempts):.2f} times the fixed loop's time; {expected:.2f} is expected and "
-        f"{LIMIT * expected:.2f} allowed. A rule of docs/explanation/speed.md may have been broken."
+        f"{LIMIT * expected:.2f} allowed. A rule of docs/contributing/speed.md may have been broken."
     )
 
 

@@ -21,9 +21,9 @@ numba = pytest.importorskip("numba")
 from llvmlite import binding  # noqa: E402
 
 from benchmarks.speed import workload  # noqa: E402
-from driftbandit.draws import WORLD, stream_key  # noqa: E402
+from driftbandit.core.draws import ENVIRONMENT, stream_key  # noqa: E402
 from driftbandit.lab.engine import simulate as engine_runs  # noqa: E402
-from driftbandit.lab.engine.arguments import Shared, arguments  # noqa: E402
+from driftbandit.lab.engine.arguments import Shared, prepare  # noqa: E402
 from driftbandit.lab.engine.simulate import simulate  # noqa: E402
 
 HOST = {name: bool(has) for name, has in binding.get_host_cpu_features().items()}
@@ -56,10 +56,10 @@ def digests():
         policy, spec = workload.tuned(name, ROUNDS, ARMS), workload.environment(ARMS, ROUNDS)
         result = simulate(policy, spec, runs=runs, workers=1, checkpoints=50, pulls=True, progress=False)
         out[case] = hashlib.sha256(result.regret.tobytes() + result.pulls.tobytes()).hexdigest()
-        worlds = [spec.realise(stream_key(0, run, WORLD)) for run in range(runs)]
-        shared = Shared(policy, worlds, 0, 0, result.rounds, pulls=True, trajectories=False, compiled=True)
+        environments = [spec.realise(stream_key(0, run, ENVIRONMENT)) for run in range(runs)]
+        shared = Shared(policy, environments, 0, 0, result.rounds, pulls=True, trajectories=False, compiled=True)
         task = engine_runs.tasks(shared, lockstep=case.endswith("lockstep"))[0]
-        advance, given = engine_runs.compiled_loop(shared, [task]), arguments(shared, task)
+        advance, given = engine_runs.compiled_loop(shared, [task]), prepare(shared, task)
         advance(*given._replace(start=0, stop=ROUNDS))
         out[f"{case}, state"] = hashlib.sha256(bits(given.state)).hexdigest()
     return out

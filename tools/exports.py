@@ -3,15 +3,16 @@
 A policy is added as one file and its test; this list is derived, and `make format` writes it anew. A test compares it
 with what is in the folder."""
 
+import textwrap
 from pathlib import Path
 
-from driftbandit.text.registry import policies
+from driftbandit.spec.parse import policies
 
 TARGET = Path(__file__).parents[1] / "src" / "driftbandit" / "policies" / "__init__.py"
-HEAD = '''"""What to play: every policy in the paper, and its relatives. `driftbandit list policies` shows them.
+HEAD = '''"""Every policy in the paper, and related ones. `driftbandit list policies` shows them.
 
-A class is loaded when it is first asked for, so that a program pays for the policy it names alone. Written by
-`make format` from the modules of this folder.
+A class is loaded when it is first used, so that a program loads only the policies it names. Written by `make format`
+from the modules of this folder.
 
 >>> from driftbandit.policies import SlidingTS
 >>> SlidingTS(window=678).window
@@ -24,14 +25,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
 '''
 TAIL = """
-if not TYPE_CHECKING:  # a type checker knows the names above and no others, so that it finds a misspelt one
+if not TYPE_CHECKING:  # a type checker uses the imports above, so that it finds a misspelt name
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
-            return getattr(import_module(_MODULES[name]), name)
+            return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         if name.startswith("_"):
             raise AttributeError(name)
-        from driftbandit.checks import nearest
+        from driftbandit.core.checks import nearest
 
         hint = nearest(name, _MODULES) or "."
         raise AttributeError(f"There is no policy {name!r}{hint} `driftbandit list policies` shows all.")
@@ -50,9 +51,11 @@ def wanted() -> str:
     where = {name: module for module, names in modules.items() for name in names}
     imports = [f"    from {module} import {', '.join(sorted(names))}" for module, names in sorted(modules.items())]
     lines = [HEAD + "\n".join(imports), "", "_MODULES = {"]
-    lines += [f'    "{name}": "{where[name]}",' for name in sorted(where)]
-    lines += ["}", "__all__ = [  # noqa: RUF022", *(f'    "{name}",' for name in sorted(where)), "]"]
-    return "\n".join(lines) + TAIL
+    lines += [f'    "{name}": "{where[name].removeprefix("driftbandit.policies.")}",' for name in sorted(where)]
+    names = textwrap.fill(", ".join(f'"{name}"' for name in sorted(where)), 116)
+    return (
+        "\n".join([*lines, "}", "__all__ = [  # noqa: RUF022", textwrap.indent(names, "    "), "]  # fmt: skip"]) + TAIL
+    )
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from benchmarks.speed import figure, machine, peers, report, workload
-from driftbandit.commands._output import print_table
-from driftbandit.lab.support.files import replacing, writable
+from driftbandit.cli._shared import print_table
+from driftbandit.lab.files import replace_file, writable
 
 _EXAMPLES = """\
   python -m benchmarks.speed
@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> None:
     scale = workload.QUICK if args.quick else workload.FULL
     data = report.measure(scale, None if args.quick or args.no_peers else peers.default_place(), _say)
     for name, text in (("speed.json", json.dumps(data, indent=1) + "\n"), ("table.md", report.markdown(data))):
-        with replacing(out / name) as draft:
+        with replace_file(out / name) as draft:
             draft.write_text(text, encoding="utf-8")
     for ending in ("svg", "png"):
         figure.save(data, out / f"speed.{ending}")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.speed import workload
-from driftbandit.lab.plots.style import look_of, save_chart
+from driftbandit.lab.plots import find_style, save_chart
 
 
 def save(data: dict[str, Any], path: str | Path) -> Path:
@@ -58,7 +58,7 @@ def _lines_of(data: dict[str, Any], n_arms: int) -> list[_Line]:
             if row["n_arms"] == n_arms:
                 found["ds-ts"]["plain C, lockstep" if row["lockstep"] else "plain C, one run"] = row["ns"]
     for row in data["peers"]:
-        if row["kind"] == "world" and row["n_arms"] == n_arms and row["library"] != "driftbandit":
+        if row["kind"] == "environment" and row["n_arms"] == n_arms and row["library"] != "driftbandit":
             label = f"{row['library']}: {row['policy'].partition(' (')[0]}"
             found[label] = {"other libraries": 1e9 * row["cpu"]}
     return sorted((_Line(*pair) for pair in found.items()), key=lambda line: -min(line.times.values()))
@@ -102,12 +102,12 @@ def _growth(axes: Any, data: dict[str, Any]) -> None:
             rows = [row for row in data["policies"] if (row["policy"], row["lockstep"]) == (name, lockstep)]
             if not rows:
                 continue
-            style = {**look_of(name), **({"markerfacecolor": "white"} if lockstep else {})}
+            style = {**find_style(name), **({"markerfacecolor": "white"} if lockstep else {})}
             label = name + (", lockstep" if lockstep else "")
             axes.plot([row["n_arms"] for row in rows], [row["ns"] for row in rows], label=label, **style)
         twin = [row for row in data["policies"] if row["policy"] == name and not row["lockstep"] and "numpy_ns" in row]
         if twin:
-            style = {**look_of(name), "linewidth": 0.8, "markersize": 3.5, "alpha": 0.75}
+            style = {**find_style(name), "linewidth": 0.8, "markersize": 3.5, "alpha": 0.75}
             axes.plot([row["n_arms"] for row in twin], [row["numpy_ns"] for row in twin], **style)
     if not isinstance(data["c"], str):
         for lockstep in (False, True):

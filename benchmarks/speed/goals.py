@@ -165,7 +165,7 @@ GOALS = (
     Goal("drift-ts, fractions over 0 and 1, one run", (2.0, 2.0, 2.0), "times", _over_whole("drift-ts", False), ARMS),
     *(
         Goal(f"{name}, exponent in T", (FLAT,), "", _exponent("horizon", name))
-        for name in ("glr-klucb", "pa-cts", "global-cts", "adswitch", "meta")
+        for name in ("glr-klucb", "pa-cts", "global-cts", "adswitch")
     ),
     _two("ds-ts"),
     _two("sw-ts"),
@@ -179,13 +179,13 @@ GOALS = (
         _growing,
         note=_growing_names,
     ),
-    Goal("compiled agent, choose and learn, 10 arms", (5.0,), "µs", _live("compiled", 10)),
-    Goal("compiled agent, choose and learn, 1000 arms", (60.0,), "µs", _live("compiled", 1000)),
-    Goal("interpreted agent, choose and learn, 10 arms", (5.0,), "µs", _live("interpreted", 10)),
-    Goal("interpreted agent, choose and learn, 1000 arms", (60.0,), "µs", _live("interpreted", 1000)),
-    Goal("drift-ts, compiled agent, 10 arms", (6.0,), "µs", _live("compiled", 10, name="drift-ts")),
-    Goal("drift-ts, interpreted agent, 10 arms", (150.0,), "µs", _live("interpreted", 10, name="drift-ts")),
-    Goal("compiled agent, a decision of a batch, 10 arms", (100.0,), "ns", _live("batch", 10, 1e3)),
+    Goal("compiled bandit, decide and reward, 10 arms", (5.0,), "µs", _live("compiled", 10)),
+    Goal("compiled bandit, decide and reward, 1000 arms", (60.0,), "µs", _live("compiled", 1000)),
+    Goal("interpreted bandit, decide and reward, 10 arms", (5.0,), "µs", _live("interpreted", 10)),
+    Goal("interpreted bandit, decide and reward, 1000 arms", (60.0,), "µs", _live("interpreted", 1000)),
+    Goal("drift-ts, compiled bandit, 10 arms", (6.0,), "µs", _live("compiled", 10, name="drift-ts")),
+    Goal("drift-ts, interpreted bandit, 10 arms", (150.0,), "µs", _live("interpreted", 10, name="drift-ts")),
+    Goal("compiled bandit, a decision of a batch, 10 arms", (100.0,), "ns", _live("batch", 10, 1e3)),
 )
 
 

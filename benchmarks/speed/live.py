@@ -1,4 +1,4 @@
-"""The live agent: the time of one decision and one reward, asked for one by one as a service does, and of one decision
+"""A bandit in memory: the time of one decision and one reward, one by one as a service asks, and of one decision
 out of a batch."""
 
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 from benchmarks.speed import workload
 from benchmarks.speed.clock import measure
 from benchmarks.speed.workload import Scale
-from driftbandit.agent import Agent
+from driftbandit.bandit import Bandit
 
 ARMS = (10, 1000)
-BATCH = 10_000
+BATCH = 1000
 POLICIES = ("ds-ts", "ts", "drift-ts")  # normal draws, Beta draws, many hypotheses; goals are about first and last
 
 
@@ -25,12 +25,12 @@ def rows(scale: Scale) -> list[dict[str, Any]]:
 
 
 def _rows(name: str, n_arms: int, compiled: bool, scale: Scale) -> list[dict[str, Any]]:
-    agent = Agent(workload.tuned(name, scale.horizon, n_arms), arms=n_arms, seed=1, compiled=compiled)
+    bandit = Bandit(n_arms, workload.tuned(name, scale.horizon, n_arms), reward_range=(0, 1), seed=1, compiled=compiled)
     steps = max(20, min(scale.horizon // 10, 20_000 // n_arms))
 
     def serve() -> None:
         for step in range(steps):
-            agent.learn(agent.choose(), float(step & 1))
+            bandit.reward(bandit.decide(), float(step & 1))
 
     serve()  # compiles, or fills the first blocks of draws
     way = "compiled" if compiled else "interpreted"
@@ -38,8 +38,8 @@ def _rows(name: str, n_arms: int, compiled: bool, scale: Scale) -> list[dict[str
     out = [{**row, "us": 1e6 * measure(serve, 5 * scale.repeats).cpu / steps}]
     if compiled and n_arms == ARMS[0]:
         count = min(BATCH, scale.horizon)
-        agent.choose(count)
-        timing = measure(lambda: agent.choose(count), 5 * scale.repeats)
-        row |= {"policy": f"{name}, compiled, choose({count}), a decision", "way": "batch"}
+        bandit.decide_many(count)
+        timing = measure(lambda: bandit.decide_many(count), 5 * scale.repeats)
+        row |= {"policy": f"{name}, compiled, decide_many({count}), a decision", "way": "batch"}
         out.append({**row, "us": 1e6 * timing.cpu / count})
     return out

@@ -21,15 +21,15 @@ def measured(
     compiles."""
 
     def play(rounds: int = horizon, count: int = runs) -> None:
-        world = workload.environment(n_arms, rounds, fractional)
-        simulate(policy, world, runs=count, workers=1, checkpoints=1, lockstep=lockstep)
+        environment = workload.environment(n_arms, rounds, fractional)
+        simulate(policy, environment, runs=count, workers=1, checkpoints=1, lockstep=lockstep)
 
     play(min(horizon, _WARM_ROUNDS), runs if lockstep else 1)
     return measure(play, repeats, _ENOUGH).each(runs * horizon)
 
 
 def fractional_rows(scale: Scale) -> list[dict[str, Any]]:
-    """The rows of the policies that work harder for rewards between 0 and 1, in a world that pays such."""
+    """The rows of the policies that work harder for rewards between 0 and 1, in an environment that pays such."""
     return [
         {**row, "policy": f"{name}, fractions"}
         for name in workload.names(scale)

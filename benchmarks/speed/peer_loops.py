@@ -1,8 +1,8 @@
 """Other libraries on our workload, one library per process, in an environment of its own that `make bench` makes.
 
-Run as `python peer_loops.py LIBRARY JOB.json`. The job names the worlds (for each number of arms a .npy file of means,
-runs × phases × arms), the horizon, the discount and how long to play; every finished cell is printed as one line of
-JSON. Nothing of driftbandit is imported here: the libraries decide what else is installed.
+Run as `python peer_loops.py LIBRARY JOB.json`. The job names the environments (for each number of arms a .npy file of
+means, runs × phases × arms), the horizon, the discount and how long to play; every finished cell is printed as one line
+of JSON. Nothing of driftbandit is imported here: the libraries decide what else is installed.
 
 Each library plays its policy nearest to Thompson sampling that forgets, by its public calls, one decision at a time,
 with the discount DS-TS has; where a second line says so, by other means."""
@@ -161,9 +161,9 @@ def main():
     for label, make in PLAYERS[library].items():
         about = {"library": library, "policy": label}
         try:
-            for n_arms, path in job["worlds"].items():
+            for n_arms, path in job["environments"].items():
                 cell = contest(make, np.load(path), job, int(n_arms))
-                print(json.dumps({**about, "kind": "world", "n_arms": int(n_arms), **cell}), flush=True)
+                print(json.dumps({**about, "kind": "environment", "n_arms": int(n_arms), **cell}), flush=True)
             for n_arms in job["live"].get(library, []):
                 print(json.dumps({**about, "kind": "live", "n_arms": n_arms, **live(make, job, n_arms)}), flush=True)
         except Exception as error:

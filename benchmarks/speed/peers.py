@@ -1,4 +1,4 @@
-"""Other libraries on the same worlds, in environments made for them, with their regret beside ours."""
+"""Other libraries on the same environments, in environments made for them, with their regret next to ours."""
 
 import json
 import os
@@ -72,13 +72,13 @@ def left_out(reason: str) -> list[dict[str, Any]]:
 
 
 def _job(folder: Path, arms: list[int], scale: Scale) -> Path:
-    worlds = {}
+    environments = {}
     for n_arms in arms:
-        path = folder / f"worlds-{n_arms}.npy"
+        path = folder / f"environments-{n_arms}.npy"
         np.save(path, workload.tables(n_arms, scale.peer_horizon, ours.LOCKSTEP_RUNS))
-        worlds[str(n_arms)] = str(path)
+        environments[str(n_arms)] = str(path)
     job = {
-        "worlds": worlds,
+        "environments": environments,
         "horizon": scale.peer_horizon,
         "gamma": 1.0 - (PHASES / scale.peer_horizon) ** 0.5,
         "seconds": scale.peer_seconds,
@@ -147,19 +147,19 @@ def _versions(python: Path, names: tuple[str, ...]) -> str:
 
 
 def _ours(arms: list[int], scale: Scale) -> list[dict[str, Any]]:
-    """Ours on the same worlds, timed as a user gets it: 64 runs in one call, on one core."""
+    """Ours on the same environments, timed as a user gets it: 64 runs in one call, on one core."""
     out = []
     for name in _OURS:
         for n_arms in arms:
             policy = workload.tuned(name, scale.peer_horizon, n_arms)
-            world = workload.environment(n_arms, scale.peer_horizon)
+            environment = workload.environment(n_arms, scale.peer_horizon)
             timing = ours.measured(policy, n_arms, scale.peer_horizon, ours.LOCKSTEP_RUNS, scale.repeats, lockstep=True)
-            final = simulate(policy, world, runs=ours.LOCKSTEP_RUNS, workers=1, checkpoints=1).regret[:, -1]
+            final = simulate(policy, environment, runs=ours.LOCKSTEP_RUNS, workers=1, checkpoints=1).regret[:, -1]
             out.append(
                 {
                     "library": "driftbandit",
                     "policy": name,
-                    "kind": "world",
+                    "kind": "environment",
                     "n_arms": n_arms,
                     "cpu": timing.cpu,
                     "wall": timing.wall,
@@ -171,7 +171,7 @@ def _ours(arms: list[int], scale: Scale) -> list[dict[str, Any]]:
 
 
 def default_place() -> Path:
-    """Where the environments are kept between calls: beside the compiled loops."""
-    from driftbandit.lab.support.files import cache_root
+    """Where the environments are kept between calls: next to the compiled loops."""
+    from driftbandit.lab.files import cache_root
 
     return cache_root() / f"peers-{sys.version_info.major}.{sys.version_info.minor}"

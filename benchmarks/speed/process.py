@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.speed import workload
 from benchmarks.speed.workload import Scale
-from driftbandit.lab.support.files import cache_root
-from driftbandit.text.registry import policies
+from driftbandit.lab.files import cache_root
+from driftbandit.spec.parse import policies
 
 _CPU = """
 import json, resource

@@ -204,7 +204,9 @@ def _c(data: dict[str, Any]) -> Table:
 def _peers(data: dict[str, Any]) -> Table:
     arms = [n_arms for n_arms in data["scale"]["arms"] if n_arms <= 30]
     rows: list[list[str]] = []
-    found = {(row["library"], row["policy"], row["n_arms"]): row for row in data["peers"] if row["kind"] == "world"}
+    found = {
+        (row["library"], row["policy"], row["n_arms"]): row for row in data["peers"] if row["kind"] == "environment"
+    }
     first = {n_arms: found.get(("driftbandit", "ds-ts", n_arms)) for n_arms in arms}
     for library, policy in dict.fromkeys((row["library"], row["policy"]) for row in data["peers"]):
         failed = [
@@ -224,7 +226,8 @@ def _peers(data: dict[str, Any]) -> Table:
         rows.append([name, policy, *times, *slower, *regrets, failed[0]["reason"] if failed else ""])
     heads = [f"{what} K={n_arms}" for what in ("µs", "× ds-ts", "regret") for n_arms in arms]
     about = (
-        f"Microseconds of CPU time a round on the same worlds, {data['scale']['peer_horizon']:,} rounds; that time "
+        f"Microseconds of CPU time a round on the same environments, {data['scale']['peer_horizon']:,} rounds; "
+        f"that time "
         "over ours for DS-TS (64 runs in one call); mean regret ± standard error with the number of runs that "
         "fitted into the time. A library that is missing says why."
     )

@@ -14,7 +14,7 @@ from benchmarks.speed.clock import measure, slope
 from benchmarks.speed.workload import Scale
 from driftbandit.lab.engine.simulate import LANES, simulate
 
-_HORIZON = ("ds-ts", "sw-ts", "d-ucb", "m-ucb", "sw-lb-sda", "glr-klucb", "pa-cts", "global-cts", "adswitch", "meta")
+_HORIZON = ("ds-ts", "sw-ts", "d-ucb", "m-ucb", "sw-lb-sda", "glr-klucb", "pa-cts", "global-cts", "adswitch")
 _ARMS = ("ds-ts", "sw-ts", "d-ucb", "cusum-ucb", "exp3s", "sw-lb-sda")
 _WINDOW = ("sw-ts", "sw-ucb", "m-ucb", "sw-lb-sda")
 _WORKERS = ("ds-ts", "sw-ts", "cusum-ucb")  # two that play in lockstep, one that plays run by run
@@ -77,15 +77,15 @@ def workers(scale: Scale) -> dict[str, Any]:
     Beside each stands what the machine itself gives at that moment: one long call of a hash function in as many
     threads, with no Python in between. Where that gains little, the cores were not free."""
     out: dict[str, Any] = {}
-    # Short runs would measure how worlds are made, one after the other, before any worker begins.
+    # Short runs would measure how environments are made, one after the other, before any worker begins.
     horizon = max(scale.horizon, 100_000) if scale.worker_seconds else scale.horizon
     tried = counts(os.cpu_count() or 1)
     for name in _WORKERS:
         if name in workload.names(scale):
-            policy, world = workload.tuned(name, horizon, 10), workload.environment(10, horizon)
+            policy, environment = workload.tuned(name, horizon, 10), workload.environment(10, horizon)
 
-            def play(count: int, runs: int, policy: Any = policy, world: Any = world) -> None:
-                simulate(policy, world, runs=runs, workers=count, checkpoints=1)
+            def play(count: int, runs: int, policy: Any = policy, environment: Any = environment) -> None:
+                simulate(policy, environment, runs=runs, workers=count, checkpoints=1)
 
             group = LANES if getattr(policy, "lockstep", False) else 1
             play(1, group)  # compiles

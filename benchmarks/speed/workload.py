@@ -1,17 +1,17 @@
 """The workload every figure is about, and every policy ready for it.
 
-W: Bernoulli arms, ten phases of uniform means, a new world for each run; choose, pull, learn and regret in every round.
-Our own policies play the paper's 100,000 rounds, libraries that need seconds for a run play 20,000, and ours the same
-beside them."""
+W: Bernoulli arms, ten phases of uniform means, a new environment for each run; choose, pull, learn and regret in every
+round. Our own policies play the paper's 100,000 rounds, libraries that need seconds for a run play 20,000, and ours the
+same beside them."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import WORLD, stream_key
+from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.environments import Abrupt
 from driftbandit.environments.rewards import Bernoulli, Constant
-from driftbandit.text.registry import policies
+from driftbandit.spec.parse import policies
 
 PHASES = 10
 
@@ -38,15 +38,16 @@ TINY = Scale(400, 200, (3,), 1, 0.0, ("ds-ts", "d-ucb"), 0.1, 2_000, (3, 6), 0.0
 
 
 def environment(n_arms: int, horizon: int, fractional: bool = False) -> Abrupt:
-    """The world of W with so many arms and rounds; or one that pays the mean itself, a fraction, instead of 0 or 1."""
+    """The environment of W with so many arms and rounds; or one that pays the mean itself, a fraction, instead of 0 or
+    1."""
     return Abrupt(n_arms=n_arms, horizon=horizon, phases=PHASES, law=Constant() if fractional else Bernoulli())
 
 
 def tables(n_arms: int, horizon: int, runs: int) -> np.ndarray:
-    """The means of the first runs' worlds, runs × phases × arms: for loops that are not ours."""
+    """The means of the first runs' environments, runs × phases × arms: for loops that are not ours."""
     spec = environment(n_arms, horizon)
-    worlds = (spec.realise(stream_key(0, run, WORLD)) for run in range(runs))
-    return np.stack([np.asarray(world.table).reshape(PHASES, n_arms) for world in worlds])
+    environments = (spec.realise(stream_key(0, run, ENVIRONMENT)) for run in range(runs))
+    return np.stack([np.asarray(realised.table).reshape(PHASES, n_arms) for realised in environments])
 
 
 def tuned(name: str, horizon: int, n_arms: int) -> Any:

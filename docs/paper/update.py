@@ -10,10 +10,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from driftbandit.paper.report.report import KINDS, verdict_counts
+from driftbandit.paper.report import KINDS, verdict_counts
 
 HERE = Path(__file__).parent
-README_ON_A_PHONE = "fig3a-narrow.svg"
 PAGE = HERE.parent / "how-to" / "reproduce.md"
 BEGIN, END = "<!-- verdicts: written by docs/paper/update.py -->", "<!-- end of verdicts -->"
 
@@ -25,8 +24,7 @@ def main(source: Path) -> None:
     figures = HERE / "figures"
     figures.mkdir(exist_ok=True)
     for path in source.glob("figures/*.svg"):
-        if not path.stem.endswith("-narrow") or path.name == README_ON_A_PHONE:
-            shutil.copyfile(path, figures / path.name)
+        shutil.copyfile(path, figures / path.name)
     (HERE / "run.txt").write_text(made_by(source), encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)

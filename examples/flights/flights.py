@@ -44,7 +44,7 @@ def flights_log(arms: list[str]) -> Log:
     columns["time"], columns["reward_time"] = (np.array(columns[name]) for name in ("time", "reward_time"))
     order = np.random.default_rng(0).permutation(len(columns["arm"]))  # within an hour no order is known
     order = order[np.argsort(columns["time"][order], kind="stable")]
-    return Log({name: np.array(column)[order] for name, column in columns.items()}, arms=arms)
+    return Log({name: np.array(column)[order] for name, column in columns.items()})
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """Bandits for rewards that change over time.
 
-`Agent` plays a policy in memory, `Bandit` plays one with a journal that survives crashes; `driftbandit.policies` and
-`driftbandit.environments` hold what to play and where; `driftbandit.lab` simulates, compares and reproduces (needs
-`pip install 'driftbandit[lab]'`).
+`Bandit` decides and learns, in memory or with a journal that survives crashes; `driftbandit.policies` and
+`driftbandit.environments` hold the policies and the environments; `driftbandit.lab` simulates, compares and reproduces
+(needs `pip install 'driftbandit[lab]'`); `driftbandit.errors` has every exception that is raised on purpose.
 
 The names here are imported when they are first used, so the command line answers at once and responds to Ctrl-C from
 the first moment."""
@@ -11,20 +11,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from driftbandit.agent import Agent
-    from driftbandit.forgetting import Forgetting
-    from driftbandit.live import Bandit
+    from driftbandit.bandit import Bandit
     from driftbandit.policies.discounted_ts import DiscountedTS
-    from driftbandit.policies.drift_ts import DriftTS
+    from driftbandit.policies.drift import DriftTS
 
 __version__ = "0.1.0"
-__all__ = ["Agent", "Bandit", "DiscountedTS", "DriftTS", "Forgetting", "__version__"]
+__all__ = ["Bandit", "DiscountedTS", "DriftTS", "__version__"]
 _HOMES = {
-    "Agent": "agent",
-    "Bandit": "live",
+    "Bandit": "bandit",
     "DiscountedTS": "policies.discounted_ts",
-    "DriftTS": "policies.drift_ts",
-    "Forgetting": "forgetting",
+    "DriftTS": "policies.drift",
 }
 
 

@@ -7,7 +7,7 @@ import sys
 def main() -> int:
     """Do what the command line says."""
     try:
-        from driftbandit import cli
+        from driftbandit.cli import _main as cli
     except KeyboardInterrupt:
         return _interrupted()
     except Exception as error:  # an import that was interrupted may end in an error of its own

@@ -8,17 +8,17 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pytest
 
+from driftbandit.core.parameters import checked, described, within
+from driftbandit.field.binary import BINARY
 from driftbandit.field.standings import best_tuned
-from driftbandit.field.suite import SUITE
-from driftbandit.parameters import checked, described, within
 from driftbandit.policies import BetaTS, DiscountedTS, DriftTS
-from driftbandit.text.registry import policies
+from driftbandit.spec.parse import policies
 from tools.site import behaviour, card_figure, cards, facts, index, made, page, standing, store
-from tools.site.worlds import as_its_theory_says, small_worlds
+from tools.site.environments import as_its_theory_says, small_environments
 
 pytest.importorskip("matplotlib")
 CLASSES = {facts.short_of(cls): cls for cls in policies().values()}
-WORLDS = small_worlds(quick=True)
+ENVIRONMENTS = small_environments(quick=True)
 
 
 class MineState(NamedTuple):
@@ -53,13 +53,18 @@ def ts():
     return behaviour.behaviour(BetaTS, quick=True)
 
 
-@pytest.mark.parametrize("short", CLASSES)
+FEW = ("ds-ts", "m-ucb", "drift-lin-ts")  # with all others the test is long
+
+
+@pytest.mark.parametrize(
+    "short", [pytest.param(short, marks=() if short in FEW else pytest.mark.long) for short in CLASSES]
+)
 def test_every_policy_gets_a_card_with_all_that_belongs_on_it(short, ts, tmp_path):
     cls = CLASSES[short]
     assert facts.formula(cls), f"{short} states no formula: described(formula=...)"
     mine = behaviour.behaviour(cls, quick=True)
-    policy = as_its_theory_says(cls, WORLDS[0].environment)
-    text = page.page(cls, policy, mine, ts, WORLDS, tmp_path)
+    policy = as_its_theory_says(cls, ENVIRONMENTS[0].environment)
+    text = page.page(cls, policy, mine, ts, ENVIRONMENTS, tmp_path)
     assert text.startswith(f"# {short}\n")
     parts = dict(zip(page.SECTIONS, re.split(r"^## .*$", text, flags=re.MULTILINE)[1:], strict=True))
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == list(page.SECTIONS)
@@ -71,9 +76,9 @@ def test_every_policy_gets_a_card_with_all_that_belongs_on_it(short, ts, tmp_pat
     for target in re.findall(r"\]\(([^)]+)\)", parts["Source"]):
         assert (tmp_path / target).exists(), target
     assert "Late rewards" in text
-    row = index.row(cls, policy, mine, ts, WORLDS)
+    row = index.row(cls, policy, mine, ts, ENVIRONMENTS)
     assert row["short"] == short
-    assert set(row["beside"]) == {world.name for world in WORLDS}
+    assert set(row["beside"]) == {environment.name for environment in ENVIRONMENTS}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +95,7 @@ def test_a_policy_of_ones_own_gets_its_card_by_existing(written):
     assert "2 numbers for each arm and 0 besides; 160 bytes with 10 arms" in text
     assert "It has no slow twin of its own." in text
     assert {path.name for path in written.glob("mine-*.svg")} == {
-        f"mine-{world.name}-{side}.svg" for world in WORLDS for side in ("light", "dark")
+        f"mine-{environment.name}-{side}.svg" for environment in ENVIRONMENTS for side in ("light", "dark")
     }
     listed = (written / "index.md").read_text()
     assert "[mine](mine.md)" in listed
@@ -159,10 +164,16 @@ def test_the_figure_shows_the_belief_where_there_is_one_and_alarms_where_there_a
 
 
 def test_the_best_tuned_policy_is_the_one_the_field_names():
-    lines = [line for line in standing.read() if line.world in ("stat-K5", "trap-K5", "smooth-K5-short")]
-    worlds = [world for world in SUITE if world.name in {line.world for line in lines}]
-    assert worlds
-    for name, found in best_tuned(worlds, lines).items():
+    lines = [
+        line
+        for line in standing.read_kept(BINARY.kept)
+        if line.environment in ("stat-K5", "trap-K5", "smooth-K5-short")
+    ]
+    environments = [
+        environment for environment in BINARY.environments if environment.name in {line.environment for line in lines}
+    ]
+    assert environments
+    for name, found in best_tuned(BINARY, environments, lines).items():
         assert standing.best()[name] == found.line.mean
 
 
@@ -181,7 +192,7 @@ def test_the_digest_of_the_sources_follows_every_import_of_this_package():
     here = Path(made.__file__).parent
     text = (here / "cards.py").read_text()
     assert len({made.own_sources(name) for name in ("cards", "pictures", "store")}) == 3
-    for name in ("card_figure", "page", "colours", "worlds"):  # imported by name, from a module, or further down
+    for name in ("card_figure", "page", "colours", "environments"):  # imported by name, from a module, or further down
         changed = (here / f"{name}.py").read_text() + "\n# other"
         assert made.own_sources("cards") != _with(name, changed), name
     assert made.own_sources("cards") == _with("cards", text)

@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from driftbandit import Agent
+from driftbandit import Bandit
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies import DiscountedTS
+from small_policies import play_arm
 from tools.site import change, colours, decision, field_map, pictures
 
 pytest.importorskip("matplotlib")
@@ -44,18 +45,18 @@ def test_the_sliders_hold_the_trajectories_of_the_library(written):
     for gamma, row in zip(data["gammas"], data["runs"], strict=True):
         for tau, shown in zip(data["taus"], row, strict=True):
             policy = DiscountedTS(gamma, tau)
-            played = simulate(policy, change.WORLD, 1, first_run=change.RUN, trajectories=True, compiled=False,
+            played = simulate(policy, change.ENVIRONMENT, 1, first_run=change.RUN, trajectories=True, compiled=False,
                               progress=False)  # fmt: skip
             assert shown["arms"] == "".join(map(str, played.arms[0]))
             assert shown["rewards"] == "".join(str(int(x)) for x in played.rewards[0])
-            agent = Agent(policy, arms=2)
+            bandit = Bandit(2, policy)
             for t in range(change.HORIZON + 1):
-                belief = policy.belief(agent.state)
+                belief = policy.belief(bandit.state)
                 for arm in range(2):
                     assert shown["mean"][arm][t] == round(belief.mean[arm] * data["scale"])
                     assert shown["sd"][arm][t] == round(belief.sd[arm] * data["scale"])
                 if t < change.HORIZON:
-                    agent.learn(int(played.arms[0][t]), float(played.rewards[0][t]))
+                    play_arm(bandit, int(played.arms[0][t]), float(played.rewards[0][t]))
 
 
 def test_the_idle_arm_of_the_figure_keeps_its_mean_while_its_spread_grows_to_tau_max():

@@ -6,7 +6,7 @@ import pytest
 
 from driftbandit.policies import BetaTS, DiscountedTS, Oracle
 from tools.site import behaviour, index, sliders
-from tools.site.worlds import as_its_theory_says, small_worlds
+from tools.site.environments import as_its_theory_says, small_environments
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -33,12 +33,12 @@ def fits(page):
 
 def test_the_index_is_sorted_and_filtered_by_keyboard(page, tmp_path):
     markdown = pytest.importorskip("markdown_it")
-    worlds = small_worlds(quick=True)
+    environments = small_environments(quick=True)
     ts = behaviour.behaviour(BetaTS, quick=True)
     rows = []
     for cls in (Oracle, DiscountedTS, BetaTS):
-        policy = as_its_theory_says(cls, worlds[0].environment)
-        rows.append(index.row(cls, policy, ts, ts, worlds))
+        policy = as_its_theory_says(cls, environments[0].environment)
+        rows.append(index.row(cls, policy, ts, ts, environments))
     index.write(rows, tmp_path)
     text = (tmp_path / "index.md").read_text()
     parts = text.split("````")[1].removeprefix("{container} policy-table\n")

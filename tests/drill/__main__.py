@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from driftbandit.commands._output import print_table
+from driftbandit.cli._shared import print_table
 from tests.drill.all import LONG, SMALL, STORES, USUAL, drill, plan
 
 _EXAMPLES = """\
@@ -14,6 +14,8 @@ examples:
       SQLite and PostgreSQL, and kill -9 and restarts behind HTTP; takes some minutes
   python -m tests.drill --store sqlite --only kill storm --size small
   python -m tests.drill --only http-kill http-restart
+  python -m tests.drill --only kill-drop --kills 100
+      kill -9 while old rows are dropped
   python -m tests.drill --size long --kills 1000
 
 Power loss is not tested: a kill leaves the operating system's page cache alive.

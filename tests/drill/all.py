@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from tests.drill import chances, crowd, files, fuzz, kills, memory, outages, served, storm
+from tests.drill import chances, crowd, files, fuzz, kills, memory, outages, prunes, served, storm
 from tests.drill.site import Finding, Site, site
 
 
@@ -39,6 +39,8 @@ def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Drill]
     ]
     return [
         ("kill", STORES, lambda at: kills.kill_under_load(at, sizes.kills, seed)),
+        ("kill-context", STORES, lambda at: kills.kill_under_load(at, sizes.kills, seed, contextual=True)),
+        ("kill-drop", STORES, lambda at: prunes.kill_while_dropping(at, sizes.kills + 3, seed)),
         ("storm", STORES, lambda at: storm.retry_storm(at, sizes.storm, seed)),
         ("restart", only_server, lambda at: outages.restarts(at, sizes.outages, seed)),
         ("cut", only_server, lambda at: outages.cuts(at, 5 * sizes.outages, seed)),
@@ -50,6 +52,7 @@ def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Drill]
         ("estimates", only_file, lambda at: chances.estimates_cover(at, sizes.journals, 200, seed)),
         ("memory", STORES, lambda at: memory.flat(at, sizes.unrewarded)),
         ("fuzz", STORES, lambda at: fuzz.fuzz(at, sizes.fuzzed, seed)),
+        ("fuzz-context", STORES, lambda at: fuzz.fuzz(at, sizes.fuzzed, seed, contextual=True)),
         *(behind_http if served.INSTALLED else []),
     ]
 

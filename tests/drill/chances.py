@@ -3,9 +3,9 @@
 import math
 import random
 
-from driftbandit.live import Bandit
-from driftbandit.live.export import log_rows
-from driftbandit.live.opening import reading
+from driftbandit.bandit import Bandit
+from driftbandit.bandit.export import log_rows
+from driftbandit.bandit.opening import reading
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
 from tests.drill.site import Finding, Site
@@ -52,7 +52,7 @@ def estimates_cover(site: Site, journals: int, decisions: int, seed: int = 1) ->
 
 def _played(target: str, policy: object, decisions: int, seed: int, **options: object) -> None:
     luck = random.Random(seed)
-    given = {"seed": seed, **options}
+    given = {"seed": seed, "reward_range": (0, 1), **options}
     with Bandit.open(target, "drill", policy, list(MEANS), **given) as bandit:  # type: ignore[arg-type]
         for first in range(0, decisions, 10):
             made = bandit.decide_many([f"e{n}" for n in range(first, min(decisions, first + 10))])

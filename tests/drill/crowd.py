@@ -4,7 +4,7 @@ process can be proved."""
 import os
 from typing import Any
 
-from driftbandit.live.audit import audit
+from driftbandit.bandit.audit import audit
 from tests.drill.kills import spawning
 from tests.drill.load import bandit_for_drills, noted, work
 from tests.drill.site import Finding, Site

@@ -9,8 +9,8 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 
-from driftbandit.live import StoreError
-from driftbandit.live.audit import audit
+from driftbandit.bandit import StoreError
+from driftbandit.bandit.audit import audit
 from tests.drill.load import bandit_for_drills, reward_of
 from tests.drill.site import Finding, Site
 from tests.drill.verify import losses
@@ -73,7 +73,7 @@ def full_disk(site: Site, calls: int) -> list[Finding]:
 def second_process(site: Site) -> list[Finding]:
     """Another process that wants to write is refused with one sentence."""
     target = site.journal()
-    code = "import sys; from driftbandit.live import Bandit; Bandit.open(sys.argv[1], 'drill')"
+    code = "import sys; from driftbandit.bandit import Bandit; Bandit.open(sys.argv[1], 'drill')"
     with bandit_for_drills(target) as bandit:
         bandit.decide("one")
         done = subprocess.run([sys.executable, "-c", code, target], capture_output=True, text=True, check=False)

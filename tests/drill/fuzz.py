@@ -6,11 +6,13 @@ import warnings
 from itertools import islice
 from typing import Any, NamedTuple
 
-from driftbandit.live import Bandit, StoreError
-from driftbandit.live.audit import audit
-from driftbandit.live.records import DEFAULT
+from driftbandit.bandit import Bandit, StoreError
+from driftbandit.bandit.audit import audit
+from driftbandit.bandit.records import DEFAULT
+from driftbandit.policies import LinTS
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS
 from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.policies.drift import DriftLinTS
 from driftbandit.policies.exp3 import EXP3S
 from tests.drill.load import ARMS
 from tests.drill.site import Finding, Site
@@ -18,9 +20,11 @@ from tests.drill.site import Finding, Site
 _VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2**70, 0.0, 1.0, 0.5, -0.0, 1e308, -1e308, 1e-320, math.nan, math.inf, -math.inf, "",
     "a", "b", "x" * 200, "é", "a\nb", "'; DROP TABLE event; --", "\x00", "1 h", "0 h", "-1 h", "none", b"a", [], ["a"],
-    ["a", "zz"], [["a"]], {}, {"a": 1.0}, {"x": "y"}, (), (1,), ("a", "b"), object, object(), DiscountedTS(), BetaTS(),
-    DiscountedBetaTS(binarize=True), EXP3S(), DiscountedTS, 3 + 4j, range(3), range(2000), "d1", "d2", "d3", 1000, 1001,
+    ["a", "zz"], [["a"]], {}, {"a": 1.0}, {"x": "y"}, {"x": "number"}, {"a": ["p", "q"], "x": "hour of day"}, (), (1,),
+    ("a", "b"), object, object(), DiscountedTS(), BetaTS(), DiscountedBetaTS(binarise=True), EXP3S(), DriftLinTS(),
+    LinTS(), DiscountedTS, 3 + 4j, range(3), range(2000), "d1", "d2", "d3", 1000, 1001,
 ]  # fmt: skip
+_FEATURES = {"x": "number", "a": ["a", "b"], "f": "flag", "l": "log number", "t": "hour of day"}
 _EACH = 5_000  # calls for one journal
 _ALLOWED = (ValueError, TypeError, StoreError)
 
@@ -34,10 +38,13 @@ class Fuzzed(NamedTuple):
     differences: list[str]
 
 
-def fuzz(site: Site, calls: int, seed: int = 1) -> list[Finding]:
+def fuzz(site: Site, calls: int, seed: int = 1, contextual: bool = False) -> list[Finding]:
     """Random methods with random arguments, some of them right; a new journal every so often, since another policy has
     to learn everything there again."""
-    parts = [_fuzzed(site.journal(), min(_EACH, calls - first), f"{seed} {first}") for first in range(0, calls, _EACH)]
+    parts = [
+        _fuzzed(site.journal(), min(_EACH, calls - first), f"{seed} {first}", contextual)
+        for first in range(0, calls, _EACH)
+    ]
     strange = [text for part in parts for text in part.strange]
     changed = sum(part.changed for part in parts)
     differences = [text for part in parts for text in part.differences]
@@ -45,18 +52,22 @@ def fuzz(site: Site, calls: int, seed: int = 1) -> list[Finding]:
     if strange:
         result += f" (first: {strange[0]})"
     tried = f"{calls} calls, {sum(part.answered for part in parts)} answered"
-    return [Finding("fuzzed calls", site.kind, tried, result, not strange and changed == 0 and not differences)]
+    title = "fuzzed calls" + (", contexts" if contextual else "")
+    return [Finding(title, site.kind, tried, result, not strange and changed == 0 and not differences)]
 
 
-def _fuzzed(target: str, calls: int, seed: str) -> Fuzzed:
+def _fuzzed(target: str, calls: int, seed: str, contextual: bool) -> Fuzzed:
     chance = random.Random(seed)
     strange: list[str] = []
     changed = answered = 0
-    with Bandit.open(target, "drill", DiscountedTS(), ARMS, seed=5, wait="1 h", durability="disk") as bandit:
+    given: dict[str, Any] = (
+        {"policy": DriftLinTS(), "features": _FEATURES} if contextual else {"policy": DiscountedTS()}
+    )
+    with Bandit.open(target, "drill", arms=ARMS, seed=5, wait="1 h", durability="disk", **given) as bandit:
         bandit.refresh()
         before, seen = bandit.fingerprint(), bandit._fold.n
         for n in range(calls):
-            name, call = _call(bandit, chance, n)
+            name, call = _call(bandit, chance, n, contextual)
             failed = False
             try:
                 with warnings.catch_warnings():
@@ -82,24 +93,43 @@ def _only_defaults(bandit: Bandit, seen: int) -> bool:
     return all(event.kind == DEFAULT for _, event in islice(bandit._journal.events(1), seen, None))
 
 
-def _call(bandit: Bandit, chance: random.Random, n: int) -> tuple[str, Any]:
+def _call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tuple[str, Any]:
     def any_value() -> Any:
         return chance.choice(_VALUES)
 
     def some_id() -> Any:
         return f"d{chance.randrange(n + 1)}" if chance.random() < 0.5 else any_value()
 
-    options = ("half_life", "floor", "holdback", "baseline", "wait", "default", "policy", "learn_holdback", "gamma")
+    def some_context() -> Any:
+        if chance.random() < (0.3 if contextual else 0.9):
+            return None if chance.random() < 0.8 else any_value()
+        return {name: any_value() for name in chance.sample([*_FEATURES, "no"], chance.choice([0, 1, 1, 2]))}
+
+    options = (
+        "half_life",
+        "features",
+        "floor",
+        "holdback",
+        "baseline",
+        "wait",
+        "default",
+        "policy",
+        "learn_holdback",
+        "retention",
+        "gamma",
+    )
     kind = chance.randrange(100)
     if kind < 30:
         id, available = some_id(), None if chance.random() < 0.6 else any_value()
-        return f"decide({id!r:.40}, {available!r:.40})", lambda: bandit.decide(id, available=available)
+        context = some_context()
+        title = f"decide({id!r:.40}, {context!r:.60}, {available!r:.40})"
+        return title, lambda: bandit.decide(id, context=context, available=available)
     if kind < 60:
         id, value = some_id(), any_value() if chance.random() < 0.5 else chance.choice([0.0, 0.5, 1.0])
         return f"reward({id!r:.40}, {value!r:.40})", lambda: bandit.reward(id, value)
     if kind < 66:
-        what = any_value()
-        return f"decide_many({what!r:.40})", lambda: bandit.decide_many(what)
+        what, context = any_value(), some_context() if chance.random() < 0.5 else [some_context(), some_context()]
+        return f"decide_many({what!r:.40}, {context!r:.60})", lambda: bandit.decide_many(what, context=context)
     if kind < 74:
         pairs = any_value() if chance.random() < 0.5 else [(some_id(), any_value()) for _ in range(chance.randrange(4))]
         return f"reward_many({pairs!r:.60})", lambda: bandit.reward_many(pairs)
@@ -118,12 +148,17 @@ def _call(bandit: Bandit, chance: random.Random, n: int) -> tuple[str, Any]:
     if kind < 94:
         value = any_value()
         return f"uplift({value!r:.40})", lambda: bandit.uplift(value)
+    if kind < 95:
+        value = some_id()
+        return f"erase({value!r:.40})", lambda: bandit.erase(value)
     if kind < 97:
         value = some_id()
         return f"outcome({value!r:.40})", lambda: bandit.outcome(value)
     value = any_value()
-    if chance.random() < 0.97:
+    if chance.random() < (0.5 if contextual else 0.97):
         return f"recent({value!r:.40})", lambda: bandit.recent(value)
+    if contextual:
+        return f"expected({value!r:.40})", lambda: bandit.expected(value)
     if chance.random() < 0.5:  # seldom: policies without a belief to integrate are asked thousands of times
         return f"probabilities(draws={value!r:.40})", lambda: bandit.probabilities(draws=value)
     return f"probabilities({value!r:.40})", lambda: bandit.probabilities(available=value)

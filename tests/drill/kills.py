@@ -6,8 +6,8 @@ import random
 import time
 from typing import Any
 
-from driftbandit.live.audit import audit
-from tests.drill.load import bandit_for_drills, noted, work
+from driftbandit.bandit.audit import audit
+from tests.drill.load import CONTEXTUAL, bandit_for_drills, noted, work
 from tests.drill.site import Finding, Site
 from tests.drill.verify import Losses, losses
 
@@ -16,19 +16,20 @@ def spawning() -> Any:
     """Processes from a clean one in which everything is loaded: a child is at work within milliseconds."""
     context = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
     if hasattr(os, "fork"):
-        context.set_forkserver_preload(["tests.drill.load", "driftbandit.live.sqlite"])
+        context.set_forkserver_preload(["tests.drill.load", "driftbandit.bandit.sqlite"])
     return context
 
 
-def kill_under_load(site: Site, kills: int, seed: int = 1, threads: int = 4) -> list[Finding]:
+def kill_under_load(site: Site, kills: int, seed: int = 1, threads: int = 4, contextual: bool = False) -> list[Finding]:
     """Kill the process `kills` times; after each, compare the journal with what it had acknowledged."""
     target, chance, context = site.journal(), random.Random(seed), spawning()
-    bandit_for_drills(target).close()
+    bandit_for_drills(target, **(CONTEXTUAL if contextual else {})).close()
     total = Losses(0, 0, 0, 0)
     acknowledged = 0
     for number in range(kills):
-        notes = os.path.join(site.folder, f"notes{number}")
-        child = context.Process(target=work, args=(target, f"k{number}", notes, threads, 60.0), daemon=True)
+        notes = os.path.join(site.folder, f"notes{number}{'-context' * contextual}")
+        words = target, f"k{number}", notes, threads, 60.0, contextual
+        child = context.Process(target=work, args=words, daemon=True)
         child.start()
         until = time.monotonic() + 30.0
         while not (os.path.exists(notes) and os.path.getsize(notes)) and time.monotonic() < until:
@@ -43,4 +44,5 @@ def kill_under_load(site: Site, kills: int, seed: int = 1, threads: int = 4) -> 
     differences = [text for report in reports for text in report.differences]
     result = f"{total}; audit of {reports[0].decisions} decisions: {len(differences)} differ"
     good = not any(total) and not differences and acknowledged > 0
-    return [Finding("kill -9 under load", site.kind, f"{kills} kills, {acknowledged} acknowledged", result, good)]
+    title = "kill -9 under load" + (", contexts" if contextual else "")
+    return [Finding(title, site.kind, f"{kills} kills, {acknowledged} acknowledged", result, good)]

@@ -6,15 +6,24 @@ import time
 import zlib
 from typing import Any
 
-from driftbandit.live import Bandit, StoreError
-from driftbandit.live.opening import is_url
+from driftbandit.bandit import Bandit, StoreError
+from driftbandit.bandit.opening import is_url
 from driftbandit.policies.discounted_ts import DiscountedTS
+from driftbandit.policies.drift import DriftLinTS
 
 ARMS = ["a", "b", "c", "d"]
 
 
+CONTEXTUAL: dict[str, Any] = {
+    "policy": DriftLinTS(),
+    "half_life": None,
+    "features": {"device": ["mobile", "desktop"], "basket": "number", "hour": "hour of day"},
+}
+
+
 def bandit_for_drills(target: str, **options: Any) -> Bandit:
-    """The bandit that all drills use: a floor, a holdback, a wait that nobody reaches, and many snapshots."""
+    """The bandit that all drills use: a floor, a holdback, a wait that nobody reaches, and many snapshots. With the
+    options CONTEXTUAL, it decides in contexts."""
     given = {
         "half_life": "1 min",
         "holdback": 0.05,
@@ -24,7 +33,7 @@ def bandit_for_drills(target: str, **options: Any) -> Bandit:
         "seed": 5,
         "snapshot_every": 500,
     }
-    return Bandit.open(target, "drill", DiscountedTS(), ARMS, **{**given, **options})
+    return Bandit.open(target, "drill", arms=ARMS, **{"policy": DiscountedTS(), **given, **options})
 
 
 def reward_of(id: str) -> float:
@@ -32,7 +41,14 @@ def reward_of(id: str) -> float:
     return zlib.crc32(id.encode()) % 5 / 4.0
 
 
-def work(target: str, prefix: str, notes: str, threads: int, seconds: float) -> None:
+def context_of(id: str) -> dict[str, Any]:
+    """The context that belongs to an id; now and then with a value missing or a level not declared."""
+    number = zlib.crc32(id.encode()[::-1])
+    device = ("mobile", "desktop", None, "tv")[number % 7 % 4]
+    return {"device": device} if number % 5 == 0 else {"device": device, "basket": number % 100 / 10.0}
+
+
+def work(target: str, prefix: str, notes: str, threads: int, seconds: float, contextual: bool = False) -> None:
     """Decide and reward with several threads for some time. An id is noted before a call and marked after its answer:
     what is marked must be there, and what is not even noted must not."""
     file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -44,7 +60,7 @@ def work(target: str, prefix: str, notes: str, threads: int, seconds: float) -> 
             id = f"{prefix}-{number}-{n}"
             n += 1
             try:
-                bandit.decide(id)
+                bandit.decide(id, context=context_of(id) if contextual else None)
                 os.write(file, f"d {id}\n".encode())
                 if n % 10:
                     bandit.reward(id, reward_of(id))
@@ -54,7 +70,7 @@ def work(target: str, prefix: str, notes: str, threads: int, seconds: float) -> 
                     raise
                 time.sleep(0.05)
 
-    with bandit_for_drills(target) as bandit:
+    with bandit_for_drills(target, **(CONTEXTUAL if contextual else {})) as bandit:
         crew = [threading.Thread(target=loop, args=(number,)) for number in range(threads)]
         for thread in crew:
             thread.start()

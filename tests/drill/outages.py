@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from driftbandit.live.audit import audit
+from driftbandit.bandit.audit import audit
 from tests.drill.load import bandit_for_drills, noted, work
 from tests.drill.proxy import Proxy
 from tests.drill.site import Finding, Site

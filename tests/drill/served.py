@@ -16,8 +16,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from driftbandit.live.audit import audit
-from driftbandit.live.errors import StoreError
+from driftbandit.bandit.audit import audit
+from driftbandit.errors import StoreError
 from tests.drill.load import ARMS, reward_of
 from tests.drill.site import Finding, Site
 from tests.drill.verify import losses
@@ -36,7 +36,7 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
-        words = [sys.executable, "-m", "driftbandit", "serve", "--db", self.target, "--port", "0"]
+        words = [sys.executable, "-m", "driftbandit", "serve", self.target, "--port", "0"]
         self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self._process.stdout is not None
         found = re.search(r":(\d+)/ ", self._process.stdout.readline())

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from driftbandit.live.errors import StoreError
+from driftbandit.errors import StoreError
 
 
 class Finding(NamedTuple):

@@ -4,10 +4,10 @@ once."""
 import random
 import threading
 
-from driftbandit.live import Bandit, Unknown
-from driftbandit.live.audit import audit
-from driftbandit.live.opening import reading
-from driftbandit.live.records import REWARD
+from driftbandit.bandit import Bandit, NotFound
+from driftbandit.bandit.audit import audit
+from driftbandit.bandit.opening import reading
+from driftbandit.bandit.records import REWARD
 from driftbandit.player import Player
 from driftbandit.policies.discounted_ts import DiscountedTS
 from tests.drill.load import ARMS, reward_of
@@ -33,7 +33,7 @@ def retry_storm(site: Site, decisions: int, seed: int = 1) -> list[Finding]:
                 for verb, id in part:
                     try:
                         bandit.decide(id) if verb == "decide" else bandit.reward(id, reward_of(id))
-                    except Unknown:  # its decision is still to come
+                    except NotFound:  # its decision is still to come
                         again.append((verb, id))
                 part = again
 
@@ -43,7 +43,7 @@ def retry_storm(site: Site, decisions: int, seed: int = 1) -> list[Finding]:
         for thread in crew:
             thread.join()
         bandit.refresh()
-        state, learnt = bandit._fold.player.dump()["state"], bandit._fold.player.learned
+        state, learned = bandit._fold.player.dump()["state"], bandit._fold.player.learned
         health = bandit.health()
     journal = reading(stormy)
     order = [event for _, event in journal.events(1) if event.kind == REWARD]
@@ -51,7 +51,7 @@ def retry_storm(site: Site, decisions: int, seed: int = 1) -> list[Finding]:
     player = Player(DiscountedTS(), len(ARMS))
     for event in order:
         player.learn(event.slot, event.value)
-    same = player.dump()["state"] == state and learnt == decisions
+    same = player.dump()["state"] == state and learned == decisions
     doubled = health["decisions"] - 1 - decisions + health["rewards"] - decisions
     proved = not any(report.differences for report in audit(stormy))
     result = f"{doubled} doubled, state {'as sending once, bit for bit' if same else 'DIFFERS'}"

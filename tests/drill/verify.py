@@ -4,10 +4,10 @@ from collections import Counter
 from itertools import islice
 from typing import NamedTuple
 
-from driftbandit.live.fold import Fold
-from driftbandit.live.opening import policy_maker, reading, rereader
-from driftbandit.live.records import DEFAULT, REWARD
-from driftbandit.live.view import View
+from driftbandit.bandit.fold import Fold
+from driftbandit.bandit.opening import policy_maker, reading, rereader
+from driftbandit.bandit.records import DEFAULT, REWARD
+from driftbandit.bandit.reports import View
 
 
 class Losses(NamedTuple):

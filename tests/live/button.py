@@ -1,8 +1,8 @@
 """A bandit of three buttons for the tests, a clock that goes when told to, and the audit as an assertion."""
 
 from driftbandit import DiscountedTS
-from driftbandit.live import Bandit
-from driftbandit.live.audit import audit
+from driftbandit.bandit import Bandit
+from driftbandit.bandit.audit import audit
 
 ARMS = ["red", "green", "blue"]
 HOUR = 3600 * 1_000_000
@@ -19,14 +19,14 @@ class Clock:
 
 
 def opened(store, name="button", **options) -> Bandit:
-    options = {"policy": DiscountedTS(), "arms": ARMS, "seed": 1, **options}
+    options = {"policy": DiscountedTS(), "arms": ARMS, "seed": 1, "reward_range": (0, 1), **options}
     return Bandit.open(store, name, options.pop("policy"), options.pop("arms"), **options)
 
 
 def play(bandit: Bandit, rounds: int, first: int = 0) -> None:
     for n in range(first, first + rounds):
         decision = bandit.decide(f"d{n}")
-        bandit.reward(decision.id, float((n * 7) % 5 < 2 + ARMS.index(decision.arm)))
+        bandit.reward(decision.id, float((n * 7) % 5 < 2 + (ARMS.index(decision.arm) if decision.arm in ARMS else 0)))
     bandit.refresh()
 
 

@@ -5,11 +5,11 @@ import random
 import pytest
 
 from driftbandit import Bandit, DiscountedTS
-from driftbandit.live.audit import audit
-from driftbandit.live.errors import Damaged
-from driftbandit.live.export import export
-from driftbandit.live.opening import is_url
-from driftbandit.live.view import View
+from driftbandit.bandit.audit import audit
+from driftbandit.bandit.export import export
+from driftbandit.bandit.opening import is_url
+from driftbandit.bandit.reports import View
+from driftbandit.errors import DamagedJournal
 
 
 def played(store: str) -> None:
@@ -67,7 +67,7 @@ def test_a_row_that_cannot_be_is_told_and_audit_names_it(change, store) -> None:
     run(store, "DELETE FROM snapshot")
     assert any(one.differences for one in audit(store))
     for compiled in (False, True):
-        with pytest.raises(Damaged, match="journal is damaged"):
+        with pytest.raises(DamagedJournal, match="journal is damaged"):
             Bandit.open(store, "b", compiled=compiled)
 
 

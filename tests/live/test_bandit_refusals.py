@@ -8,8 +8,8 @@ import warnings
 
 import pytest
 
-from driftbandit.live import Bandit, Conflict, Damaged, StoreError, Unknown
-from driftbandit.live.audit import audit
+from driftbandit.bandit import Bandit, DamagedJournal, NotFound, RecordConflict, StoreError
+from driftbandit.bandit.audit import audit
 from driftbandit.policies import BetaTS
 from live.button import opened, play
 
@@ -44,19 +44,19 @@ BAD = [
     (lambda b: b.reward("d0", math.inf), ValueError, "finite number"),
     (lambda b: b.reward("d0", "1"), ValueError, "A reward is a number"),
     (lambda b: b.reward("d0", None), ValueError, "A reward is a number"),
-    (lambda b: b.reward("d0", 0.123), Conflict, "already"),
-    (lambda b: b.reward("unknown", 1.0), Unknown, "no decision"),
+    (lambda b: b.reward("d0", 0.123), RecordConflict, "already"),
+    (lambda b: b.reward("unknown", 1.0), NotFound, "no decision"),
     (lambda b: b.reward("a\nb", 1.0), ValueError, "id is a text"),
     (lambda b: b.reward_many(7), ValueError, "pairs"),
     (lambda b: b.reward_many([1, 2]), ValueError, "pairs"),
     (lambda b: b.reward_many([("a", 1.0)] * 1001), ValueError, "At most 1000"),
     (lambda b: b.add_arm("red"), ValueError, "distinct"),
-    (lambda b: b.add_arm(object()), ValueError, "JSON can hold"),
+    (lambda b: b.add_arm(object()), ValueError, "a text, a finite number"),
     (lambda b: b.add_arm("\ud800"), ValueError, "half a character"),
     (lambda b: b.retire_arm("grey"), ValueError, "is unknown"),
     (lambda b: b.fix("grey"), ValueError, "is unknown"),
-    (lambda b: b.change(), ValueError, "takes policy, half_life"),
-    (lambda b: b.change(gamma=3), ValueError, "takes policy, half_life"),
+    (lambda b: b.change(), ValueError, "at least one option"),
+    (lambda b: b.change(gamma=3), TypeError, "Unknown option"),
     (lambda b: b.change(half_life=0), ValueError, "positive time"),
     (lambda b: b.change(half_life="0 h"), ValueError, "positive time"),
     (lambda b: b.change(half_life="six hours"), ValueError, "positive time"),
@@ -68,10 +68,10 @@ BAD = [
     (lambda b: b.change(holdback=0.1), ValueError, "needs a baseline"),
     (lambda b: b.change(holdback=0.1, baseline="grey"), ValueError, "is unknown"),
     (lambda b: b.change(default=3.0), ValueError, "default is a reward"),
-    (lambda b: b.change(policy="ds-ts"), TypeError, "needs a policy"),
+    (lambda b: b.change(policy=7), TypeError, "needs a policy"),
     (lambda b: b.change(policy=BetaTS(), half_life="1 h"), ValueError, r"ts\) cannot"),
     (lambda b: b.probabilities(draws=0), ValueError, "draws"),
-    (lambda b: b.outcome("unknown"), Unknown, "no decision"),
+    (lambda b: b.outcome("unknown"), NotFound, "no decision"),
     (lambda b: b.history(points=0), ValueError, "points"),
     (lambda b: b.uplift(confidence=1.0), ValueError, "confidence"),
     (lambda b: b.fix("red", who="x" * 201), ValueError, "who"),
@@ -124,12 +124,12 @@ def test_what_is_not_a_journal_is_refused_and_left_alone(tmp_path) -> None:
     cut.write_bytes(cut.read_bytes()[: os.path.getsize(cut) // 2])
     for path in (text, other):
         before = path.read_bytes()
-        with pytest.raises(Damaged, match="not a journal"):
+        with pytest.raises(DamagedJournal, match="not a journal"):
             opened(path)
         assert path.read_bytes() == before
-    with pytest.raises((Damaged, StoreError)):
+    with pytest.raises((DamagedJournal, StoreError)):
         go_on(cut)
-    with pytest.raises(Unknown, match="give arms="):
+    with pytest.raises(NotFound, match="give arms="):
         Bandit.open(tmp_path / "new.db", "nobody")
     for target in ("mysql://x/y", 7, "", tmp_path, tmp_path / "no" / "where.db"):
         with pytest.raises((ValueError, StoreError)):

@@ -7,8 +7,8 @@ import sqlite3
 import pytest
 
 from driftbandit import DiscountedTS
-from driftbandit.cli import main
-from driftbandit.live import Bandit
+from driftbandit.bandit import Bandit
+from driftbandit.cli._main import main
 
 
 def run(capsys, *words) -> tuple[int, str, str]:
@@ -33,7 +33,7 @@ def test_a_bandit_is_made_asked_paid_shown_changed_audited_and_exported(shop, ca
         code, out, _ = run(capsys, "live", "decide", shop, "button", "--id", f"d{n}", "--json")
         assert code == 0
         assert json.loads(out)["id"] == f"d{n}"
-        assert run(capsys, "live", "reward", shop, "button", f"d{n}", "1")[:2] == (0, "learnt\n")
+        assert run(capsys, "live", "reward", shop, "button", f"d{n}", "1")[:2] == (0, "learned\n")
     assert run(capsys, "live", "reward", shop, "button", "d0", "1")[1] == "again\n"
     code, out, _ = run(capsys, "live", "show", shop)
     assert "button" in out
@@ -41,19 +41,19 @@ def test_a_bandit_is_made_asked_paid_shown_changed_audited_and_exported(shop, ca
     code, out, _ = run(capsys, "live", "show", shop, "button", "--json")
     shown = json.loads(out)
     assert shown["health"]["rewards"] == 12
-    assert sum(row["chance"] for row in shown["chances"]) == pytest.approx(1.0)
+    assert sum(row["probability"] for row in shown["probabilities"]) == pytest.approx(1.0)
     assert shown["recent"][0]["decision"]["id"] == "d11"
     assert shown["recent"][0]["reward"] == 1.0
     assert shown["explanation"] is None
     (listed,) = json.loads(run(capsys, "live", "show", shop, "--json")[1])
     assert listed["decisions"] == listed["rewards"] == 12
-    assert 0.0 < listed["chance"] <= 1.0
+    assert 0.0 < listed["probability"] <= 1.0
     code, out, _ = run(capsys, "live", "change", shop, "button", "--half-life", "none", "--floor", "0.05")
     assert code == 0
     assert run(capsys, "live", "change", shop, "button", "--add-arm", "pink", "--retire-arm", "blue")[0] == 0
     assert run(capsys, "live", "fix", shop, "button", "pink")[0] == 0
     assert "pink" in run(capsys, "live", "decide", shop, "button")[1]
-    assert "fixed: plays pink until it is released" in run(capsys, "live", "show", shop, "button")[1]
+    assert "fixed: pink" in run(capsys, "live", "show", shop, "button")[1]
     assert run(capsys, "live", "release", shop, "button", "--who", "Ada")[1] == "button is released\n"
     assert run(capsys, "live", "release", shop, "button")[1] == "button was not fixed; nothing was written\n"
     changes = json.loads(run(capsys, "live", "changes", shop, "button", "--json")[1])
@@ -157,8 +157,8 @@ def test_every_command_takes_the_journal_and_then_the_bandit(shop, tmp_path, cap
     """JOURNAL [BANDIT]: the name may be left out if there is one bandit, and is asked for if there are more."""
     out = ["--out", tmp_path / "log.csv"]
     assert run(capsys, "live", "decide", shop, "--id", "d0")[0] == 0
-    assert run(capsys, "live", "reward", shop, "d0", "1")[:2] == (0, "learnt\n")
-    assert run(capsys, "live", "fix", shop, "green", "--json")[:2] == (0, '{"fixed": "green"}\n')
+    assert run(capsys, "live", "reward", shop, "d0", "1")[:2] == (0, "learned\n")
+    assert json.loads(run(capsys, "live", "fix", shop, "green", "--json")[1]) == {"fixed": "green"}
     for words in (("live", "release", shop), ("live", "changes", shop), ("audit", shop), ("export", *out, shop)):
         assert run(capsys, *words)[0] == 0, words
     assert "A new bandit needs a name" in run(capsys, "live", "create", shop, "--arms", "a", "b")[2]
@@ -183,7 +183,7 @@ def test_a_change_of_several_things_is_made_whole_or_not_at_all(shop, capsys) ->
     assert run(capsys, "live", "change", shop, "button", *words)[0] == 0
     with Bandit.open(shop, "button") as bandit:
         assert bandit.arms == ["green", "blue", "pink"]
-        assert bandit.config.baseline == 3
+        assert bandit.stored.baseline == 3
         assert bandit.policy.gamma == 0.9
         assert len(bandit.changes()) == 2
         bandit.decide_many(20)
@@ -193,7 +193,8 @@ def test_a_change_of_several_things_is_made_whole_or_not_at_all(shop, capsys) ->
 def test_a_look_from_outside_tells_no_figure_that_it_cannot_know(shop, capsys) -> None:
     shown = json.loads(run(capsys, "live", "show", shop, "button", "--json")[1])
     assert list(shown["health"]) == [
-        "decisions", "rewards", "defaults", "late", "waiting", "events", "clipped", "delays", "warnings",
+        "decisions", "rewards", "defaults", "late", "waiting", "events", "plays", "cut", "delays", "warnings",
+        "missing", "undeclared",
     ]  # fmt: skip
     assert "0 waiting" in run(capsys, "live", "show", shop, "button")[1]
     with Bandit.open(shop, "button") as bandit:
@@ -205,14 +206,13 @@ def test_the_configuration_is_shown_in_words_and_a_half_life_hides_the_discount(
     out = run(capsys, "live", "change", shop, "button", *words)[1]
     for text in (out, run(capsys, "live", "show", shop, "button")[1]):
         assert "gamma" not in text
-        for part in ("arms: red, green, blue, pink", "half-life 6 h", "floor 0.01", "holdback 0.2", "the baseline red",
-                     "wait 1 h: then a decision without a reward gets 0.5; outcomes are then learned"):  # fmt: skip
+        for part in ("arms: red, green, blue, pink", "half_life: 6 h", "floor: 0.005", "holdback: 0.2", "baseline: red",
+                     "wait: 1 h", "default: 0.5"):  # fmt: skip
             assert part in text
     run(capsys, "live", "fix", shop, "button", "green")
     with Bandit.open(shop, "button") as bandit:
         text = repr(bandit)
-        assert bandit._repr_html_().count("half-life 6 h") == 1
-    assert text.endswith("half_life='6 h', floor=0.01, holdback=0.2, baseline='red', wait='1 h', default=0.5, "
+    assert text.endswith("half_life='6 h', floor=0.005, holdback=0.2, baseline='red', wait='1 h', default=0.5, "
                          "fixed='green', events=3)")  # fmt: skip
     assert "gamma" not in text
 
@@ -220,7 +220,7 @@ def test_the_configuration_is_shown_in_words_and_a_half_life_hides_the_discount(
 def test_the_default_policy_says_what_it_believes_in_rewards_as_they_were_given(tmp_path, capsys) -> None:
     path = tmp_path / "p.db"
     with Bandit.open(path, "x", arms=["a", "b", "c"], reward_range=(0, 10), seed=1) as bandit:
-        assert str(bandit.explain()).startswith("Nothing is learnt yet")
+        assert str(bandit.explain()).startswith("Nothing learned yet")
         bandit.reward_many([(one.id, 9.0 if one.arm == "a" else 1.0) for one in bandit.decide_many(60)])
         bandit.retire_arm("b")
         bandit.add_arm("b")
@@ -228,12 +228,30 @@ def test_the_default_policy_says_what_it_believes_in_rewards_as_they_were_given(
         told = bandit.explain()
         assert list(told.arms) == ["a", "c", "b"]
         assert told.arms["a"].mean > 6.0 > 4.0 > told.arms["c"].mean
-    assert "The world stands still" in run(capsys, "live", "show", path, "x")[1]
+    assert "The environment is stationary" in run(capsys, "live", "show", path, "x")[1]
     shown = json.loads(run(capsys, "live", "show", path, "x", "--json")[1])["explanation"]
     assert shown["arms"][0] == {"arm": "a", **told.arms["a"]._asdict()}
     assert shown["text"] == str(told)
     with (
         Bandit.open(tmp_path / "q.db", "y", DiscountedTS(), ["a", "b"]) as other,
-        pytest.raises(ValueError, match="cannot explain its choices; DriftTS can"),
+        pytest.raises(ValueError, match="cannot explain its choices; DriftAuto can"),
     ):
         other.explain()
+
+
+def test_features_contexts_and_candidates_are_given_as_json(tmp_path, capsys) -> None:
+    path, features = tmp_path / "shop.db", '{"device": ["mobile", "desktop"]}'
+    assert run(capsys, "live", "create", path, "banner", "--arms", "red", "green", "--features", features)[0] == 0
+    decide = "live", "decide", path, "banner"
+    assert run(capsys, *decide, "--id", "a", "--context", '{"device": "mobile"}')[0] == 0
+    code, _, error = run(capsys, *decide, "--context", "{device: mobile}")
+    assert (code, "--context is JSON" in error) == (2, True)
+    assert "decides in a context" in run(capsys, *decide)[2]
+    assert run(capsys, "live", "change", path, "banner", "--features", '{"device": ["tv"]}')[0] == 0
+    assert "['tv']" in run(capsys, "live", "show", path, "banner")[1]
+    made = run(capsys, "live", "create", path, "offers", "--candidates", "--features", '{"price": "number"}')
+    assert (made[0], "arms" in made[1]) == (0, False)
+    among = '{"x": {"price": 1}, "y": {"price": 2}}'
+    code, out, _ = run(capsys, "live", "decide", path, "offers", "--candidates", among, "--json")
+    assert (code, json.loads(out)["arm"] in "xy") == (0, True)
+    assert run(capsys, "live", "show", path, "offers")[0] == run(capsys, "live", "show", path)[0] == 0

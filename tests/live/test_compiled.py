@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from driftbandit.live import Bandit
-from driftbandit.live.fold import Fold
-from driftbandit.live.opening import policy_maker
-from driftbandit.live.records import CHANGE, DEFAULT, LATE, REWARD, Change, Event
-from driftbandit.live.settings import first_config
+from driftbandit.bandit import Bandit
+from driftbandit.bandit.fold import Fold
+from driftbandit.bandit.opening import policy_maker
+from driftbandit.bandit.records import CHANGE, DEFAULT, LATE, REWARD, Change, Event
+from driftbandit.bandit.settings import first_config
 from driftbandit.policies import (
     BetaTS,
     DiscountedBetaTS,
@@ -22,9 +22,9 @@ pytest.importorskip("numba", reason="pip install 'driftbandit[lab]' brings Numba
 
 
 def events(policy, count: int, half_life, seed: int = 1) -> list[Event]:
-    """A journal with a holdback, late rewards, rewards to be clipped, late arrivals and one more arm half-way."""
+    """A journal with a holdback, late rewards, late arrivals and one more arm half-way."""
     chance = random.Random(seed)
-    options = {"half_life": half_life, "holdback": 0.1, "baseline": 0, "outside": "clip"}
+    options = {"half_life": half_life, "holdback": 0.1, "baseline": 0, "reward_range": (0, 2)}
     config = first_config(policy, 5, 7, "hash", options)
     out = [Event(1, CHANGE, 0, "#1", 1, body=Change("create", "", False, config).text())]
     for n in range(2, count):
@@ -44,11 +44,16 @@ def events(policy, count: int, half_life, seed: int = 1) -> list[Event]:
     [
         (DiscountedTS(0.97, weight=2.0), None),
         (DiscountedTS(), "10 s"),
-        (DiscountedBetaTS(), "10 s"),
-        (DiscountedUCB(), "10 s"),
-        (DiscountedKLUCB(), "10 s"),
-        (SlidingUCB(window=50), None),
-        (BetaTS(), None),
+        *(
+            pytest.param(policy, half_life, marks=pytest.mark.long)
+            for policy, half_life in (
+                (DiscountedBetaTS(), "10 s"),
+                (DiscountedUCB(), "10 s"),
+                (DiscountedKLUCB(), "10 s"),
+                (SlidingUCB(window=50), None),
+                (BetaTS(), None),
+            )
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )

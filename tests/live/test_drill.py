@@ -11,8 +11,9 @@ from tests.drill.memory import flat
 from tests.drill.site import Finding, site
 
 DRILLS = [(name, store) for name, stores, _ in plan(SMALL) for store in stores]
-SLOW = {("restart", "postgres"), ("memory", "sqlite"), ("memory", "postgres"), ("http-kill", "postgres"),
-        ("http-restart", "postgres")}  # fmt: skip
+SLOW = {("kill-drop", "sqlite"), ("kill-drop", "postgres"), ("restart", "postgres"),
+        ("disk", "sqlite"), ("memory", "sqlite"), ("memory", "postgres"),
+        ("http-kill", "sqlite"), ("http-kill", "postgres"), ("http-restart", "postgres")}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,7 @@ def test_every_finding_has_its_own_time() -> None:
         assert all(seconds >= 0.05 for _, seconds in timed(run))
 
 
+@pytest.mark.long
 def test_defaults_fall_due_in_the_drill_that_waits(sqlite_site) -> None:
     waited = list(flat(sqlite_site, 16_000))[1]
     assert waited.good

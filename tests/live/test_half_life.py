@@ -8,9 +8,9 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from driftbandit import Agent
-from driftbandit.draws import Stream
-from driftbandit.half_life import checked_half_life, duration, half_to_the, spelt
+from driftbandit.core.draws import Stream
+from driftbandit.core.state import to_lists
+from driftbandit.player import Player
 from driftbandit.policies import (
     DiscountedBetaTS,
     DiscountedKLUCB,
@@ -18,8 +18,8 @@ from driftbandit.policies import (
     DiscountedUCB,
     EpsilonGreedy,
 )
-from driftbandit.state import to_lists
-from driftbandit.text.registry import policies
+from driftbandit.spec.half_life import checked_half_life, duration, format_duration, half_to_the
+from driftbandit.spec.parse import policies
 
 FADING = [
     DiscountedTS(0.97, weight=2.0),
@@ -41,7 +41,7 @@ FADING = [
 )  # fmt: skip
 def test_durations_are_read_as_people_write_them(text, seconds) -> None:
     assert duration(text, "wait") == round(seconds * 1e6)
-    assert duration(spelt(duration(text, "wait")), "wait") == duration(text, "wait")
+    assert duration(format_duration(duration(text, "wait")), "wait") == duration(text, "wait")
 
 
 @pytest.mark.parametrize(
@@ -143,13 +143,12 @@ def _some(cls):
 
 def test_a_coin_is_tossed_for_each_reward_as_it_is_without_a_clock() -> None:
     """All rewards at one moment: nothing fades, so the clock and gamma = 1 know the same, coins included."""
-    policy = DiscountedBetaTS(1.0, binarize=True)
-    rounds = Agent(policy, 3, seed=4, floor=0.0, first=False)
-    clock = Agent(policy, 3, seed=4, floor=0.0, first=False, half_life="1 h")
+    policy = DiscountedBetaTS(1.0, binarise=True)
+    rounds, clock = Player(policy, 3, key=4), Player(policy, 3, key=4, half_life=3_600_000_000)
     rng = np.random.default_rng(6)
     for _ in range(60):
         arm, reward = int(rng.integers(3)), float(rng.random())
         rounds.learn(arm, reward)
-        clock.learn(arm, reward, now=1.7e9)
-    assert clock._player.dump()["state"] == rounds._player.dump()["state"]
-    assert set(map(float.is_integer, clock._player.state.wins)) == {True}
+        clock.learn(arm, reward)
+    assert clock.dump()["state"] == rounds.dump()["state"]
+    assert set(map(float.is_integer, clock.state.wins)) == {True}

@@ -8,16 +8,17 @@ import sqlite3
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from driftbandit import Bandit, DiscountedTS
-from driftbandit.live import StoreError
-from driftbandit.live.audit import audit
-from driftbandit.live.errors import Damaged, Locked
-from driftbandit.live.opening import is_url
-from driftbandit.live.view import View
+from driftbandit.bandit import StoreError
+from driftbandit.bandit.audit import audit
+from driftbandit.bandit.opening import is_url
+from driftbandit.bandit.reports import View
+from driftbandit.errors import DamagedJournal, JournalLocked
 from live.button import HOUR, Clock, assert_proved, opened, play
 from tests.drill.files import small_disk
 
@@ -46,12 +47,11 @@ HARMS = {
 @pytest.mark.parametrize("harm", HARMS)
 def test_opening_and_viewing_notice_altered_and_missing_events(harm, snapshots, store) -> None:
     with opened(store, snapshot_every=10 if snapshots else 1000) as bandit:
-        play(bandit, 30)  # and one event that makes it: the last snapshot has 30
-    if snapshots:
-        alter(store, "DELETE FROM snapshot WHERE n > 20")
+        play(bandit, 30)  # and one event that makes it
+    alter(store, f"DELETE FROM snapshot WHERE n > {20 if snapshots else 0}")
     alter(store, HARMS[harm])
     for read in (lambda: opened(store), lambda: View(store, "button")):
-        with pytest.raises(Damaged, match="journal is damaged") as caught:
+        with pytest.raises(DamagedJournal, match="journal is damaged") as caught:
             read()
         assert "\n" not in str(caught.value)
     assert any(report.differences for report in audit(store))
@@ -85,7 +85,7 @@ def test_an_altered_or_deleted_decision_is_noticed_where_it_is_read(store) -> No
     with opened(store, clock=Clock()) as bandit:
         assert "altered" in str(bandit.reward_many([("a", 1.0), ("b", 1.0)])[0])
         assert bandit.reward("b", 1.0) == "again"  # the others are not affected
-        with pytest.raises(Damaged, match="decision a"):
+        with pytest.raises(DamagedJournal, match="decision a"):
             bandit.outcome("a")
     assert any("decision" in text and "altered" in text for one in audit(store) for text in one.differences)
     alter(store, "DELETE FROM decision WHERE id = 'c'")
@@ -195,26 +195,26 @@ def test_after_a_clock_far_ahead_time_goes_on_when_told_to(store) -> None:
     clock = Clock()
     with opened(store, clock=clock, half_life="1 h", wait="1 h") as bandit:
         play(bandit, 5)
-        assert bandit.resume_clock() == 0.0
+        assert bandit.resume_clock() == timedelta(0)
         clock.now += 10 * 365 * 24 * HOUR
-        leap = bandit.decide("leap").at
+        leap = bandit.decide("leap").microseconds
         clock.now -= 10 * 365 * 24 * HOUR
         with pytest.warns(RuntimeWarning, match="driftbandit live clock"):
-            assert bandit.decide("still").at == leap
+            assert bandit.decide("still").microseconds == leap
         ahead = bandit.resume_clock(who="Ada")
-        assert ahead == pytest.approx(10 * 365 * 24 * 3600, rel=1e-6)
-        assert bandit.health()["clock_ahead_s"] == ahead
+        assert ahead.total_seconds() == pytest.approx(10 * 365 * 24 * 3600, rel=1e-6)
+        assert bandit.health()["clock_ahead"] == ahead
         assert (bandit.changes()[-1]["what"], bandit.changes()[-1]["who"]) == ("clock ahead 0 -> 3650 d", "Ada")
         clock.now += 2 * HOUR
         later = bandit.decide("later")
-        assert later.at == leap + 2 * HOUR
+        assert later.microseconds == leap + 2 * HOUR
         bandit.settle()
         assert bandit.outcome("leap").kind == "default"  # it has waited for its reward
         assert bandit.reward("later", 1.0) == "waiting"
     assert_proved(store)
     clock.now += HOUR
     with opened(store, clock=clock) as again:
-        assert again.decide("again").at == leap + 3 * HOUR
+        assert again.decide("again").microseconds == leap + 3 * HOUR
     assert_proved(store)
 
 
@@ -297,6 +297,6 @@ def test_a_locked_journal_names_the_ways_to_share_it(tmp_path) -> None:
     code = f"from driftbandit import Bandit\nBandit.open({str(tmp_path / 'j.db')!r}, 'button')"
     with opened(tmp_path / "j.db"):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert Locked.__name__ in done.stderr
+    assert JournalLocked.__name__ in done.stderr
     assert "driftbandit serve" in done.stderr
     assert "postgresql://" in done.stderr

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from driftbandit import DiscountedTS
-from driftbandit.live import Bandit, writer
-from driftbandit.live.audit import audit
+from driftbandit.bandit import Bandit, writer
+from driftbandit.bandit.audit import audit
 
 
 def interrupted_at(number: int, call: Callable[[], Any]) -> bool:
@@ -58,7 +58,7 @@ def soon(condition: Callable[[], bool]) -> bool:
 CALLS: dict[str, Callable[[Bandit, int], Any]] = {
     "decide": lambda bandit, n: bandit.decide(f"d{n}"),
     "decide without an id": lambda bandit, n: bandit.decide(),
-    "decide at once": lambda bandit, n: bandit._at_once(bandit._wish([None], None, False)),
+    "decide at once": lambda bandit, n: bandit._at_once(bandit._request([None], None, None, False, None)),
     "reward": lambda bandit, n: bandit.reward("first", 1.0),
     "settle": lambda bandit, n: bandit.settle(),
     "fix": lambda bandit, n: bandit.fix(0),

@@ -1,20 +1,19 @@
-"""A simulation played through a live bandit: the same arms as `Agent` and `simulate` with the same draws."""
+"""A simulation played by a bandit: the same arms as `simulate` with the same draws, in memory and with a journal."""
 
 import pytest
 
-from driftbandit import Agent
-from driftbandit.draws import POLICY, REWARD, Stream, stream_key
+from driftbandit import Bandit
+from driftbandit.bandit.audit import audit
+from driftbandit.core.draws import POLICY, REWARD, Stream, stream_key
+from driftbandit.core.primitives import learns_with_random_numbers
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.live import Bandit
 from driftbandit.policies.delayed import Delayed
-from driftbandit.primitives import learns_by_chance
-from driftbandit.state import to_lists
-from driftbandit.text.registry import policies
+from driftbandit.spec.parse import policies
 from live.button import Clock
 
-WORLD = Abrupt(n_arms=4, horizon=120, phases=3, world="1")
-BASE = {"base": "DiscountedTS"}
+ENVIRONMENT = Abrupt(n_arms=4, horizon=120, phases=3, instance="1")
 SIMULATED = {name for name, cls in policies().items() if getattr(cls, "simulated_only", False)}
 NAMES = sorted(set(policies()) - SIMULATED)
 
@@ -25,50 +24,79 @@ def make(name: str):
     if "base" in cls._fields:
         given["base"] = policies()["DiscountedTS"]()
     if "horizon" in cls._fields:
-        given["horizon"] = WORLD.horizon
+        given["horizon"] = ENVIRONMENT.horizon
     return cls(**given)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_bandit_with_immediate_rewards_plays_the_simulators_game(name: str, tmp_path) -> None:
+def test_a_bandit_with_immediate_rewards_plays_the_simulators_arms(name: str) -> None:
     policy = make(name)
-    played = simulate(policy, WORLD, runs=1, seed=3, trajectories=True, compiled=False)
-    agent = Agent(policy, WORLD.n_arms, seed=3, first=False, floor=0.0)
-    world, luck = to_lists(WORLD.realise(stream_key(3, 0, 0))), Stream(stream_key(3, 0, REWARD))
-    options = {"seed": 3, "rounds": "number", "floor": 0.0}
-    with Bandit.open(tmp_path / "j.db", "lab", policy, WORLD.n_arms, **options) as bandit:
-        arms, agents, rewards = [], [], []
-        for t in range(WORLD.horizon):
-            arms.append(bandit.decide(str(t)).arm)
-            agents.append(agent.choose())
-            rewards.append(float(world.pull(t, arms[-1], luck.at(t))))
-            assert bandit.reward(str(t), rewards[-1]) == "learnt"
-            agent.learn(agents[-1], rewards[-1])
-    assert rewards == played.rewards[0].tolist()
-    assert arms == played.arms[0].tolist()
-    assert arms == agents
+    simulated = simulate(policy, ENVIRONMENT, runs=1, seed=3, trajectories=True, compiled=False)
+    environment, numbers = to_lists(ENVIRONMENT.realise(stream_key(3, 0, 0))), Stream(stream_key(3, 0, REWARD))
+    bandit = Bandit(ENVIRONMENT.n_arms, policy, reward_range=(0, 1), seed=3, floor=0.0, first=False)
+    arms, rewards = [], []
+    for t in range(ENVIRONMENT.horizon):
+        decision = bandit.decide()
+        arms.append(decision.arm)
+        rewards.append(float(environment.pull(t, arms[-1], numbers.at(t))))
+        assert bandit.reward(decision.id, rewards[-1]) == "learned"
+    assert rewards == simulated.rewards[0].tolist()
+    assert arms == simulated.arms[0].tolist()
 
 
-LATE = [name for name in NAMES if not learns_by_chance(policies()[name])]
+@pytest.mark.parametrize("options", [{}, {"floor": 0.3, "holdback": 0.2, "baseline": "uniform"}])
+def test_memory_and_journal_learn_the_same_bits(options, tmp_path) -> None:
+    """The same ids, rewards and times: the same arms and the same folded state, but for the way to hash ids."""
+    time = iter(range(10**15, 2 * 10**15, 1000))
+    now = [0]
+
+    def clock() -> int:
+        return now[0]
+
+    memory = Bandit(["a", "b", "c"], "ds-ts(gamma=0.95)", seed=1, clock=clock, **options)
+    path = tmp_path / "j.db"
+    with Bandit.open(path, "x", "ds-ts(gamma=0.95)", ["a", "b", "c"], seed=1, clock=clock, **options) as journal:
+        for n in range(300):
+            now[0] = next(time)
+            one, other = (bandit.decide(f"id{n}") for bandit in (memory, journal))
+            assert (one.arm, one.how, one.at) == (other.arm, other.how, other.at)
+            now[0] = next(time)
+            for bandit in (memory, journal):
+                bandit.reward(one.id, float(n % 3 == 0))
+        assert memory.state.mean.tolist() == journal.state.mean.tolist()
+        assert memory.probabilities() == journal.probabilities()
+    assert [found.differences for found in audit(path)] == [[]]
+
+
+LATE = [name for name in NAMES if not learns_with_random_numbers(policies()[name])]
 
 
 @pytest.mark.parametrize("name", LATE)
-def test_a_bandit_with_wait_plays_what_the_simulator_plays_with_outcomes_in_the_order_of_decisions(name, tmp_path):
+def test_a_bandit_with_wait_plays_what_the_simulator_plays_with_outcomes_in_the_order_of_decisions(name):
     """One decision per second; successes only are reported, some of them too late. (Policies that draw random numbers
     to learn are left out: the simulator gives them those of the round, a bandit those of the number of outcomes.)"""
     policy, wait, mean = make(name), 15, 6
     late = Delayed(policy, rounds=mean, random=True, wait=wait, order="decision")
-    played = simulate(late, WORLD, runs=1, seed=3, trajectories=True, compiled=False)
-    world, draws = to_lists(WORLD.realise(stream_key(3, 0, 0))), Stream(stream_key(3, 0, REWARD))
-    rule, numbers = late.with_world(world), Stream(stream_key(3, 0, POLICY))
+    played = simulate(late, ENVIRONMENT, runs=1, seed=3, trajectories=True, compiled=False)
+    environment, draws = to_lists(ENVIRONMENT.realise(stream_key(3, 0, 0))), Stream(stream_key(3, 0, REWARD))
+    rule, numbers = late.with_environment(environment), Stream(stream_key(3, 0, POLICY))
     clock, arms, reports, verdicts = Clock(), [], {}, set()
-    options = {"seed": 3, "rounds": "number", "floor": 0.0, "clock": clock, "wait": wait, "default": 0.0}
-    with Bandit.open(tmp_path / "j.db", "lab", policy, WORLD.n_arms, durability="none", **options) as bandit:
-        for t in range(WORLD.horizon):
-            clock.now += 1_000_000
-            arms.append(bandit.decide_many([str(t)])[0].arm)
-            if world.pull(t, arms[-1], draws.at(t)) > 0.0:
-                reports.setdefault(t + rule.delay(numbers.at(t)), []).append((str(t), 1.0))
-            verdicts |= set(bandit.reward_many(reports.pop(t, [])))
+    options = {
+        "reward_range": (0, 1),
+        "seed": 3,
+        "floor": 0.0,
+        "first": False,
+        "clock": clock,
+        "wait": wait,
+        "default": 0.0,
+    }
+    bandit = Bandit(ENVIRONMENT.n_arms, policy, **options)
+    for t in range(ENVIRONMENT.horizon):
+        clock.now += 1_000_000
+        decision = bandit.decide()
+        arms.append(decision.arm)
+        if environment.pull(t, arms[-1], draws.at(t)) > 0.0:
+            reports.setdefault(t + rule.delay(numbers.at(t)), []).append((decision.id, 1.0))
+        verdicts |= set(bandit.reward_many(reports.pop(t, [])))
     assert arms == played.arms[0].tolist()
     assert verdicts == {"waiting", "late"}

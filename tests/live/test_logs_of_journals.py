@@ -3,16 +3,20 @@
 import json
 import sqlite3
 
+import duckdb
 import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from driftbandit import DiscountedTS, DriftTS
-from driftbandit.cli import main
-from driftbandit.live import Bandit, Unknown, rules
-from driftbandit.live.audit import Walk
-from driftbandit.live.export import export
-from driftbandit.live.opening import reading
-from driftbandit.live.propensity import with_chances
+from driftbandit.bandit import Bandit, NotFound
+from driftbandit.bandit.audit import Walk
+from driftbandit.bandit.export import JournalLog, export, with_probabilities
+from driftbandit.bandit.opening import reading
+from driftbandit.cli._main import main
 from driftbandit.logs import Log, drift, replay
 
 MINUTE = 60 * 1_000_000
@@ -57,6 +61,27 @@ def test_a_journal_is_the_same_log_as_its_export(store, tmp_path, ending) -> Non
     assert log.summary.least >= 0.1
 
 
+@pytest.mark.parametrize("propensity", ["none", "arm", "all"])
+def test_a_journal_is_read_by_any_reader_of_arrow(store, tmp_path, propensity, monkeypatch) -> None:
+    monkeypatch.setattr("driftbandit.bandit.logfiles._BATCH", 7)  # several batches
+    played(store, 30)
+    export(store, tmp_path / "log.parquet", propensity=propensity)
+    written, log = pq.read_table(tmp_path / "log.parquet"), JournalLog(store, "button", propensity)
+    assert pa.table(log) == written
+    assert pl.DataFrame(log).to_dicts() == pl.from_arrow(written).to_dicts()
+    counted = duckdb.sql("select count(*), avg(reward) from log").fetchall()
+    assert counted == [(30, pytest.approx(pc.mean(written["reward"]).as_py()))]
+
+
+def test_a_journal_without_decisions_is_an_empty_table_and_an_unknown_propensity_is_refused(store) -> None:
+    played(store, 0)
+    assert len(pa.table(JournalLog(store))) == 0
+    with pytest.raises(ValueError, match="none, arm, all"):
+        pa.table(JournalLog(store, propensity="some"))
+    with pytest.raises(NotFound):
+        pa.table(JournalLog(store, "banner"))
+
+
 def test_the_commands_read_a_journal(tmp_path, capsys) -> None:
     shop = str(tmp_path / "shop.db")
     played(shop, 500)
@@ -70,7 +95,7 @@ def test_the_commands_read_a_journal(tmp_path, capsys) -> None:
     assert "button, other" in said
     assert main(["drift", shop, "button"]) == 0
     assert "button: 497 events" in capsys.readouterr().out
-    with pytest.raises(Unknown, match="There is no bandit 'nobody'"):
+    with pytest.raises(NotFound, match="There is no bandit 'nobody'"):
         Log(shop, bandit="nobody")
 
 
@@ -83,7 +108,7 @@ def test_a_file_that_is_no_journal_is_refused_and_not_changed(tmp_path) -> None:
         Log(str(path))
     assert path.read_bytes() == before
     path.write_text("time,arm\n")
-    with pytest.raises(ValueError, match="does not show the format"):
+    with pytest.raises(ValueError, match=r"format of .* is not known"):
         Log(str(path))
     with pytest.raises(ValueError, match="This log is not a journal"):
         Log({"time": [1, 2], "arm": ["a", "b"], "reward": [0, 1]}, propensity="uniform", bandit="button")
@@ -126,17 +151,15 @@ def test_arms_that_came_and_went_are_available_when_they_were_active(changed, en
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_the_chances_of_all_arms_come_back_from_a_file(changed, tmp_path, ending) -> None:
-    """With a column of its own for every arm, the one column of the arm played can be left out."""
+def test_the_probabilities_of_all_arms_come_back_from_a_file(changed, ending) -> None:
     table = pytest.importorskip("pandas")
     read = {"csv": table.read_csv, "parquet": table.read_parquet}.get(
         ending, lambda path: table.read_json(path, lines=True)
     )
     frame = read(changed / f"log.{ending}")
-    assert frame["p_a"][:300].min() > 0.0 == frame["p_a"][300:].max() == frame["p_c"][:150].max()
+    assert frame["p_a"][:300][frame["how"] != "first"].min() > 0.0  # a first try takes an arm without any reward
+    assert frame["p_a"][300:].max() == frame["p_c"][:150].max() == 0.0
     assert np.allclose(frame[["p_a", "p_b", "p_c"]].sum(axis=1), 1.0, atol=1e-9)
-    without = Log(frame.drop(columns="propensity").to_dict("list"))
-    assert np.allclose(without.whole().propensity, Log(str(changed / "log.db")).whole().propensity, rtol=1e-9)
 
 
 def test_a_log_stays_as_it_was_read_while_its_journal_goes_on(changed, tmp_path, monkeypatch) -> None:
@@ -147,7 +170,7 @@ def test_a_log_stays_as_it_was_read_while_its_journal_goes_on(changed, tmp_path,
     log = Log(str(path))
     with Bandit.open(path, "b") as bandit:  # it goes on meanwhile
         bandit.reward(bandit.decide("later").id, 1.0)
-    assert log.n == short.n == sum(piece.n for piece in log.pieces(100)) == 450
+    assert log.n == short.n == 450
     assert all(np.array_equal(mine, yours) for mine, yours in zip(log.whole(), short.whole(), strict=True))
 
 
@@ -177,29 +200,25 @@ def test_an_arm_added_while_the_journal_is_read_ends_the_log_there(tmp_path, mon
             bandit.decide(f"d{n}")
         bandit.add_arm("c")
         bandit.decide("late")
-    monkeypatch.setattr("driftbandit.live.export._all_arms", lambda *_: ["a", "b"])  # as it was before the last two
+    monkeypatch.setattr("driftbandit.bandit.export._all_arms", lambda *_: ["a", "b"])  # as it was before the last two
     assert export(tmp_path / "j.db", tmp_path / "log.csv", propensity="all") == 6
 
 
 def test_decisions_from_one_view_are_integrated_once_and_get_what_each_alone_would(tmp_path, monkeypatch) -> None:
     path, asked = tmp_path / "a.db", []
-    with Bandit.open(path, "x", arms=["a", "b", "c"], seed=1, holdback=0.1, baseline="a") as bandit:
+    with Bandit.open(path, "x", arms=["a", "b", "c"], seed=1, first=False, holdback=0.1, baseline="a") as bandit:
         for n in range(6):
             made = bandit.decide_many([f"{n}-{k}" for k in range(20)])
             some = bandit.decide_many([f"{n}-some-{k}" for k in range(20)], available=["b", "c"])
             bandit.reward_many([(one.id, float(one.arm == "b")) for one in (made + some)[::7]])
     journal = reading(path)
-    alone = {
-        made.row.id: rules.probabilities(made.fold.config, made.fold.player, made.allowed, made.row.at)
-        for made in Walk(journal, 1).decisions()
-    }
+    alone = {made.row.id: made.fold.probabilities(made.allowed, made.row.at) for made in Walk(journal, 1).decisions()}
     before = DriftTS.belief
     monkeypatch.setattr(DriftTS, "belief", lambda self, state: asked.append(1) or before(self, state))
-    found = list(with_chances(Walk(journal, 1).decisions()))
+    found = list(with_probabilities(Walk(journal, 1).decisions()))
     journal.close()
     assert len(found) == len(alone) == 240
     assert len(asked) == 12
-    for one in found:
-        values, error = alone[one.row.id]
-        assert one.values == pytest.approx(values, abs=1e-8)
-        assert one.error == pytest.approx(error, abs=1e-8)
+    for row, _, values, error in found:
+        assert values == pytest.approx(alone[row.id][0], abs=1e-8)
+        assert error == pytest.approx(alone[row.id][1], abs=1e-8)

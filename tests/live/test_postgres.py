@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from driftbandit import DiscountedTS
-from driftbandit.live import Bandit, Damaged, StoreError
-from driftbandit.live.audit import audit
-from driftbandit.live.journal import Decide, Pay
-from driftbandit.live.records import DecisionRow, mark
+from driftbandit.bandit import Bandit, DamagedJournal, StoreError
+from driftbandit.bandit.asks import AddReward
+from driftbandit.bandit.audit import audit
+from driftbandit.bandit.records import DecisionRow, mark
 
 psycopg = pytest.importorskip("psycopg", reason="pip install 'driftbandit[postgres]' brings psycopg")
 
@@ -20,7 +20,7 @@ def opened(url, **options) -> Bandit:
 
 
 def journal_of(url):
-    from driftbandit.live.postgres import PostgreSQL
+    from driftbandit.bandit.postgres import PostgreSQL
 
     return PostgreSQL(url)
 
@@ -29,7 +29,7 @@ def test_an_event_is_not_read_before_an_older_transaction_of_ours_has_ended(post
     """Two transactions by hand: the older commits last. A reader that went by numbers would miss its event."""
     journal = journal_of(postgres)
     journal.create("b", 1)
-    journal.commit([Decide(1, DecisionRow(id, 100, 0, 0, 0, None)) for id in ("old", "new")])
+    journal.commit([DecisionRow(id, 100, 0, 0, 0, None, bandit=1) for id in ("old", "new")])
     older = psycopg.connect(postgres)
     older.execute("SELECT pg_advisory_xact_lock_shared(%s, 0)", (0x64726266,))
     older.execute(
@@ -37,7 +37,7 @@ def test_an_event_is_not_read_before_an_older_transaction_of_ours_has_ended(post
         "VALUES (0, 1, 1, 200, 'old', 0, 0, 1.0, 100, %s)",
         (mark((1, 200, "old", 0, 0, 1.0, 100, None, None)),),
     )
-    assert journal.commit([Pay(1, "new", 1.0, 201, None, 0.0)])[0] == ["learnt"]
+    assert journal.commit([AddReward(1, "new", 1.0, 201, None, 0.0)])[0] == ["learned"]
     until = time.monotonic() + 0.3
     while time.monotonic() < until:
         assert list(journal.events(1)) == []
@@ -57,15 +57,14 @@ def test_an_analyze_by_the_server_samples_few_rows(postgres) -> None:
             "attrelid IN ('driftbandit.decision'::regclass, 'driftbandit.event'::regclass) OR "
             "attrelid = 'driftbandit.event_decision'::regclass AND attnum = 3)"
         ).fetchall()
-    assert len(targets) == 9 + 14 + 1
+    assert len(targets) == 10 + 14 + 1
     assert {target for *_, target in targets} == {1}
 
 
-@pytest.mark.parametrize("query", ["_FINAL", "_MORE"])
-def test_a_look_for_new_events_goes_by_the_index_whatever_the_server_knows(postgres, query) -> None:
+def test_a_look_for_new_events_goes_by_the_index_whatever_the_server_knows(postgres) -> None:
     """Once the table has been analysed, and the statement planned for values not known yet, the server would read all
     of it for one row, if it were not asked for the first."""
-    from driftbandit.live import postgres as store
+    from driftbandit.bandit import postgres as store
 
     opened(postgres).close()
     with psycopg.connect(postgres, autocommit=True) as connection:
@@ -76,9 +75,9 @@ def test_a_look_for_new_events_goes_by_the_index_whatever_the_server_knows(postg
         connection.execute("ANALYZE driftbandit.event")
         connection.execute(store._INDEX)
         connection.execute("SET plan_cache_mode = force_generic_plan")
-        values = (1, 0, "0", 0, 0, 1000) if query == "_FINAL" else (1, 0, "0", 0)
-        numbered = getattr(store, query).replace("%s", "{}").format(*(f"${n + 1}" for n in range(len(values))))
-        types = ", ".join(["bigint", "int", "text", "bigint", "int", "int"][: len(values)])
+        values = ("{1}", "{0}", "{0}", "{0}", 0, 1000)
+        numbered = store._FINAL.replace("%s", "{}").format(*(f"${n + 1}" for n in range(len(values))))
+        types = "bigint[], int[], text[], bigint[], int, int"
         connection.execute(f"PREPARE look ({types}) AS {numbered}")
         shown = connection.execute(f"EXPLAIN EXECUTE look ({', '.join(repr(value) for value in values)})").fetchall()
     plan = "\n".join(row[0] for row in shown)
@@ -99,7 +98,7 @@ def test_a_strangers_open_transaction_holds_nothing_up(postgres) -> None:
 
 
 def test_two_processes_worth_of_replicas_agree(postgres, monkeypatch) -> None:
-    from driftbandit.live import opening
+    from driftbandit.bandit import opening
 
     with opened(postgres) as one:
         monkeypatch.setattr(opening, "_opened", {})  # as another process would: a journal of its own
@@ -164,7 +163,7 @@ def test_another_programs_schema_is_left_alone(postgres) -> None:
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA driftbandit")
         connection.execute("CREATE TABLE driftbandit.mine (x int)")
-    with pytest.raises(Damaged, match="another program"):
+    with pytest.raises(DamagedJournal, match="another program"):
         opened(postgres)
 
 
@@ -177,7 +176,7 @@ def test_after_its_connections_were_ended_a_bandit_goes_on(postgres) -> None:
                 "AND datname = current_database()"
             )
         assert bandit.decide("b").id == "b"
-        assert bandit.reward("b", 1.0) == "learnt"
+        assert bandit.reward("b", 1.0) == "learned"
         bandit.refresh()
         assert bandit._fold.player.learned == 2
 

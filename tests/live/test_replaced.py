@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from driftbandit.live import Bandit, StoreError
-from driftbandit.live.audit import audit
-from driftbandit.live.errors import Damaged
+from driftbandit.bandit import Bandit, StoreError
+from driftbandit.bandit.audit import audit
+from driftbandit.errors import DamagedJournal
 from live.button import assert_proved, opened, play
 from live.conftest import new_database
 from tests.drill.proxy import Proxy
@@ -91,7 +91,7 @@ def test_a_program_that_writes_into_an_open_journal_is_noticed(tmp_path) -> None
     bandit._journal._files = bandit._journal._files_now()  # as on Windows, where times do not tell
     refuses_everything(bandit, "Another program wrote into")
     bandit.close()
-    with pytest.raises(Damaged, match="damaged"):
+    with pytest.raises(DamagedJournal, match="damaged"):
         opened(path)
 
 
@@ -113,7 +113,7 @@ def test_a_process_killed_under_load_leaves_a_journal_whose_sums_are_right(store
             time.sleep(0.3)
             process.kill()
             lines = process.stdout.read().splitlines()
-            acknowledged += sum(line.split().count("learnt") for line in lines if len(line.split()) == 7)
+            acknowledged += sum(line.split().count("learned") for line in lines if len(line.split()) == 7)
         with Bandit.open(store, "button") as bandit:
             assert bandit.health()["rewards"] >= acknowledged > 0
     assert_proved(store)

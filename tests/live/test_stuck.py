@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from driftbandit import DiscountedTS
-from driftbandit.live import Bandit, StoreError, opening
-from driftbandit.live.audit import audit
-from driftbandit.live.opening import is_url
-from driftbandit.live.view import View
+from driftbandit.bandit import Bandit, StoreError, opening
+from driftbandit.bandit.audit import audit
+from driftbandit.bandit.opening import is_url
+from driftbandit.bandit.reports import View
 from live.button import assert_proved
 
 
@@ -48,7 +48,7 @@ def test_a_policy_that_fails_to_learn_stops_its_bandit_and_goes_on_when_mended(s
             bandit.reward(bandit.decide(f"d{n}").id, 1.0)
         bandit.refresh()
         ids = [bandit.decide(f"e{n}").id for n in range(3)]
-        assert bandit.reward_many([(ids[0], 1.0), (ids[1], 0.5), (ids[2], 1.0)]) == ["learnt"] * 3  # all are written
+        assert bandit.reward_many([(ids[0], 1.0), (ids[1], 0.5), (ids[2], 1.0)]) == ["learned"] * 3  # all are written
         with pytest.raises(StoreError, match=r"cannot learn event 78 .*ZeroDivisionError: own fault.*open it again\.$"):
             bandit.refresh()
         for call in (bandit.decide, bandit.refresh, lambda: bandit.decide_many(["x", "y"]), lambda: bandit.fix(0)):
@@ -108,6 +108,6 @@ def test_a_snapshot_that_cannot_be_asked_for_costs_no_event(tmp_path, monkeypatc
                 raise StoreError("Busy.")
 
             patch.setattr(type(bandit._replica), "snapshot", lambda replica: busy())
-            assert bandit.reward_many([(id, 1.0) for id in ids]) == ["learnt"] * 3
+            assert bandit.reward_many([(id, 1.0) for id in ids]) == ["learned"] * 3
         assert bandit.decide("after").known == 4
     assert_proved(path)

@@ -9,16 +9,16 @@ import sqlite3
 import pytest
 
 from driftbandit import DiscountedTS
-from driftbandit.live import Bandit
-from driftbandit.live.audit import audit
-from driftbandit.live.export import rows_of
-from driftbandit.live.fold import Fold
-from driftbandit.live.journal import Decide, Settle
-from driftbandit.live.opening import is_url, policy_maker
-from driftbandit.live.records import DEFAULT, SETTLED, DecisionRow
-from driftbandit.live.reporting import about
-from driftbandit.live.view import View
+from driftbandit.bandit import Bandit
+from driftbandit.bandit.asks import Settle
+from driftbandit.bandit.audit import audit
+from driftbandit.bandit.export import rows_of
+from driftbandit.bandit.fold import Fold
+from driftbandit.bandit.opening import is_url, policy_maker
+from driftbandit.bandit.records import DEFAULT, SETTLED, DecisionRow
+from driftbandit.bandit.reports import View
 from driftbandit.player import Player
+from driftbandit.spec.half_life import format_duration
 from live.button import ARMS, HOUR, Clock, assert_proved, opened
 
 SECOND = 1_000_000
@@ -110,7 +110,7 @@ def test_two_processes_on_postgresql_agree_and_a_view_proves_them(postgres) -> N
     one = opened(postgres, wait="1 min", clock=clock)
     made = one.decide_many(50)
     with contextlib.closing(one):
-        from driftbandit.live import opening
+        from driftbandit.bandit import opening
 
         with opening._lock:  # as another process would: a journal and a writer of its own
             mine = opening._opened.pop(postgres)
@@ -166,7 +166,7 @@ def test_without_wait_one_call_is_learned_in_the_order_of_its_decisions(store) -
             made.append(bandit.decide(f"d{n}"))
         value = {one.id: float(n % 3 == 0) for n, one in enumerate(made)}
         successes_first = sorted(value.items(), key=lambda pair: -pair[1])
-        assert bandit.reward_many(successes_first) == ["learnt"] * 40
+        assert bandit.reward_many(successes_first) == ["learned"] * 40
         bandit.refresh()
         assert bandit._fold.player.dump()["state"] == taught(bandit, [(one.arm, value[one.id]) for one in made])
 
@@ -177,8 +177,8 @@ def test_a_decision_stored_long_after_its_time_gets_its_default_from_a_running_p
         for _ in range(5):
             bandit.decide()
             clock.now += 40 * SECOND
-        late = DecisionRow("straggler", clock.now - 900 * SECOND, 0, 0, 1, None)
-        bandit._journal.commit([Decide(1, late)])
+        late = DecisionRow("straggler", clock.now - 900 * SECOND, 0, 0, 1, None, bandit=1)
+        bandit._journal.commit([late])
         bandit._journal._last = {}
         clock.now += 61 * SECOND
         bandit.decide("x")
@@ -193,10 +193,10 @@ def test_a_limited_settling_goes_on_where_it_stopped_and_never_splits_a_moment(s
         for _ in range(4):
             bandit.decide_many(10)
             clock.now += SECOND
-        journal, after, seen = bandit._journal, (0, ""), []
+        journal, last, seen = bandit._journal, 0, []
         while True:
-            settled = journal.commit([Settle(1, after, clock.now, clock.now, 0.0, 7)])[0][0]
-            after = settled.after
+            settled = journal.commit([Settle(1, last, clock.now, clock.now, 0.0, limit=7)])[0][0]
+            last = settled.until or last
             seen.append(settled.written)
             if settled.done:
                 break
@@ -231,9 +231,19 @@ def test_a_damaged_buffer_in_a_snapshot_is_refused(tmp_path) -> None:
     import json
 
     data = json.loads(told)
-    for bad in ("", "AAAA", "x", None, data["waiting"][:-4]):
+    rows, _ = data["waiting"]
+    for bad in (
+        ["", []],
+        ["AAAA", []],
+        ["x", []],
+        [None, []],
+        [rows[:-4], []],
+        [rows, ["{}", "{}"]],
+        [rows, [3]],
+        None,
+    ):
         changed = json.dumps({**data, "waiting": bad})
-        if bad == "":
+        if bad == ["", []]:
             assert len(Fold.load(changed, policy_maker()).waiting) == 0
             continue
         with pytest.raises(ValueError, match="snapshot cannot be read"):
@@ -278,25 +288,10 @@ def test_a_bandit_that_is_told_of_everything_warns_of_nothing(rate, tmp_path, ca
                 heapq.heappush(waiting, (rng.randrange(1000), one.id, float(rng.random() < rate)))
             for _ in range(48):  # out of order
                 _, id, value = heapq.heappop(waiting)
-                ticket = bandit._pay([(id, value)])
+                ticket = bandit._submit_rewards([(id, value)])
             ticket.wait()
         assert bandit.health()["warnings"] == []
     assert not caplog.records
-
-
-def test_successes_before_the_failures_of_the_same_day_are_noticed(tmp_path, caplog) -> None:
-    rng, clock = random.Random(2), Clock()
-    with caplog.at_level(logging.WARNING, "driftbandit"), opened(tmp_path / "a.db", clock=clock) as bandit:
-        for _ in range(4):
-            pairs = []
-            for _ in range(6):
-                clock.now += SECOND
-                pairs += [(one.id, float(rng.random() < 0.3)) for one in bandit.decide_many(10)]
-            for pair in sorted(pairs, key=lambda pair: -pair[1]):
-                bandit.reward(*pair)
-        [warning] = bandit.health()["warnings"]
-        assert "before the failures" in warning
-        assert len(caplog.records) == 1
 
 
 def test_delays_are_told_to_an_eighth(tmp_path) -> None:
@@ -306,10 +301,9 @@ def test_delays_are_told_to_an_eighth(tmp_path) -> None:
             made = bandit.decide_many(20)
             for one in made:
                 clock.now += round(rng.uniform(50, 60) * SECOND)
-                bandit._pay([(one.id, float(rng.random() < 0.5))])
+                bandit._submit_rewards([(one.id, float(rng.random() < 0.5))])
         bandit.reward(bandit.decide().id, 1.0)
-        delays = bandit._fold.reported.delays
-        assert 990 * SECOND < delays.p90 < 1.125 * 1100 * SECOND
+        assert 990 * SECOND < bandit._fold.reported.delay(0.9) < 1.125 * 1100 * SECOND
         assert bandit.health()["delays"].startswith("90% of rewards arrive within 1")
 
 
@@ -317,7 +311,7 @@ def test_delays_are_told_to_an_eighth(tmp_path) -> None:
     ("micros", "text"), [(41 * 60 * SECOND, "41 min"), (3 * HOUR, "3 h"), (1500, "1.5 ms"), (7, "7 us")]
 )
 def test_a_time_in_two_digits(micros, text) -> None:
-    assert about(micros) == text
+    assert format_duration(micros, 2) == text
 
 
 def test_uplift_and_history_count_only_decisions_that_are_old_enough(store) -> None:
@@ -330,7 +324,7 @@ def test_uplift_and_history_count_only_decisions_that_are_old_enough(store) -> N
         bandit.refresh()
         early = bandit.uplift()
         assert early.n_policy + early.n_baseline == 0
-        assert "Nothing can be said yet" in str(early)
+        assert "Too few outcomes" in str(early)
         assert sum(map(sum, bandit.history().outcomes)) == 0
         clock.now += 2 * HOUR
         bandit.settle()
@@ -388,12 +382,14 @@ def share_of_best(path, wait, delay, decisions, **options) -> list[float]:
     return [sum(played[:half]) / half, sum(played[half:]) / half]
 
 
+@pytest.mark.long
 def test_the_best_arm_is_found_where_only_conversions_are_reported(tmp_path) -> None:
     """Learned on arrival the share stays near 0.4: see benchmarks/live_wait.py for the long form."""
     assert share_of_best(tmp_path / "a.db", wait=200, delay=40.0, decisions=4000)[1] > 0.8
     assert share_of_best(tmp_path / "b.db", wait=200, delay=40.0, decisions=4000, learn="arrival")[1] < 0.7
 
 
+@pytest.mark.long
 def test_the_best_arm_is_found_where_a_days_successes_are_reported_first(tmp_path) -> None:
     rng, clock, best = random.Random(4), Clock(), []
     with Bandit.open(tmp_path / "a.db", "a", None, 3, seed=4, clock=clock, durability="none") as bandit:

@@ -7,15 +7,14 @@ import time
 import pytest
 
 from driftbandit import Bandit, DiscountedTS
-from driftbandit.live.audit import audit
-from driftbandit.live.errors import StoreError
-from driftbandit.live.journal import Decide
-from driftbandit.live.records import DecisionRow
-from driftbandit.live.sqlitecommit import Group
+from driftbandit.bandit.audit import audit
+from driftbandit.bandit.commit import SQLiteCommit
+from driftbandit.bandit.records import DecisionRow
+from driftbandit.errors import StoreError
 
 
 def asked(bandit, id: str):
-    return bandit._writer.submit([Decide(1, DecisionRow(id, bandit._replica.now(), 0, 0, 1, None))])
+    return bandit._writer.submit([DecisionRow(id, bandit._replica.now(), 0, 0, 1, None, bandit=1)])
 
 
 def slowed(bandit, monkeypatch, seconds: float = 0.05, error: Exception | None = None) -> None:
@@ -129,15 +128,15 @@ def test_an_interrupt_in_a_lone_commit_harms_nothing(tmp_path, monkeypatch, writ
     path = tmp_path / "a.db"
     with Bandit.open(path, "b", DiscountedTS(), 2) as bandit:
         bandit.decide("d0")
-        write = Group._insert_decisions
+        write = SQLiteCommit._insert_decisions
 
-        def interrupted(group, asks):
+        def interrupted(group, *what):
             if written:
-                write(group, asks)
+                write(group, *what)
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(Group, "_insert_decisions", interrupted)
+            patch.setattr(SQLiteCommit, "_insert_decisions", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 bandit.decide("d1")
         assert [bandit.decide(f"d{n}").id for n in range(1, 4)] == ["d1", "d2", "d3"]
@@ -178,7 +177,7 @@ def test_a_thousand_coroutines_share_a_few_commits(tmp_path) -> None:
             return await asyncio.gather(*(bandit.areward(decision.id, 1.0) for decision in made))
 
         before = bandit._writer.commits
-        assert asyncio.run(all_of_them()) == ["learnt"] * 1000
+        assert asyncio.run(all_of_them()) == ["learned"] * 1000
         assert bandit._writer.commits - before < 100
         assert bandit._fold.player.learned == 1000
 
@@ -193,5 +192,5 @@ def test_a_loop_that_ended_before_its_answer_came_stops_nobody_else(tmp_path, mo
             slowed(bandit, patch, 0.1)
             asyncio.run(given_up(bandit))
             time.sleep(0.15)
-        assert bandit.reward("d1", 1.0) == "learnt"
+        assert bandit.reward("d1", 1.0) == "learned"
         assert bandit.decide("d2").id == "d2"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from driftbandit.logs.blocks import REDRAWN, Estimate, block_mean, student_quantile
+from driftbandit.logs.periods import RESAMPLES, Estimate, block_mean
 
 
 def test_the_mean_and_error_are_those_of_a_ratio_of_sums():
@@ -67,7 +67,7 @@ def obvious(sums, events, level=0.95):
         return np.sqrt(b / (b - 1.0) * (rest * rest).sum()) / e.sum()
 
     t = []
-    for chosen in np.random.default_rng(np.random.SeedSequence(0, spawn_key=(b,))).integers(0, b, (REDRAWN, b)):
+    for chosen in np.random.default_rng(np.random.SeedSequence(0, spawn_key=(b,))).integers(0, b, (RESAMPLES, b)):
         s, e = sums[chosen], events[chosen]
         t.append((s.sum() / e.sum() - mean) / error(s, e))
     low, high = np.clip(np.quantile(t, [0.5 * (1.0 - level), 0.5 * (1.0 + level)]), -6.0, 6.0)
@@ -94,11 +94,6 @@ def test_a_million_blocks_take_the_memory_of_a_few_thousand():
     assert most < 200e6  # redrawing all of them would take 3 GB
     assert found.mean == pytest.approx(sums.mean())
     assert found.error == pytest.approx(sums.std() / np.sqrt(len(sums)), rel=0.1)
-
-
-@pytest.mark.parametrize(("blocks", "share"), [(8, 0.975), (13, 0.99375), (101, 0.99375)])
-def test_the_quantile_is_students(blocks, share):
-    assert student_quantile(share, blocks - 1) == pytest.approx(scipy.stats.t.ppf(share, blocks - 1), rel=4e-3)
 
 
 def test_an_estimate_is_kept_to_the_possible_values():

@@ -6,10 +6,20 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import phased
-from driftbandit.logs import Log, drift, world
-from driftbandit.logs.blocks import DAY, HOUR, MONTH, WEEK, block_length, duration, period_of, said, scales
-from driftbandit.logs.checks import warnings_about
+from driftbandit.logs import Log, drift, estimate_means
 from driftbandit.logs.drift import Cells, estimates, scores
+from driftbandit.logs.log import warnings_about
+from driftbandit.logs.periods import (
+    DAY,
+    HOUR,
+    MONTH,
+    WEEK,
+    block_length,
+    format_duration,
+    parse_duration,
+    period_of,
+    scales,
+)
 from naive.simulated_logs import adaptive_log, uniform_log
 
 SWAPS = phased([[0.25, 0.65, 0.4], [0.65, 0.25, 0.4]] * 5, range(0, 10_000, 1000), 10_000)
@@ -36,7 +46,7 @@ def test_the_recommendation_is_the_default_where_something_changes_and_never_a_h
     assert drift(uniform_log(tides(40_000), seed=1)).policy == "drift-ts"
     still = drift(uniform_log(phased([[0.3, 0.5, 0.4]], [0], 40_000), seed=2))
     assert still.policy == "ts"
-    assert "never forgets, or drift-ts, the default" in str(still)
+    assert "never forgets, or the default policy" in str(still)
     short = drift(uniform_log(phased([[0.01, 0.012, 0.02]], [0], 9000), seed=1))
     assert short.policy == "drift-ts"
     for found in (still, short):
@@ -44,7 +54,8 @@ def test_the_recommendation_is_the_default_where_something_changes_and_never_a_h
         assert str(found).count("Use ") == 1
 
 
-def test_a_world_that_stands_still_is_seldom_said_to_move():
+@pytest.mark.long
+def test_a_environment_that_stands_still_is_seldom_said_to_move():
     """Of 60 logs at most 9 may be: at the 5 % meant, more happen in one suite of 700."""
     found = [drift(uniform_log(STILL, seed=seed)).verdict for seed in range(60)]
     assert sum(verdict != "nothing" for verdict in found) <= 9
@@ -116,7 +127,7 @@ def test_late_rewards_are_no_last_periods_best():
     at_once = drift(Log(columns, propensity="uniform"))
     late = drift(Log({**columns, "reward_time": events.time + 1000.0}, propensity="uniform"))
     assert at_once.verdict == "ranking"
-    assert late.verdict in ("fleeting", "unclear")
+    assert late.verdict == "unclear"
     assert "forgetting can pay" not in late.sentence
     for one, two in zip(at_once.scales, late.scales, strict=True):
         assert one.current == two.current
@@ -149,8 +160,7 @@ def test_a_ranking_that_lasts_a_day_is_not_said_to_be_gone():
     hours = drift(
         dated(lambda t, rng: np.clip(rng.normal(0.5, 0.2, (3000, 3))[(t // HOUR).astype(int)], 0, 1), 40_000, 60, 5)
     )
-    assert hours.verdict == "fleeting"
-    assert "does not stay: forgetting will hardly pay" in hours.sentence
+    assert hours.verdict == "unclear"
 
 
 def test_scores_are_sums_of_weighted_rows():
@@ -192,32 +202,32 @@ def test_a_log_with_few_rewards_is_not_refused():
     rare = {"time": np.arange(n), "arm": np.arange(n) % 2, "reward": (np.arange(n) % 40 == 0) * 1.0}
     found = drift(Log(rare, propensity="uniform"))
     assert found.verdict == "cannot tell"
-    assert "there are 50" in found.sentence
+    assert "it has 50" in found.sentence
     assert found.policy == "drift-ts"
     with pytest.raises(ValueError, match="An interval needs at least 8"):
         drift(uniform_log(SWAPS, seed=1), block=5000)
 
 
-def test_the_means_of_a_log_make_a_world_like_it():
+def test_the_means_of_a_log_make_a_environment_like_it():
     log = uniform_log(SWAPS, seed=6)
-    made = world(log)
-    again = made.world().means(0, log.n)
+    made = estimate_means(log)
+    again = made.environment().means(0, log.n)
     error = np.sqrt(((again - SWAPS.means(0, log.n)) ** 2).mean())
     assert error < 0.1  # the spread over time is 0.16
     assert made.bandwidth < 20
-    still = world(uniform_log(STILL, seed=6))
-    assert np.sqrt(((still.world().means(0, 10_000) - STILL.means(0, 10_000)) ** 2).mean()) < 0.03
+    still = estimate_means(uniform_log(STILL, seed=6))
+    assert np.sqrt(((still.environment().means(0, 10_000) - STILL.means(0, 10_000)) ** 2).mean()) < 0.03
 
 
 def test_lengths_of_time_are_read_and_said():
-    assert [duration(text) for text in ("6 h", "6h", "90 min", "2 weeks", "1 month", 5)] == [
-        21600.0, 21600.0, 5400.0, 2 * WEEK, MONTH, 5.0,
+    assert [parse_duration(text) for text in ("6 h", "6h", "90 min", "2 weeks", 5)] == [
+        21600.0, 21600.0, 5400.0, 2 * WEEK, 5.0,
     ]  # fmt: skip
     for bad in ("6 parsecs", "", "-1 h", "0 h", "1.2.3 h"):
         with pytest.raises(ValueError, match="length of time"):
-            duration(bad)
+            parse_duration(bad)
     for seconds in (90.0, 5400.0, DAY, 3 * DAY, 2 * WEEK, 32 * WEEK):
-        assert duration(said(seconds)) == pytest.approx(seconds, rel=0.01)
+        assert parse_duration(format_duration(seconds)) == pytest.approx(seconds, rel=0.01)
 
 
 def test_periods_follow_the_calendar():
@@ -254,11 +264,12 @@ def test_a_log_of_successes_only_is_refused_in_a_sentence():
     n = 10_000
     reward = [1.0 if r < 0.1006 else None for r in rng.random(n)]
     columns = {"time": np.arange(n), "arm": rng.integers(0, 3, n), "reward": reward}
-    log = Log(columns, propensity="uniform", drop_missing=True)
+    columns["outcome"] = ["reward" if r else None for r in reward]  # as in the export of a journal
+    log = Log(columns, propensity="uniform")
     with pytest.raises(
         ValueError, match=f"All {log.n:,} rewards are 1 and {n - log.n:,} decisions have no reward: only"
     ):
         drift(log)
     columns["reward"][int(np.flatnonzero([r == 1.0 for r in reward])[7])] = 0.0
-    nearly = drift(Log(columns, propensity="uniform", drop_missing=True))
+    nearly = drift(Log(columns, propensity="uniform"))
     assert any("only successes seem to be reported" in text for text in nearly.warnings)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from driftbandit.logs import Log, LogError
-from driftbandit.logs.checks import misses_together, warnings_about
+from driftbandit.logs.log import correlate_misses, warnings_about
 from driftbandit.logs.rows import Events
 
 N = 12_000
@@ -47,7 +47,7 @@ def test_propensities_of_an_adaptive_logger_that_are_true_are_seldom_doubted():
     for seed in range(200):
         arm, mu = swinging(np.random.default_rng(seed), 8000)
         row = np.arange(8000)
-        z.append(misses_together(Events(row, arm, arm, mu, row, row, np.zeros(8000, int)), np.ones((1, 2), bool)))
+        z.append(correlate_misses(Events(row, arm, arm, mu, row, row, np.zeros(8000, int), row), np.ones((1, 2), bool)))
     assert max(z) < 4.4
     assert abs(np.mean(z)) < 4.5 / np.sqrt(200)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from driftbandit.logs import Log, drift, replay
-from driftbandit.logs.blocks import months
+from driftbandit.logs.periods import months
 
 FOLDER = Path(__file__).parents[2] / "examples" / "flights"
 pytestmark = [
@@ -62,7 +62,7 @@ def test_a_month_of_carriers_is_replayed(flights):
         "reward": some.reward,
         "propensity": some.propensity,
     }
-    log = Log({**columns, "available": offered}, arms=range(6))
+    log = Log({**columns, "available": offered})
     result = replay(log, ["dts @ 1 d"], own=False)
     assert all(0.5 < line.value.mean < 0.9 for line in result.lines)
     assert result.logger.mean == pytest.approx(some.reward.mean())

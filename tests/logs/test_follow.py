@@ -4,14 +4,15 @@ before it."""
 import numpy as np
 import pytest
 
-from driftbandit import Agent
-from driftbandit.draws import POLICY, Draws, Stream, round_key, stream_key
+from driftbandit.core.draws import POLICY, Draws, Stream, round_key, stream_key
+from driftbandit.core.primitives import draw_from
 from driftbandit.logs import Log
 from driftbandit.logs.follow import CALM, DRAWS, MEMORIES, follow, schedule
-from driftbandit.logs.replay import Candidate, candidates, effective_size, expand_grid
+from driftbandit.logs.replay import Candidate, candidates, effective_size
 from driftbandit.player import Player
 from driftbandit.policies import KLUCB, Uniform
-from driftbandit.primitives import draw_from
+from driftbandit.spec.half_life import SECOND
+from driftbandit.spec.parse import expand_grid
 
 K = 3
 
@@ -36,7 +37,7 @@ def log_of(n=90, k=K, seed=0, delay=0.0, available=False, step=0.0):
         columns["reward_time"] = time + rng.exponential(delay, n)
     if available:
         columns["available"] = [[str(a) for a in np.flatnonzero(row)] for row in offered]
-    return Log(columns, arms=range(k))
+    return Log(columns)
 
 
 def known_before(events, e):
@@ -63,7 +64,7 @@ def twin_guess(events, e, k):
 
 
 def twin(log, policy, own=False, seed=0):
-    """Every v_t and weight, one event after the other, by the agent's own player and law of availability."""
+    """Every v_t and weight, one event after the other, by the bandit's own player and law of availability."""
     events, k = log.whole(), log.n_arms
     key, own_key = (stream_key(seed, number, POLICY) for number in (0, 1))
     accepted, value, weight = [], [], []
@@ -77,11 +78,11 @@ def twin(log, policy, own=False, seed=0):
         pi = np.zeros(k)
         if len(allowed) == 1:
             pi[allowed] = 1.0
-        elif hasattr(player.state, "chances"):
+        elif hasattr(player.state, "probabilities"):
             player.choose(stream.at(asked))
             asked += 1
-            chances = np.array(player.state.chances)
-            pi[allowed] = chances[allowed] / chances[allowed].sum()
+            probabilities = np.array(player.state.probabilities)
+            pi[allowed] = probabilities[allowed] / probabilities[allowed].sum()
         else:
             draws = DRAWS if calm < CALM else 2
             for n in range(draws):
@@ -103,7 +104,7 @@ def twin(log, policy, own=False, seed=0):
 def test_the_follower_is_its_slow_twin(text, delay, available, step):
     log = log_of(delay=delay, available=available, step=step)
     (candidate,) = candidates([text])
-    found = follow(log, [candidate])
+    found = follow(log, [candidate], compiled=False)
     value, weight = twin(log, candidate.policy)
     assert found.events.sum() == log.n
     assert found.value.sum() == pytest.approx(value.sum(), abs=1e-8)
@@ -115,12 +116,13 @@ def test_the_follower_is_its_slow_twin(text, delay, available, step):
 def test_the_own_history_is_its_slow_twin(text, delay):
     log = log_of(delay=delay)
     (candidate,) = candidates([text])
-    found = follow(log, [candidate], own=True, seed=4)
+    found = follow(log, [candidate], own=True, seed=4, compiled=False)
     value, _ = twin(log, candidate.policy, own=True, seed=4)
     assert found.value.sum() == pytest.approx(value.sum(), abs=1e-8)
 
 
-@pytest.mark.parametrize("text", ["ts", "ds-ts @ 60", "dts @ 45", "kl-ucb"])
+@pytest.mark.long
+@pytest.mark.parametrize("text", ["ts", "dts @ 45"])
 def test_compiled_or_not_is_the_same(text):
     log = log_of(n=60, delay=20.0, available=True)
     one, two = (follow(log, candidates([text]), compiled=flag) for flag in (True, False))
@@ -128,20 +130,22 @@ def test_compiled_or_not_is_the_same(text):
 
 
 @pytest.mark.parametrize("text", ["d-ucb", "ds-ts"])
-def test_a_half_life_by_the_clock_is_that_of_an_agent(text):
-    """Held to an agent with that half-life, told of each reward when it became known; but for ties, and for Thompson
-    sampling up to 16 draws an event: 4.5 standard errors, one failure in 100,000."""
+def test_a_half_life_by_the_clock_is_that_of_a_player(text):
+    """Held to a player that learns each reward when it became known; but for ties, and for Thompson sampling up to 16
+    draws an event: 4.5 standard errors, one failure in 100,000."""
     log = log_of(n=60, delay=30.0)
     events = log.whole()
     (candidate,) = candidates([f"{text} @ 90"])
-    found = follow(log, [candidate])
-    agent, expected, variance, learned = Agent(candidate.policy, K, half_life=90.0), [], 0.0, 0
+    found = follow(log, [candidate], compiled=False)
+    player, stream = Player(candidate.policy, K, 7, half_life=90 * SECOND), Stream(7)
+    expected, variance, learned = [], 0.0, 0
     for e in range(events.n):
         for w in known_before(events, e)[learned:]:
-            agent.learn(int(events.arm[w]), float(events.reward[w]), at=events.time[w], now=events.known[w])
+            player.learn(int(events.arm[w]), float(events.reward[w]), decided=round(events.time[w] * SECOND))
             learned += 1
-        chance = np.bincount([agent.choose(now=events.time[e]) for _ in range(160)], minlength=K) / 160
-        p, mu = chance[events.arm[e]], events.propensity[e]
+        now = round(events.time[e] * SECOND)
+        choices = [player.choose(stream.at(160 * e + n), at=now) for n in range(160)]
+        p, mu = np.mean(np.array(choices) == events.arm[e]), events.propensity[e]
         expected.append(p / mu)
         variance += max(p * (1.0 - p), 0.02) * (1 / 16 + 1 / 160) / mu**2
     assert found.weight.sum() == pytest.approx(sum(expected), abs=4.5 * np.sqrt(variance))
@@ -150,13 +154,13 @@ def test_a_half_life_by_the_clock_is_that_of_an_agent(text):
 def test_the_schedule_is_what_is_known_before_each_event():
     log = log_of(n=200, delay=60.0, step=25.0)
     events = log.whole()
-    found = schedule(events)
+    order, first = schedule(events)
     for e in range(events.n):
-        assert found.order[found.first <= e].tolist() == known_before(events, e)
+        assert order[first <= e].tolist() == known_before(events, e)
 
 
 def test_cutting_the_log_into_steps_and_workers_changes_nothing(monkeypatch):
-    log, tried = log_of(n=200, delay=30.0), candidates(["ts", "kl-ucb", "ds-ts @ 60"])
+    log, tried = log_of(n=200, delay=30.0), candidates(["ts", "dts @ 60"])
     whole = follow(log, tried, workers=1)
     monkeypatch.setattr("driftbandit.logs.follow.STEP", 7)
     cut = follow(log, tried, workers=2)
@@ -169,7 +173,8 @@ def test_ties_of_a_deterministic_policy_are_shared():
     n = 200
     columns = {"time": [*[0.0] * (n - 1), 1.0], "arm": np.arange(n) % 4, "reward": np.arange(n) % 3 == 0}
     log = Log(columns, propensity="uniform")
-    found = follow(log, [Candidate("kl-ucb", KLUCB())], guesses=lambda events: np.tile([1.0, 0, 0, 0], (events.n, 1)))
+    found = follow(log, [Candidate("kl-ucb", KLUCB())], guesses=lambda events: np.tile([1.0, 0, 0, 0], (events.n, 1)),
+                   compiled=False)  # fmt: skip
     assert found.truth.sum() / n == pytest.approx(0.25, abs=0.04)  # 3,200 draws: 5 standard errors
 
 
@@ -194,17 +199,9 @@ def test_a_grid_is_every_combination():
 
 def test_the_value_of_an_arm_is_its_inverse_propensity_average_around_the_guess():
     log = log_of()
-    found, events = follow(log, candidates(["uniform"])), log.whole()
+    found, events = follow(log, candidates(["uniform"]), compiled=False), log.whole()
     guesses = np.array([twin_guess(events, e, K) for e in range(events.n)])
     for arm in range(K):
         here = events.arm == arm
         plain = guesses[:, arm].sum() + ((events.reward - guesses[:, arm]) / events.propensity)[here].sum()
         assert found.arm_value[:, arm].sum() == pytest.approx(plain)
-
-
-def test_workers_in_other_processes_give_the_same_numbers():
-    log, policies = log_of(n=60), ["ds-ts(gamma=0.95)", "uniform"]
-    here, there = (follow(log, candidates(policies), executor=executor) for executor in (None, "processes:2"))
-    assert [one.label for one in there.candidates] == [one.label for one in here.candidates]
-    for name in ("events", "reward", "value", "truth", "weight", "weight2", "arm_value"):
-        assert np.array_equal(getattr(here, name), getattr(there, name)), name

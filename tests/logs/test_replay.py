@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import phased
-from driftbandit.logs import Log, replay
+from driftbandit.logs import Log, drift, replay
 from naive.simulated_logs import uniform_log
 
 STILL = phased([[0.3, 0.5, 0.4]], [0], 1500)
@@ -13,7 +13,7 @@ STILL = phased([[0.3, 0.5, 0.4]], [0], 1500)
 def rare_log(seed, n=4000, k=3, rate=0.006):
     rng = np.random.default_rng(seed)
     columns = {"time": np.arange(n), "arm": rng.integers(0, k, n), "reward": rng.random(n) < rate}
-    return Log(columns, propensity="uniform", arms=range(k))
+    return Log(columns, propensity="uniform")
 
 
 def intervals(result):
@@ -23,6 +23,7 @@ def intervals(result):
     yield result.best_value
 
 
+@pytest.mark.long
 def test_the_policy_that_equals_the_logger_gains_nothing_by_intervals_that_hold_the_truth():
     """Its value is 0.4 and its gain over the logger 0. Of 60 intervals of 95%, fewer than 50 hold the truth in one
     suite of 1,500; once it was none of 60, at width 0."""
@@ -54,6 +55,30 @@ def test_a_range_of_rewards_is_kept_to():
     cents = {"time": events.time, "arm": events.arm, "reward": 50.0 + 100.0 * events.reward}
     result = replay(Log(cents, propensity="uniform", reward_range=(50, 150)), ["uniform"], own=False)
     assert all(50.0 <= line.value.low < line.value.high <= 150.0 for line in result.lines)
+
+
+def revenue_log(seed, n, scale=1.0, shift=0.0):
+    """One purchase in ten. Arm 1 earns most in the first half, arm 0 in the second."""
+    rng = np.random.default_rng(seed)
+    arm, second = rng.integers(0, 2, n), np.arange(n) * 2 // n
+    spent = np.where(rng.random(n) < 0.1, rng.lognormal(np.where(arm == second, 3.0, 4.0), 0.4), 0.0)
+    return Log({"time": np.arange(n), "arm": arm, "reward": shift + scale * spent}, propensity="uniform")
+
+
+def test_rewards_of_any_scale_need_no_range():
+    """The default policy is that of bandits. Values are in the unit of the rewards, and choices do not depend on it."""
+    plain = replay(revenue_log(1, 1200), own=False, compiled=False)
+    cents = replay(revenue_log(1, 1200, 128.0, -512.0), own=False, compiled=False)
+    assert [line.label for line in plain.lines] == ["ts", "drift-auto"]
+    for one, other in zip(plain.lines, cents.lines, strict=True):
+        for name in ("low", "mean", "high"):
+            assert getattr(other.value, name) == pytest.approx(128.0 * getattr(one.value, name) - 512.0, rel=1e-9)
+
+
+def test_drift_is_found_in_revenue_without_a_range():
+    found = drift(revenue_log(2, 40_000))
+    assert found.verdict == "ranking"
+    assert found.policy == "drift-auto"
 
 
 def test_rare_rewards_are_not_refused_and_their_intervals_hold_the_truth():
@@ -96,7 +121,7 @@ def test_what_the_log_hardly_holds_has_no_value_and_the_rest_has():
     log = Log({"time": np.arange(n), "arm": arm, "reward": rng.random(n) < 0.3, "propensity": mu})
     result = replay(log, ["fixed(0)", "fixed(1)"], own=False)
     refused = {line.label: line.refused for line in result.lines}
-    assert "events' worth of evidence" in refused["fixed(1)"]
+    assert "effective sample size is only" in refused["fixed(1)"]
     assert not refused["fixed(0)"]
     assert f"no value: {refused['fixed(1)']}" in str(result)
 
@@ -104,7 +129,7 @@ def test_what_the_log_hardly_holds_has_no_value_and_the_rest_has():
 def test_successes_only_are_refused_in_a_sentence():
     rng = np.random.default_rng(0)
     reward = [1.0 if r < 0.1 else None for r in rng.random(4000)]
-    columns = {"time": np.arange(4000), "arm": rng.integers(0, 3, 4000), "reward": reward}
+    columns = {"time": np.arange(4000), "arm": rng.integers(0, 3, 4000), "reward": reward, "outcome": reward}
     with pytest.raises(ValueError, match="only successes seem to be reported") as caught:
-        replay(Log(columns, propensity="uniform", drop_missing=True))
+        replay(Log(columns, propensity="uniform"))
     assert len(str(caught.value).splitlines()) == 1

@@ -1,16 +1,14 @@
 """Results are printed as the commands print them, and a type checker knows what they are."""
 
-import inspect
 import re
-import typing
 
 import pytest
 
-from driftbandit import Agent, logs
-from driftbandit.cli import main
+from driftbandit import logs
+from driftbandit.cli._main import main
 from driftbandit.environments import phased
 from driftbandit.logs import drift, replay
-from driftbandit.logs.report import About, signed
+from driftbandit.logs.log_report import About, signed
 from naive.simulated_logs import uniform_log
 
 LOG = uniform_log(phased([[0.25, 0.65], [0.65, 0.25]] * 4, range(0, 2400, 300), 2400), seed=1)
@@ -49,9 +47,3 @@ def test_nothing_has_no_sign():
 def test_no_answer_prints_minus_nothing():
     for answer in ANSWERS.values():
         assert not re.search(r"-0\.0*(?![0-9])", str(answer(LOG)))
-
-
-def test_a_type_checker_is_told_what_an_agent_answers():
-    one, several = (typing.get_type_hints(version)["return"] for version in typing.get_overloads(Agent.choose))
-    assert (one, several) == (typing.Any, list[typing.Any])
-    assert inspect.signature(Agent.explain).return_annotation == "Explanation"

@@ -1,14 +1,14 @@
-"""Policies that need no knowledge of how often the world changes: they test for change on many intervals at once.
+"""ADSWITCH, which need not know how often the environment changes: it tests for change on many intervals at once.
 
-Both originals test every interval; these are the practical versions, on dyadic intervals that end now. All rounds are
+The original tests every interval; this is the practical version, on dyadic intervals that end now. All rounds are
 0-based, all intervals contain both ends, sums run over the rounds of the interval and are exact for 0/1 rewards.
-`choose` draws and plans only; `learn` makes it lasting (obligations, replays), records the reward, then tests.
+`choose` draws and plans only; `learn` makes it lasting (obligations), records the reward, then tests.
 """
 
 import math
 from typing import NamedTuple
 
-from .draws import Round, pick, total
+from .draws import Round, total
 
 
 class Obligation(NamedTuple):
@@ -143,93 +143,6 @@ class NaiveAdSwitch:
                     self.frozen[arm] = (mean(held[arm]), gap)
                     self.owed[arm] = []
                     break
-
-
-class Procedure:
-    """A base procedure: from round `start`, over when round `end` begins, with its set of active arms."""
-
-    def __init__(self, start: int, end: float, arms: list[int]) -> None:
-        self.start, self.end, self.arms = start, end, arms
-
-
-class NaiveMeta:
-    """META on dyadic suffixes. An episode begins in round `start` with a stack of one procedure, the root: start, no
-    end, all arms. The root's active set is the master set A*. Lt = ln(horizon).
-
-    choose(t):
-    1. Procedures are popped from the top while their `end` <= t (the root never).
-    2. If t > start: for m = 2, 4, ..., 2^J with J = ceil(log2(horizon)), B_m = 1 if
-       uniform(1000 + j) < replays / sqrt(m (t - start)), m = 2^j. If any, a replay of the largest such m is pushed:
-       start t, end t + m (so it lives m rounds), all arms active.
-    3. Play arm number int(uniform(1) * |A|) of the top's active set A in index order.
-    learn(t), arm a, reward x:
-    4. Pops and push of steps 1 and 2 become lasting. The round's entry is |A| x for arm a, 0 for all others.
-    5. For each procedure on the stack, for each arm i still active in it, for each L = 2, 4, 8, ... with
-       L <= t - procedure.start + 1: with G_k the sum of arm k's entries in the last L rounds, i is removed from this
-       procedure if max_k G_k - G_i > c0 Lt sqrt(max(K (L - 1), K^2)) (strictly; k over all arms).
-    6. If the root has no arm left, a new episode begins in round t + 1: entries and stack are cleared.
-
-    Why entries need no mark "i was active in that round": lifetimes are nested and all procedures use the same L, so an
-    arm removed from a procedure leaves all its ancestors in the same round; an arm still active in a procedure was
-    active in every round of its life. Hence A* is part of every active set, and no active set is empty while A* is not.
-    For a fast version: when a replay is pushed, procedures (not the root) with `end` <= t + m can be dropped, since
-    they will never run again; then the m on the stack decrease strictly and J + 1 places suffice. The smallest L at
-    which an arm is beaten settles it for the whole stack: the arm leaves every procedure that has lived L rounds.
-
-    Draws: uniform(1000 + j) for a replay of 2^j rounds, j = 1, ..., J; uniform(1) for the arm."""
-
-    tried = {"horizon": 400, "c0": 0.5}
-
-    def __init__(self, n_arms: int, horizon: int, c0: float, replays: float = 1.0) -> None:
-        self.n_arms, self.horizon, self.c0, self.replays = n_arms, horizon, c0, replays
-        self.log = math.log(horizon)
-        self.largest = math.ceil(math.log2(horizon))
-        self.episode = 0
-        self.begin(0)
-
-    def begin(self, start: int) -> None:
-        self.episode += 1
-        self.start = start
-        self.stack = [Procedure(start, math.inf, list(range(self.n_arms)))]
-        self.entries: list[tuple[int, float]] = []  # (arm, |A| x) of the rounds start, start + 1, ...
-        self.replay = 0  # length of the replay that the round's `choose` found, 0 for none
-
-    def running(self, t: int) -> list[Procedure]:
-        alive = list(self.stack)
-        while alive[-1].end <= t:
-            alive.pop()
-        return alive
-
-    def choose(self, t: int, rng: Round) -> int:
-        self.replay = 0
-        if t > self.start:
-            for j in range(1, self.largest + 1):
-                if rng.uniform(1000 + j) < self.replays / math.sqrt(2**j * (t - self.start)):
-                    self.replay = 2**j
-        arms = list(range(self.n_arms)) if self.replay else self.running(t)[-1].arms
-        return pick(arms, rng.uniform(1))
-
-    def learn(self, t: int, arm: int, reward: float) -> None:
-        self.stack = self.running(t)
-        if self.replay:
-            self.stack.append(Procedure(t, t + self.replay, list(range(self.n_arms))))
-            self.replay = 0
-        self.entries.append((arm, len(self.stack[-1].arms) * reward))
-        length = 2
-        while length <= t - self.start + 1:
-            beaten = self.beaten(length)
-            for procedure in self.stack:
-                if length <= t - procedure.start + 1:
-                    procedure.arms = [i for i in procedure.arms if i not in beaten]
-            length *= 2
-        if not self.stack[0].arms:
-            self.begin(t + 1)
-
-    def beaten(self, length: int) -> list[int]:
-        """The arms that the last `length` rounds show to be worse than some other."""
-        gains = [total(x for arm, x in self.entries[-length:] if arm == k) for k in range(self.n_arms)]
-        limit = self.c0 * self.log * math.sqrt(max(self.n_arms * (length - 1), self.n_arms**2))
-        return [i for i in range(self.n_arms) if max(gains) - gains[i] > limit]
 
 
 def mean(values: list[float]) -> float:

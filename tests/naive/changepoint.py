@@ -7,7 +7,7 @@ to the newest. h = hazard.
 """
 
 from .draws import Round, argmax, draw_from, total
-from .thompson import binarized
+from .thompson import binarised
 
 NEGLIGIBLE = 1e-12  # runs less likely than this are forgotten
 
@@ -60,7 +60,7 @@ class NaiveGlobalCTS:
         return argmax(rng.betas(a, b))
 
     def learn(self, t: int, arm: int, reward: float) -> None:
-        y = binarized(reward, self.coin)
+        y = binarised(reward, self.coin)
         joint = []
         for run, weight in enumerate(self.weights):
             a = self.prior_wins + self.wins[run][arm]
@@ -115,7 +115,7 @@ class NaivePerArmCTS:
         return argmax(rng.betas(a, b))
 
     def learn(self, t: int, arm: int, reward: float) -> None:
-        y = int(binarized(reward, self.coin))
+        y = int(binarised(reward, self.coin))
         for i in range(self.n_arms):
             self.runs[i] = self.after_play(self.runs[i], y) if i == arm else self.after_rest(self.runs[i])
 

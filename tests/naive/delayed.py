@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from driftbandit.primitives import TIES
+from driftbandit.core.primitives import TIES
 
 from .draws import Round
 

@@ -1,4 +1,4 @@
-"""UCB with an alarm: a detector watches each arm, and an alarm throws away what was learnt before it.
+"""UCB with an alarm: a detector watches each arm, and an alarm throws away what was learned before it.
 
 The rules of `ucb.py` hold (n counts rewards, +inf without evidence, sum / count, `argmax_fair`). Every reward is first
 added to its arm, then tested; an alarm empties the arm (or all), the alarming reward included.
@@ -83,7 +83,7 @@ class NaiveCusumUCB(_PerArmAlarm):
 
 
 class NaiveMonitoredUCB:
-    """M-UCB. s = the number of rewards learnt when the last alarm was over (0 at the start).
+    """M-UCB. s = the number of rewards learned when the last alarm was over (0 at the start).
 
     A = (t + 1 - s) mod floor(K / explore): if 1 <= A <= K play arm A - 1. Else Sum_i / k_i + sqrt(2 ln(t - s) / k_i)
     with k_i, Sum_i since the alarm. explore = 0: nothing is forced. After a play of arm a with k_a >= window: alarm if

@@ -11,7 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from driftbandit.primitives import TIES  # the slot that settles exact ties: a convention, so twin and policy share it
+from driftbandit.core.primitives import (
+    TIES,  # the slot that settles exact ties: a convention, so twin and policy share it
+)
 
 
 class Round(Protocol):
@@ -106,7 +108,7 @@ def log_log(n: float) -> float:
 
 
 class Twin(Protocol):
-    """What every naive twin does, in rounds t = 0, 1, 2, ...; t is also the number of rewards learnt before."""
+    """What every naive twin does, in rounds t = 0, 1, 2, ...; t is also the number of rewards learned before."""
 
     def choose(self, t: int, rng: Round) -> int: ...
 

@@ -1,29 +1,29 @@
-"""DriftTS: four kinds of hypotheses about how the world changes, weighed by how well they predicted the rewards.
+"""DriftTS: four kinds of hypotheses about how the environment changes, weighed by how well they predicted the rewards.
 
-No parameters. Runs say "the arms changed when I was born, and nothing has changed since"; drifters say "every mean
-wanders at my rate"; tides say "all means wander together at my rate". Every run here keeps its own counts, so that
-nothing is ever subtracted from totals, and a bank of runs is a list of levels, each a list of one or two runs, the
+No parameters. Runs say "the arms changed when I started, and nothing has changed since"; drifts say "every mean
+wanders at my rate"; common drifts say "all means wander together at my rate". Every run here keeps its own counts, so
+that nothing is ever subtracted from totals, and a bank of runs is a list of levels, each a list of one or two runs, the
 older first: read from level 0 upwards, that is the order of the slots.
 
-Settled here, where the specification could be read in two ways: the clock is the number of rewards learnt, so an arm
+Settled here, where the specification could be read in two ways: the clock is the number of rewards learned, so an arm
 played in the last round has rested for 0 rounds when choosing and for 1 when learning. Level l holds 1 + (bit l of M)
-runs, M = 1 + t / 16, before the birth of round t and hence 1 + (bit l of M + 1) after it. Weights are compared and
-averaged in merges after they have been thinned by the births, but for the question "who is the heaviest?" before. Runs
-of A and S that are born together stay together: when two births merge, both banks keep the record of the same one.
+runs, M = 1 + t / 16, before the start of round t and hence 1 + (bit l of M + 1) after it. Weights are compared and
+averaged in merges after they have been thinned by the starts, but for the question "who is the heaviest?" before. Runs
+of A and S that are newest together stay together: when two starts merge, both banks keep the record of the same one.
 """
 
 from dataclasses import dataclass
 
 from .draws import Round, total
 
-RATE, GROW = 1 / 16, 1 / 4  # how many births: at first, and for each change believed in
-SHARE = 1 / 4  # the part of the weight that flows to drifters and tides at a birth, times t / EVERY
+RATE, GROW = 1 / 16, 1 / 4  # how many starts: at first, and for each change believed in
+SHARE = 1 / 4  # the part of the weight that flows to drifts and common_drifts at a start, times t / EVERY
 RHO = 1 / 2  # how likely a single arm is to change where arms change one by one
-EVERY = 16  # rounds between births
-SURE = 2  # how often runs and tides count what they know, to choose
+EVERY = 16  # rounds between starts
+SURE = 2  # how often runs and common_drifts count what they know, to choose
 HASTE = 4  # how much less exploring is worth where an arm drifts
-TIDE = 1 / 4  # the tides' part of what drifters and tides have at the start and are given
-V0 = 1 / 4  # prior variance of a tide's level and offsets, in units of the noise of one reward
+TIDE = 1 / 4  # the common_drifts' part of what drifts and common_drifts have at the start and are given
+V0 = 1 / 4  # prior variance of a common's level and offsets, in units of the noise of one reward
 RATES = [8.0 ** -(g + 2) for g in range(8)]
 NOTHING = 1e-200  # runs below this weight have weight 0
 
@@ -51,9 +51,10 @@ class Count:
 
 @dataclass
 class Run:
-    """The world changed at the birth of this run. `changes` is how many changes it believes in, all in all; `since` has
-    each arm's count from the birth on. Where arms change one by one, arm k did change with probability `changed[k]`,
-    and otherwise `longer[k]` is the count that is still true of it. In bank A `changed` is 1 throughout."""
+    """The environment changed at the start of this run. `changes` is how many changes it believes in, all in all;
+    `since` has each arm's count from the start on. Where arms change one by one, arm k did change with probability
+    `changed[k]`, and otherwise `longer[k]` is the count that is still true of it. In bank A `changed` is 1
+    throughout."""
 
     weight: float
     changes: float
@@ -71,7 +72,7 @@ class Run:
 
 
 @dataclass
-class Drifter:
+class IndependentDrift:
     """Every mean wanders: the count of an arm that has rested for d rounds fades to n / (1 + q d n)."""
 
     g: int
@@ -92,7 +93,7 @@ class Drifter:
 
 
 @dataclass
-class Tide:
+class CommonDrift:
     """All means are a common level that wanders plus an offset of each arm that stays: a Kalman filter that forgets the
     covariances. `level_variance` and `variances` are in units of the noise of one reward."""
 
@@ -121,9 +122,9 @@ class Tide:
         self.variances[arm] = r - r * r / (1.0 + u + r)
 
 
-Hypothesis = Run | Drifter | Tide
+Hypothesis = Run | IndependentDrift | CommonDrift
 Bank = list[list[Run]]  # levels; each holds one or two runs, the older first
-Birth = tuple[Run, Run]  # the runs of A and of S that were born together
+Pair = tuple[Run, Run]  # the runs of A and of S that were newest together
 
 
 def likelihood(p: float, y: float) -> float:
@@ -143,9 +144,9 @@ def aged(bank: Bank) -> list[Hypothesis]:
     return [run for level in reversed(bank) for run in level]
 
 
-def merged(older: Birth, newer: Birth) -> Birth:
-    """One birth in the place of two: in each bank the weights add and `changes` is averaged by weight; all else is the
-    heavier birth's, its two runs together (the older's if they weigh the same)."""
+def merged(older: Pair, newer: Pair) -> Pair:
+    """One start in the place of two: in each bank the weights add and `changes` is averaged by weight; all else is the
+    heavier start's, its two runs together (the older's if they weigh the same)."""
     heavier = newer if newer[0].weight + newer[1].weight > older[0].weight + older[1].weight else older
     first, second = (one_of(older[bank], newer[bank], heavier[bank]) for bank in range(2))
     return first, second
@@ -160,51 +161,51 @@ def one_of(older: Run, newer: Run, heavier: Run) -> Run:
     return Run(weight, changes, heavier.since, heavier.longer, heavier.changed)
 
 
-def shelve(together: Bank, one_by_one: Bank, birth: Birth, level: int = 0) -> None:
-    """Put runs that are newer than all others of their level there; two births that are in the way merge and move up
+def add_run(together: Bank, one_by_one: Bank, start: Pair, level: int = 0) -> None:
+    """Put runs that are newer than all others of their level there; two starts that are in the way merge and move up
     first."""
     if level == len(together):
-        together.append([birth[0]])
-        one_by_one.append([birth[1]])
+        together.append([start[0]])
+        one_by_one.append([start[1]])
     elif len(together[level]) == 1:
-        together[level].append(birth[0])
-        one_by_one[level].append(birth[1])
+        together[level].append(start[0])
+        one_by_one[level].append(start[1])
     else:
         older, newer = zip(together[level], one_by_one[level], strict=True)
-        shelve(together, one_by_one, merged(older, newer), level + 1)
-        together[level], one_by_one[level] = [birth[0]], [birth[1]]
+        add_run(together, one_by_one, merged(older, newer), level + 1)
+        together[level], one_by_one[level] = [start[0]], [start[1]]
 
 
 class NaiveDriftTS:
     """DriftTS, in the words of its specification (the constants are above).
 
     Choose: a hypothesis by its weight; a count (n, x) of each arm there; a = 1 + x, b = 1 + n - x, both times 2, or for
-    drifters times 1 + 4 sqrt(K q) (a + b); score = max(Beta(a, b) draw, a / (a + b)). The largest score is played,
+    drifts times 1 + 4 sqrt(K q) (a + b); score = max(Beta(a, b) draw, a / (a + b)). The largest score is played,
     among equals the one with the larger draw, then the first arm. Learn: every hypothesis is multiplied by the
-    likelihood of the reward and learns it; weights are normalised; in every 16th round a little flows to drifters and
-    tides, and each bank gives birth to a run.
+    likelihood of the reward and learns it; weights are normalised; in every 16th round a little flows to drifts and
+    common_drifts, and each bank adds a run.
 
-    Draws: uniform(0) against the cumulative weights of A's runs, S's runs, drifters and tides, in units of their sum.
-    In which order is a convention that only says which number draws whom: runs are numbered from the oldest, drifters
-    and tides together, and each of the three lists is gone through as 0, 4, 8, ..., 1, 5, ..., 2, 6, ..., 3, 7, ...;
+    Draws: uniform(0) against the cumulative weights of A's runs, S's runs and all drifts, in units of their sum.
+    In which order is a convention that only says which number draws whom: runs are numbered from the oldest, drifts
+    of both kinds together, and each of the three lists is read as 0, 4, 8, ..., 1, 5, ..., 2, 6, ..., 3, 7, ...;
     uniform(1 + k) < changed[k] says that arm k did change, where a run of S was drawn; betas(a, b)[k] for arm k."""
 
     def __init__(self, n_arms: int) -> None:
         self.n_arms = n_arms
         self.t = 0
         self.last = [0] * n_arms
-        self.together: Bank = [[self.newborn(1 / 18, 0.0, 1.0)]]  # bank A
-        self.one_by_one: Bank = [[self.newborn(1 / 18, 0.0, 1.0)]]  # bank S
+        self.together: Bank = [[self.new(1 / 18, 0.0, 1.0)]]  # bank A
+        self.one_by_one: Bank = [[self.new(1 / 18, 0.0, 1.0)]]  # bank S
         rates = range(len(RATES))
-        self.drifters = [Drifter(g, (1 - TIDE) / 9, 0.0, [0.0] * n_arms, [0.5] * n_arms) for g in rates]
-        self.tides = [Tide(g, TIDE / 9, 0.0, 0.5, V0, [0.0] * n_arms, [V0] * n_arms) for g in rates]
+        self.drifts = [IndependentDrift(g, (1 - TIDE) / 9, 0.0, [0.0] * n_arms, [0.5] * n_arms) for g in rates]
+        self.common_drifts = [CommonDrift(g, TIDE / 9, 0.0, 0.5, V0, [0.0] * n_arms, [V0] * n_arms) for g in rates]
 
-    def newborn(self, weight: float, changes: float, changed: float) -> Run:
+    def new(self, weight: float, changes: float, changed: float) -> Run:
         arms = range(self.n_arms)
         return Run(weight, changes, [Count() for _ in arms], [Count() for _ in arms], [changed for _ in arms])
 
     def hypotheses(self) -> list[Hypothesis]:
-        return [*runs_of(self.together), *runs_of(self.one_by_one), *self.drifters, *self.tides]
+        return [*runs_of(self.together), *runs_of(self.one_by_one), *self.drifts, *self.common_drifts]
 
     def choose(self, t: int, rng: Round) -> int:
         a, b = self.parameters(self.drawn(rng.uniform(0)), rng)
@@ -217,7 +218,7 @@ class NaiveDriftTS:
         return best
 
     def drawn(self, u: float) -> Hypothesis:
-        lists = (aged(self.together), aged(self.one_by_one), [*self.drifters, *self.tides])
+        lists = (aged(self.together), aged(self.one_by_one), [*self.drifts, *self.common_drifts])
         order = [hypothesis for those in lists for first in range(4) for hypothesis in those[first::4]]
         possible = [hypothesis for hypothesis in order if hypothesis.weight > 0.0]
         whole = total(hypothesis.weight for hypothesis in possible)
@@ -234,16 +235,16 @@ class NaiveDriftTS:
         for k in range(self.n_arms):
             count = self.count(hypothesis, k, rng)
             factor = float(SURE)
-            if isinstance(hypothesis, Drifter):
+            if isinstance(hypothesis, IndependentDrift):
                 factor = 1.0 + HASTE * (self.n_arms * RATES[hypothesis.g]) ** 0.5 * (2.0 + count.pulls)
             a.append((1.0 + count.wins) * factor)
             b.append((1.0 + count.pulls - count.wins) * factor)
         return a, b
 
     def count(self, hypothesis: Hypothesis, k: int, rng: Round) -> Count:
-        if isinstance(hypothesis, Drifter):
+        if isinstance(hypothesis, IndependentDrift):
             return hypothesis.faded(k, self.t - self.last[k])
-        if isinstance(hypothesis, Tide):
+        if isinstance(hypothesis, CommonDrift):
             return hypothesis.count(k)
         did_change = rng.uniform(1 + k) < hypothesis.changed[k]  # always, for a run of A
         return (hypothesis.since[k] if did_change else hypothesis.longer[k]).clipped()
@@ -251,7 +252,7 @@ class NaiveDriftTS:
     def learn(self, t: int, arm: int, reward: float) -> None:
         self.t += 1
         for hypothesis in self.hypotheses():
-            if isinstance(hypothesis, Drifter):
+            if isinstance(hypothesis, IndependentDrift):
                 hypothesis.learn(arm, reward, self.t - self.last[arm])
             else:
                 hypothesis.learn(arm, reward)
@@ -265,11 +266,11 @@ class NaiveDriftTS:
         z = (1.0 - alpha) / s
         h = EVERY / (1.0 + self.t) if birthday else 0.0
 
-        new_together = self.birth(self.together, z * h) if birthday else None
-        new_one_by_one = self.birth(self.one_by_one, z * h) if birthday else None
+        new_together = self.start(self.together, z * h) if birthday else None
+        new_one_by_one = self.start(self.one_by_one, z * h) if birthday else None
         if new_one_by_one is not None:
             new_one_by_one.changed = [RHO] * self.n_arms
-            new_one_by_one.longer = self.handed_on()
+            new_one_by_one.longer = self.inherited()
 
         for hypothesis in everything:
             hypothesis.weight *= z * (1.0 - h * (RATE + GROW * hypothesis.changes))
@@ -277,35 +278,35 @@ class NaiveDriftTS:
                 if hypothesis.weight < NOTHING:
                     hypothesis.weight = 0.0
             else:
-                share = 1.0 - TIDE if isinstance(hypothesis, Drifter) else TIDE
-                gift = alpha * share / len(RATES)
-                hypothesis.weight += gift
-                hypothesis.changes += gift / hypothesis.weight * (mean_changes - hypothesis.changes)
+                share = 1.0 - TIDE if isinstance(hypothesis, IndependentDrift) else TIDE
+                share = alpha * share / len(RATES)
+                hypothesis.weight += share
+                hypothesis.changes += share / hypothesis.weight * (mean_changes - hypothesis.changes)
 
         if new_together is not None and new_one_by_one is not None:
-            shelve(self.together, self.one_by_one, (new_together, new_one_by_one))
+            add_run(self.together, self.one_by_one, (new_together, new_one_by_one))
 
-    def birth(self, bank: Bank, zh: float) -> Run:
-        """The run that a bank gives birth to: its parents are the runs of the bank, and with half their weight the
-        drifters and tides; a parent that believes in more changes has more children."""
+    def start(self, bank: Bank, zh: float) -> Run:
+        """The run that a bank gives start to: its parents are the runs of the bank, and with half their weight the
+        drifts and common_drifts; a parent that believes in more changes has more children."""
         parents = [(run.weight, run.changes) for run in runs_of(bank)]
-        parents += [(other.weight / 2.0, other.changes) for other in [*self.drifters, *self.tides]]
+        parents += [(other.weight / 2.0, other.changes) for other in [*self.drifts, *self.common_drifts]]
         b0 = total(w for w, _ in parents)
         b1 = total(w * c for w, c in parents)
         b2 = total(w * c * c for w, c in parents)
         children = RATE * b0 + GROW * b1
         changes = min(self.t / EVERY, 1.0 + (RATE * b1 + GROW * b2) / children)
-        return self.newborn(zh * children, changes, 1.0)
+        return self.new(zh * children, changes, 1.0)
 
-    def handed_on(self) -> list[Count]:
-        """What is known of each arm if it has not changed: the counts of the heaviest among S and the drifters (the
+    def inherited(self) -> list[Count]:
+        """What is known of each arm if it has not changed: the counts of the heaviest among S and the drifts (the
         first of them in the order of drawing, if several weigh the same)."""
-        candidates: list[Run | Drifter] = [*runs_of(self.one_by_one), *self.drifters]
+        candidates: list[Run | IndependentDrift] = [*runs_of(self.one_by_one), *self.drifts]
         heaviest = candidates[0]
         for candidate in candidates:
             if candidate.weight > heaviest.weight:
                 heaviest = candidate
-        if isinstance(heaviest, Drifter):
+        if isinstance(heaviest, IndependentDrift):
             return [heaviest.faded(k, self.t - self.last[k]) for k in range(self.n_arms)]
         return [
             (heaviest.since[k] if heaviest.changed[k] >= 0.5 else heaviest.longer[k]).copy() for k in range(self.n_arms)

@@ -65,7 +65,7 @@ def glr_threshold(n: int, delta: float, threshold: float) -> float:
 
 
 class NaiveGLRKLUCB:
-    """GLR-klUCB. s_i = number of rewards learnt when arm i last restarted (0 at the start), alarms = alarms so far.
+    """GLR-klUCB. s_i = number of rewards learned when arm i last restarted (0 at the start), alarms = alarms so far.
 
     A = (t + 1) mod floor(K / alpha) with alpha = min(1, sqrt(e K ln(horizon) / horizon)), e = alarms + 1, or (constant)
     e = changes if changes > 0: if 1 <= A <= K play arm A - 1. Else klUCB(Sum_i / k_i, (ln m + c ln ln m) / k_i) with

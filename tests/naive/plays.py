@@ -1,4 +1,4 @@
-"""A small world for the twins to play in, and one set of parameters for each of them."""
+"""A small environment for the twins to play in, and one set of parameters for each of them."""
 
 from typing import Any
 

@@ -1,11 +1,10 @@
-"""ADSWITCH and META in small: who is evicted when, who is played again, and what starts an episode.
+"""ADSWITCH in small: who is evicted when, who is played again, and what starts an episode.
 
 Nothing here is random: every stream has a fixed seed, so a test that passes keeps passing.
 """
 
 from . import TWINS
 from .draws import Draws
-from .plays import reward
 
 
 def test_adswitch_evicts_the_worse_arm_and_records_its_gap():
@@ -26,46 +25,6 @@ def test_adswitch_starts_a_new_episode_when_a_good_arm_changes():
             break
     # 40 ones after 40 zeros: 1 > 2 sqrt(2 ln 100 / 40) = 0.96. A suffix of 20 ones is too short: 0.48 + 0.68 > 1.
     assert (t, twin.start) == (79, 80)
-
-
-def test_meta_eliminates_the_worse_arm_and_starts_anew_when_none_is_left():
-    twin = TWINS["Meta"](2, horizon=100, c0=0.5, replays=0.0)
-    for t in range(16):
-        twin.learn(t, t % 2, float(t % 2))
-    # The last 16 rounds pay 2 * 8 = 16 > 0.5 ln 100 sqrt(2 * 15) = 12.6; the last 8 pay 8 < 0.5 ln 100 sqrt(14) = 8.6.
-    assert twin.stack[0].arms == [1]
-    for t in range(16, 60):
-        twin.learn(t, 0, 1.0)
-        if twin.episode == 2:
-            break
-    assert twin.episode == 2
-    assert (twin.start, twin.stack[0].arms) == (t + 1, [0, 1])
-
-
-def test_the_master_set_of_meta_is_part_of_every_active_set():
-    twin = TWINS["Meta"](5, horizon=400, c0=0.4)
-    depth, smallest = 0, 5
-    for t in range(400):
-        arm = twin.choose(t, Draws(2, t))
-        twin.learn(t, arm, reward(t, arm))
-        depth, smallest = max(depth, len(twin.stack)), min(smallest, len(twin.stack[0].arms))
-        assert twin.stack[0].arms
-        for outer, inner in zip(twin.stack, twin.stack[1:], strict=False):
-            assert set(outer.arms) <= set(inner.arms)
-    assert depth > 2  # so the property was put to the test
-    assert smallest < 4
-
-
-def test_an_arm_active_in_a_procedure_was_active_in_all_its_rounds():
-    twin = TWINS["Meta"](5, horizon=400, c0=0.4)
-    active: list[set[int]] = []
-    for t in range(400):
-        arm = twin.choose(t, Draws(2, t))
-        active.append(set(range(5)) if twin.replay else set(twin.running(t)[-1].arms))
-        twin.learn(t, arm, reward(t, arm))
-        for procedure in twin.stack:
-            for s in range(procedure.start, t + 1):
-                assert set(procedure.arms) <= active[s]
 
 
 def test_a_bad_arm_of_adswitch_is_played_until_its_debt_is_paid():

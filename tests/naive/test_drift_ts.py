@@ -50,33 +50,33 @@ def test_the_first_weights_are_nine_equal_parts_shared_three_to_one():
 
 
 def test_three_rewards_leave_the_weights_worked_out_by_hand():
-    """Arm 0 wins, arm 1 loses, arm 0 loses. Nobody is born or given anything before round 16, so weights only meet
+    """Arm 0 wins, arm 1 loses, arm 0 loses. Nobody is newest or given anything before round 16, so weights only meet
     likelihoods.
 
-    A root predicts 1/2, 1/2, then arm 0 has 1 of 1: a loss has probability 1/3. A drifter of rate q predicts 1/2, 1/2,
+    A root predicts 1/2, 1/2, then arm 0 has 1 of 1: a loss has probability 1/3. A drift of rate q predicts 1/2, 1/2,
     and for arm 0, two rounds after its win, n = 1/(1 + 2q): a loss has (1 + n - n)/(2 + n) = (1 + 2q)/(3 + 4q).
-    A tide starts with u = r = 1/4, u grows by q before each reward.
+    A common starts with u = r = 1/4, u grows by q before each reward.
     """
     rates = [Fraction(1, 8 ** (g + 2)) for g in range(8)]
-    run_says = [HALF, HALF, Fraction(1, 3)]
-    drifters_say = [[HALF, HALF, (1 + 2 * q) / (3 + 4 * q)] for q in rates]
-    tides_say = [tide_says(q) for q in rates]
+    run_predicts = [HALF, HALF, Fraction(1, 3)]
+    drifts_predict = [[HALF, HALF, (1 + 2 * q) / (3 + 4 * q)] for q in rates]
+    common_predict = [common_drift_predicts(q) for q in rates]
     w = [Fraction(1, 18)] * 2 + [Fraction(1, 12)] * 8 + [Fraction(1, 36)] * 8
     for t in range(3):
-        said = [run_says[t]] * 2 + [d[t] for d in drifters_say] + [d[t] for d in tides_say]
+        said = [run_predicts[t]] * 2 + [d[t] for d in drifts_predict] + [d[t] for d in common_predict]
         joint = [a * b for a, b in zip(w, said, strict=True)]
         w = [j / sum(joint) for j in joint]
     assert sum(w) == 1
     twin = taught([(0, 1.0), (1, 0.0), (0, 0.0)])
     assert weights(twin) == pytest.approx([float(x) for x in w], rel=1e-13)
-    # in decimals: a root, drifters 0 and 7, tides 0 and 7
+    # in decimals: a root, drifts 0 and 7, common_drifts 0 and 7
     assert [float(w[i]) for i in (0, 2, 9, 10, 17)] == pytest.approx(
         [0.0506847, 0.0768028, 0.076027, 0.0368986, 0.0360724], abs=5e-8
     )
 
 
-def tide_says(q: Fraction) -> list[Fraction]:
-    """What a tide of rate q gives the rewards 1 (arm 0), 0 (arm 1), 0 (arm 0), step by step."""
+def common_drift_predicts(q: Fraction) -> list[Fraction]:
+    """What a common of rate q gives the rewards 1 (arm 0), 0 (arm 1), 0 (arm 0), step by step."""
     # Round 1: u + r = 1/2 + q is no evidence (1/(u + r) < 2), so 1/2. Then level and offset 0 take their parts of 1/2.
     u, r0, r1 = QUARTER + q, QUARTER, QUARTER
     s = 1 + u + r0
@@ -96,32 +96,32 @@ def tide_says(q: Fraction) -> list[Fraction]:
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_the_first_run_born_in_each_bank_weighs_2_of_85(binary: bool):
+def test_the_first_run_added_to_each_bank_weighs_2_of_85(binary: bool):
     """At t = 16 nobody has seen a change, so every hypothesis gives h/16 = 16/17/16 = 1/17 of its weight, and
     1 - alpha = 1 - 4/(4 + 16) = 4/5 is there to be given: 4/85 in all. Both roots weigh the same, hence each bank has
     half."""
     twin = NaiveDriftTS(5)
     play(twin, 16, binary=binary)
     for bank in (twin.together, twin.one_by_one):
-        root, born = bank[0]
-        assert born.weight == pytest.approx(2 / 85, rel=1e-13)
-        assert (root.changes, born.changes) == (0.0, 1.0)
-        assert born.since == [Count()] * 5
+        root, newest = bank[0]
+        assert newest.weight == pytest.approx(2 / 85, rel=1e-13)
+        assert (root.changes, newest.changes) == (0.0, 1.0)
+        assert newest.since == [Count()] * 5
     assert twin.together[0][0].weight == pytest.approx(twin.one_by_one[0][0].weight, rel=1e-14)
     assert twin.one_by_one[0][1].changed == [0.5] * 5
 
 
-def test_a_run_born_later_counts_its_parents_changes_and_one_more():
-    """At t = 16 all has changes 0, or 1 in the newborn runs of weight 2/85 each. 16 rounds on, a parent of changes c
+def test_a_run_added_later_counts_its_parents_changes_and_one_more():
+    """At t = 16 all has changes 0, or 1 in the new runs of weight 2/85 each. 16 rounds on, a parent of changes c
     gives h (1/16 + c/4) of its weight: the child's changes are 1 + (the givers' changes averaged by what they give)."""
     twin = NaiveDriftTS(2)
     for t in range(31):
         twin.learn(t, t % 2, 0.5)  # y = 1/2 keeps both arms at 1/2: everybody says 1/2
-    roots, born = [bank[0][0] for bank in (twin.together, twin.one_by_one)], twin.together[0][1]
-    others = [*twin.drifters, *twin.tides]
+    roots, newest = [bank[0][0] for bank in (twin.together, twin.one_by_one)], twin.together[0][1]
+    others = [*twin.drifts, *twin.common_drifts]
     assert [root.changes for root in roots] == [0.0, 0.0]
-    assert born.weight == pytest.approx(2 / 85, rel=1e-12)
-    givers = [(born.weight, 1.0)] + [(o.weight / 2, o.changes) for o in others] + [(roots[0].weight, 0.0)]
+    assert newest.weight == pytest.approx(2 / 85, rel=1e-12)
+    givers = [(newest.weight, 1.0)] + [(o.weight / 2, o.changes) for o in others] + [(roots[0].weight, 0.0)]
     gives = [w * (1 / 16 + c / 4) for w, c in givers]
     average = sum(g * c for g, (_, c) in zip(gives, givers, strict=True)) / sum(gives)
     twin.learn(31, 0, 0.5)
@@ -130,21 +130,21 @@ def test_a_run_born_later_counts_its_parents_changes_and_one_more():
     assert child.changes == pytest.approx(1.0 + average, rel=1e-12)
 
 
-def test_a_gift_brings_the_changes_of_the_average_hypothesis():
-    """y = 1/2 as above. At t = 16 all changes are 0; at t = 32 the average is that of the two newborn runs, 4/85, and
-    alpha = 4/36: drifter g gives 16/33/16 of its weight to newborn runs, keeps 8/9 of the rest, and is given 3/4/8/9 =
+def test_shared_weight_brings_the_changes_of_the_average_hypothesis():
+    """y = 1/2 as above. At t = 16 all changes are 0; at t = 32 the average is that of the two new runs, 4/85, and
+    alpha = 4/36: drift g gives 16/33/16 of its weight to new runs, keeps 8/9 of the rest, and is given 3/4/8/9 =
     1/96 with changes 4/85."""
     twin = NaiveDriftTS(2)
     for t in range(31):
         twin.learn(t, t % 2, 0.5)
-    drifter, tide = twin.drifters[4], twin.tides[4]
-    before = drifter.weight, tide.weight
-    assert (drifter.changes, tide.changes) == (0.0, 0.0)
+    drift, common = twin.drifts[4], twin.common_drifts[4]
+    before = drift.weight, common.weight
+    assert (drift.changes, common.changes) == (0.0, 0.0)
     twin.learn(31, 0, 0.5)
-    for hypothesis, old, gift in ((drifter, before[0], 1 / 96), (tide, before[1], 1 / 288)):
+    for hypothesis, old, share in ((drift, before[0], 1 / 96), (common, before[1], 1 / 288)):
         kept = old * 8 / 9 * 32 / 33
-        assert hypothesis.weight == pytest.approx(kept + gift, rel=1e-12)
-        assert hypothesis.changes == pytest.approx(4 / 85 * gift / (kept + gift), rel=1e-12)
+        assert hypothesis.weight == pytest.approx(kept + share, rel=1e-12)
+        assert hypothesis.changes == pytest.approx(4 / 85 * share / (kept + share), rel=1e-12)
 
 
 @pytest.mark.parametrize("binary", [True, False])
@@ -173,26 +173,26 @@ def test_a_run_of_s_learns_arm_by_arm_whether_it_changed():
     assert (run.since[1], run.longer[1]) == (Count(), Count(3.0, 1.0))
 
 
-def test_the_heaviest_hands_on_what_it_knows():
+def test_a_new_run_inherits_from_the_heaviest():
     twin = taught([(0, 1.0), (0, 1.0), (1, 0.0)])
     root = twin.one_by_one[0][0]
     root.weight, root.changed = 0.9, [0.4, 0.5]
     root.longer = [Count(7.0, 6.0), Count(5.0, 4.0)]
-    assert twin.handed_on() == [
+    assert twin.inherited() == [
         Count(7.0, 6.0),
         Count(1.0, 0.0),
     ]  # below 1/2 the longer memory, from 1/2 on the shorter
-    twin.handed_on()[1].add(1.0)
+    twin.inherited()[1].add(1.0)
     assert root.since[1] == Count(1.0, 0.0)  # what was handed on is a copy
-    twin.drifters[0].weight = 0.9
-    assert twin.handed_on()[0] == Count(7.0, 6.0)  # among equals S comes first
-    twin.drifters[0].weight = 0.95
+    twin.drifts[0].weight = 0.9
+    assert twin.inherited()[0] == Count(7.0, 6.0)  # among equals S comes first
+    twin.drifts[0].weight = 0.95
     # two wins a round apart: n = 1/(1 + 1/64) + 1 = 129/65; one round of rest since: n / (1 + n/64)
     n = 129 / 65 / (1 + 129 / 65 / 64)
-    assert twin.handed_on() == [Count(pytest.approx(n), pytest.approx(n)), Count(1.0, 0.0)]
-    twin.tides[0].weight = 5.0  # never asked
-    twin.drifters[3].weight = 0.95  # the first of equals
-    assert twin.handed_on()[0].pulls == pytest.approx(n)
+    assert twin.inherited() == [Count(pytest.approx(n), pytest.approx(n)), Count(1.0, 0.0)]
+    twin.common_drifts[0].weight = 5.0  # never asked
+    twin.drifts[3].weight = 0.95  # the first of equals
+    assert twin.inherited()[0].pulls == pytest.approx(n)
 
 
 def only(twin: NaiveDriftTS, index: int) -> NaiveDriftTS:
@@ -222,9 +222,9 @@ def test_a_run_of_s_tosses_a_coin_for_each_arm():
     assert rng.asked == ([10.0, 2.0, 2.0], [6.0, 4.0, 2.0])  # 0.5 < 0.5 is false: arm 0 did not change
 
 
-def test_a_drifter_fades_and_draws_closer_to_its_mean():
+def test_a_drift_fades_and_draws_closer_to_its_mean():
     """Arm 1 lost in round 2, after 4 rewards: n = 1/(1 + 2/64) = 32/33, a = 1, b = 65/33; a + b = 98/33. The haste of
-    drifter 0 is 4 sqrt(3/64) = sqrt(3)/2, by which arm 2, never played, has 1 + 2 sqrt(3)/2; of drifter 2, of rate
+    drift 0 is 4 sqrt(3/64) = sqrt(3)/2, by which arm 2, never played, has 1 + 2 sqrt(3)/2; of drift 2, of rate
     1/4096, it is sqrt(3)/16."""
     rng, root = Fixed(UNIFORMS, [0.1, 0.2, 0.3]), 3**0.5
     only(taught(STEPS, 3), 2).choose(4, rng)
@@ -237,34 +237,40 @@ def test_a_drifter_fades_and_draws_closer_to_its_mean():
     assert [rng.asked[i][1] for i in (0, 1)] == pytest.approx([factor, (1 + n) * factor])
 
 
-def test_a_tide_moves_level_and_offset_by_their_shares_of_the_surprise():
+def test_a_common_drift_moves_level_and_offset_by_their_shares_of_the_surprise():
     """Rate 1/64: u = 17/64, r = 16/64, S = 97/64, e = 1/2 / S = 32/97. level = 1/2 + 17/64 e, offset = 16/64 e,
     u (1 - u/S) = 17/64 80/97, r (1 - r/S) = 16/64 81/97, so n = 4 97/81 - 4 = 64/81."""
     twin = taught([(0, 1.0)], 3)
-    tide = twin.tides[0]
-    assert (tide.level, tide.offsets) == (pytest.approx(0.5 + 8.5 / 97), [pytest.approx(8 / 97), 0.0, 0.0])
-    assert tide.level_variance == pytest.approx(17 / 64 * 80 / 97)
-    assert tide.variances == [pytest.approx(81 / 388), 0.25, 0.25]
+    common = twin.common_drifts[0]
+    assert (common.level, common.offsets) == (pytest.approx(0.5 + 8.5 / 97), [pytest.approx(8 / 97), 0.0, 0.0])
+    assert common.level_variance == pytest.approx(17 / 64 * 80 / 97)
+    assert common.variances == [pytest.approx(81 / 388), 0.25, 0.25]
     rng = Fixed(UNIFORMS, [0.1, 0.2, 0.3])
     only(twin, 10).choose(1, rng)
     x = 64 / 81 * (0.5 + 16.5 / 97)
     assert rng.asked == ([pytest.approx(2 + 2 * x), 2.0, 2.0], [pytest.approx(2 + 128 / 81 - 2 * x), 2.0, 2.0])
 
 
-def test_a_tide_beyond_the_unit_interval_is_clipped_where_it_predicts_but_not_where_it_learns():
+def test_a_common_drift_beyond_the_unit_interval_is_clipped_where_it_predicts_but_not_where_it_learns():
     """Level 1.2 and offset 0.1 with u = r = 1/8, rate 8^-9 = q: n = 1/(1/4 + q) - 2 is 2 but for q, so a win has
     (1 + n)/(2 + n); the surprise of it is 1 - 1.3, not 0."""
-    q, tide = 8.0**-9, NaiveDriftTS(1).tides[7]
-    tide.weight, tide.level, tide.level_variance, tide.offsets, tide.variances = 1.0, 1.2, 0.125, [0.1], [0.125]
-    assert (tide.count(0).pulls, tide.count(0).wins) == (4.0, 4.0)
-    tide.learn(0, 1.0)
+    q, common = 8.0**-9, NaiveDriftTS(1).common_drifts[7]
+    common.weight, common.level, common.level_variance, common.offsets, common.variances = (
+        1.0,
+        1.2,
+        0.125,
+        [0.1],
+        [0.125],
+    )
+    assert (common.count(0).pulls, common.count(0).wins) == (4.0, 4.0)
+    common.learn(0, 1.0)
     n = 1 / (0.25 + q) - 2
-    assert tide.weight == pytest.approx((1 + n) / (2 + n), rel=1e-14)
-    assert tide.level == pytest.approx(1.2 - (0.125 + q) * 0.3 / (1.25 + q), rel=1e-14)
-    assert tide.offsets == [pytest.approx(0.1 - 0.125 * 0.3 / (1.25 + q), rel=1e-14)]
-    tide.level_variance = 50.0  # u (1 + r) / (1 + u + r) > 1
-    tide.learn(0, 1.0)
-    assert tide.level_variance == 1.0
+    assert common.weight == pytest.approx((1 + n) / (2 + n), rel=1e-14)
+    assert common.level == pytest.approx(1.2 - (0.125 + q) * 0.3 / (1.25 + q), rel=1e-14)
+    assert common.offsets == [pytest.approx(0.1 - 0.125 * 0.3 / (1.25 + q), rel=1e-14)]
+    common.level_variance = 50.0  # u (1 + r) / (1 + u + r) > 1
+    common.learn(0, 1.0)
+    assert common.level_variance == 1.0
 
 
 def test_equal_scores_go_to_the_larger_draw_and_then_to_the_first_arm():
@@ -276,13 +282,13 @@ def test_equal_scores_go_to_the_larger_draw_and_then_to_the_first_arm():
 
 
 def test_hypotheses_are_drawn_bank_by_bank_every_fourth_in_turn_and_in_units_of_their_sum():
-    twin = taught([(0, 0.5)] * 144, 1)  # five runs a bank; laid out by hand in test_drift_shelves: 8,9 | 4-5,6-7 | 0-3
+    twin = taught([(0, 0.5)] * 144, 1)  # five runs a bank; laid out by hand in test_drift_levels: 8,9 | 4-5,6-7 | 0-3
     (newest, newer), (old, older), (oldest,) = twin.together[0][::-1], twin.together[1][::-1], twin.together[2]
     in_a = [oldest, newest, older, old, newer]
     split = [run for level in reversed(twin.one_by_one) for run in level]
     in_s = [split[i] for i in (0, 4, 1, 2, 3)]
-    movers = [*twin.drifters, *twin.tides]
-    order = [*in_a, *in_s, *(mover for first in range(4) for mover in movers[first::4])]
+    all_drifts = [*twin.drifts, *twin.common_drifts]
+    order = [*in_a, *in_s, *(drift for first in range(4) for drift in all_drifts[first::4])]
     assert sorted(map(id, order)) == sorted(map(id, twin.hypotheses()))
     for hypothesis in order:
         hypothesis.weight *= 3.0  # only ratios count
@@ -292,4 +298,4 @@ def test_hypotheses_are_drawn_bank_by_bank_every_fourth_in_turn_and_in_units_of_
         cumulative += hypothesis.weight / 3.0
     for hypothesis in order[5:]:
         hypothesis.weight = 0.0
-    assert twin.drawn(1.0) is order[4]  # beyond the sum: the last that weighs anything
+    assert twin.drawn(1.0) is order[4]  # beyond the sum: the last that has any weight

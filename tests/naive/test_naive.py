@@ -59,7 +59,7 @@ def test_beta_policies_hold_the_counts_of_the_specification():
 
 
 def test_binarised_rewards_use_the_coin_of_the_round():
-    twin = TWINS["BetaTS"](2, binarize=True)
+    twin = TWINS["BetaTS"](2, binarise=True)
     rng = Draws(3, 0)
     arm = twin.choose(0, rng)
     twin.learn(0, arm, rng.uniform(2) + 1e-9)

@@ -50,13 +50,13 @@ class NaiveDiscountedTS:
 
 class NaiveBetaTS:
     """TS: Beta(prior_wins + S_i, prior_losses + F_i), S_i the sum of arm i's rewards y, F_i the sum of 1 - y, in order
-    of arrival. y = x, or with `binarize` y = 1 if coin < x else 0. First maximum.
+    of arrival. y = x, or with `binarise` y = 1 if coin < x else 0. First maximum.
 
     Draws: betas(a, b)[i] for arm i; coin = uniform(2), of the reward's time step, kept from
     `choose`, which must come just before."""
 
-    def __init__(self, n_arms: int, prior_wins: float = 1.0, prior_losses: float = 1.0, binarize: bool = False) -> None:
-        self.n_arms, self.prior_wins, self.prior_losses, self.binarize = n_arms, prior_wins, prior_losses, binarize
+    def __init__(self, n_arms: int, prior_wins: float = 1.0, prior_losses: float = 1.0, binarise: bool = False) -> None:
+        self.n_arms, self.prior_wins, self.prior_losses, self.binarise = n_arms, prior_wins, prior_losses, binarise
         self.history: list[tuple[int, float]] = []  # (arm, y)
         self.coin = 0.5
 
@@ -77,13 +77,13 @@ class NaiveBetaTS:
         return argmax(rng.betas(*self.parameters()))
 
     def learn(self, t: int, arm: int, reward: float) -> None:
-        self.history.append((arm, binarized(reward, self.coin) if self.binarize else reward))
+        self.history.append((arm, binarised(reward, self.coin) if self.binarise else reward))
 
 
 class NaiveSlidingTS(NaiveBetaTS):
     """SW-TS: as TS, but S and F count the last `window` rounds only (all arms together).
 
-    Draws: as TS. With `binarize` the window holds the y of the round in which it was observed."""
+    Draws: as TS. With `binarise` the window holds the y of the round in which it was observed."""
 
     tried = {"window": 50}
 
@@ -93,9 +93,9 @@ class NaiveSlidingTS(NaiveBetaTS):
         window: int,
         prior_wins: float = 1.0,
         prior_losses: float = 1.0,
-        binarize: bool = False,
+        binarise: bool = False,
     ) -> None:
-        super().__init__(n_arms, prior_wins, prior_losses, binarize)
+        super().__init__(n_arms, prior_wins, prior_losses, binarise)
         self.window = window
 
     def remembered(self) -> list[tuple[int, float]]:
@@ -120,9 +120,9 @@ class NaiveDiscountedBetaTS:
         optimistic: bool = False,
         prior_wins: float = 1.0,
         prior_losses: float = 1.0,
-        binarize: bool = False,
+        binarise: bool = False,
     ) -> None:
-        self.gamma, self.optimistic, self.binarize = gamma, optimistic, binarize
+        self.gamma, self.optimistic, self.binarise = gamma, optimistic, binarise
         self.prior_wins, self.prior_losses = prior_wins, prior_losses
         self.wins = [0.0] * n_arms
         self.losses = [0.0] * n_arms
@@ -140,13 +140,64 @@ class NaiveDiscountedBetaTS:
         return argmax_fair([max(theta[i], a[i] / (a[i] + b[i])) for i in range(len(a))], rng)
 
     def learn(self, t: int, arm: int, reward: float) -> None:
-        y = binarized(reward, self.coin) if self.binarize else reward
+        y = binarised(reward, self.coin) if self.binarise else reward
         self.wins = [s * self.gamma for s in self.wins]
         self.losses = [f * self.gamma for f in self.losses]
         self.wins[arm] += y
         self.losses[arm] += 1.0 - y
 
 
-def binarized(reward: float, coin: float) -> float:
+def binarised(reward: float, coin: float) -> float:
     """A 0/1 reward of the same mean, decided by a uniform number."""
     return 1.0 if coin < reward else 0.0
+
+
+class NaiveDiscountedGaussianTS:
+    """D-GTS. N_i and S_i, the weighted number and sum of arm i's rewards, are multiplied by gamma for every arm before
+    a reward counts with weight 1. Posterior of a normal mean: precision = 1/prior_sd^2 + N_i/noise^2 and
+    mean = prior_mean + (S_i - prior_mean N_i)/noise^2 / precision; theta_i = mean + normal_i / sqrt(precision). First
+    maximum.
+
+    Draws: normals(n_arms)[i] belongs to arm i."""
+
+    tried = {"gamma": 0.97, "noise": 0.3, "prior_mean": 0.4, "prior_sd": 0.6}
+
+    def __init__(
+        self, n_arms: int, gamma: float, noise: float = 0.5, prior_mean: float = 0.5, prior_sd: float = 0.5
+    ) -> None:
+        self.gamma, self.noise, self.prior_mean, self.prior_sd = gamma, noise, prior_mean, prior_sd
+        self.evidence = [(0.0, 0.0)] * n_arms
+
+    def choose(self, t: int, rng: Round) -> int:
+        known, prior = 1.0 / (self.noise * self.noise), 1.0 / (self.prior_sd * self.prior_sd)
+        draws = []
+        for (n, s), z in zip(self.evidence, rng.normals(len(self.evidence)), strict=True):
+            precision = prior + known * n
+            draws.append(self.prior_mean + known * (s - self.prior_mean * n) / precision + z / math.sqrt(precision))
+        return argmax(draws)
+
+    def learn(self, t: int, arm: int, reward: float) -> None:
+        self.evidence = [(n * self.gamma, s * self.gamma) for n, s in self.evidence]
+        n, s = self.evidence[arm]
+        self.evidence[arm] = (n + 1.0, s + reward)
+
+
+class NaiveSlidingGaussianTS(NaiveDiscountedGaussianTS):
+    """SW-GTS: as D-GTS with N_i and S_i from the last `window` rounds of all arms together.
+
+    Draws: as D-GTS."""
+
+    tried = {"window": 60, "noise": 0.3, "prior_mean": 0.4, "prior_sd": 0.6}
+
+    def __init__(
+        self, n_arms: int, window: int, noise: float = 0.5, prior_mean: float = 0.5, prior_sd: float = 0.5
+    ) -> None:
+        super().__init__(n_arms, 1.0, noise, prior_mean, prior_sd)
+        self.window = window
+        self.history: list[tuple[int, float]] = []
+
+    def learn(self, t: int, arm: int, reward: float) -> None:
+        self.history.append((arm, reward))
+        last = self.history[-self.window :]
+        rewards = [[x for a, x in last if a == i] for i in range(len(self.evidence))]
+        self.evidence = [(float(len(xs)), total(xs)) for xs in rewards]

@@ -9,28 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftbandit.lab.engine.simulate import Simulation
-from driftbandit.paper import choose, items
-from driftbandit.paper.claims import claim_cells, claims, unsettled, verdicts
+from driftbandit.paper.claims import claim_cells, claims, verdicts
+from driftbandit.paper.claims.abrupt_claims import regret_at
 from driftbandit.paper.claims.evidence import (
     FAILS,
     HOLDS,
     NOT_RUN,
     UNDECIDED,
     AtLeast,
-    Claim,
     ComputedStatement,
     MeasuredStatement,
-    Reader,
     decide,
     every,
     jackknife,
-    leaves,
     most,
-    regret_at,
     some,
 )
+from driftbandit.paper.items import choose, items
 from driftbandit.paper.items.item import PaperOptions
-from driftbandit.paper.job import PaperRun
+from driftbandit.paper.reproduction import PaperRun
+from harness import shortened
 
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
 YES, NO, OPEN = (
@@ -50,13 +48,10 @@ class MadeUp:
         self.level, self.noise = level, noise
         self.extra_cells = claim_cells(self.options, self.items)
 
-    def labels(self, item):
-        return self.items[item].labels
-
     def outcome(self, item, label, parameters, gap=None):
-        rounds = np.linspace(0, self.items[item].world.horizon, 101)[1:].astype(int)
-        luck = 1.0 + self.noise * np.sin(np.arange(5) + len(label))  # the same for a label everywhere
-        final = self.level(item, label, parameters, gap) * luck
+        rounds = np.linspace(0, self.items[item].environment.horizon, 101)[1:].astype(int)
+        factor = 1.0 + self.noise * np.sin(np.arange(5) + len(label))  # the same for a label everywhere
+        final = self.level(item, label, parameters, gap) * factor
         return Simulation(rounds, final[:, None] * rounds / rounds[-1], 1.0)
 
     def final(self, item, label, parameters, gap=None):
@@ -92,7 +87,7 @@ def test_settling_an_open_statement_never_turns_a_verdict_round(parts, needed):
 def test_the_interval_decides_a_measured_statement():
     # mean 2, standard error 1/sqrt(3), t-quantile 4.303: from -0.484 to 4.484, which covers 0
     part = decide(MeasuredStatement("fig3a", "", np.array([1.0, 2.0, 3.0]))).parts[0]
-    assert (part.low, part.high) == (pytest.approx(-0.4841, abs=1e-4), pytest.approx(4.4841, abs=1e-4))
+    assert part.interval[1:] == (pytest.approx(-0.4841, abs=1e-4), pytest.approx(4.4841, abs=1e-4))
     assert part.verdict == UNDECIDED
     assert decide(MeasuredStatement("", "", np.array([11.0, 12.0, 13.0]))).verdict == HOLDS
     assert decide(MeasuredStatement("", "", np.array([-11.0, -12.0, -13.0]))).verdict == FAILS
@@ -106,14 +101,14 @@ def test_no_difference_at_all_is_not_smaller_and_one_run_decides_nothing():
 def test_several_statements_share_the_risk():
     values = np.array([1.0, 1.2, 1.4, 0.4])
     alone, shared = decide(MeasuredStatement("", "", values)), decide(every([MeasuredStatement("", "", values)] * 10))
-    assert shared.parts[0].low < alone.parts[0].low
+    assert shared.parts[0].interval[1] < alone.parts[0].interval[1]
     assert alone.verdict == HOLDS
     assert shared.verdict == UNDECIDED
 
 
 def test_wrong_verdicts_are_rarer_than_one_in_twenty():
-    # 600 claims of 4 statements that are all true by nothing: each fails with a chance of at most 1 in 20.
-    # More than 50 failures among 600 (mean at most 30, sd 5.3) has a chance below 1 in 1000.
+    # 600 claims of 4 statements that are all true by nothing: each fails with probability at most 1/20.
+    # More than 50 failures among 600 (mean at most 30, sd 5.3) has a probability below 0.001.
     rng = np.random.default_rng(3)
     fails = sum(
         decide(every([MeasuredStatement("", "", rng.normal(size=20)) for _ in range(4)])).verdict == FAILS
@@ -139,9 +134,8 @@ def test_every_claim_says_where_it_stands_and_what_was_made_of_it():
     for claim in found:
         assert claim.place.startswith(("abstract", "section "))
         assert all(text.endswith((".", "..")) for text in (claim.says, claim.criterion, claim.reason))
-        assert set(claim.needs) <= set(items())
+        assert set(claim.items) <= set(items())
     assert [claim.place.split(",")[0] for claim in found] == sorted(claim.place.split(",")[0] for claim in found)
-    assert all(sentence.reason for sentence in unsettled())
 
 
 @pytest.fixture(scope="module")
@@ -173,8 +167,8 @@ def test_the_story_as_told_is_found_to_hold(as_told):
         assert {d.verdict for d in as_told[name].decisions.values()} == {HOLDS}, name
 
 
-def test_claims_about_worlds_alone_agree_with_the_specification(as_told):
-    verdict = {name: found.decisions["worlds"].verdict for name, found in as_told.items() if not found.claim.parameters}
+def test_claims_about_environments_alone_agree_with_the_specification(as_told):
+    verdict = {name: found.decisions["any"].verdict for name, found in as_told.items() if not found.claim.parameters}
     assert verdict == {
         "cusum-assumption": HOLDS,
         "smooth-lipschitz": HOLDS,
@@ -188,7 +182,7 @@ def test_claims_about_worlds_alone_agree_with_the_specification(as_told):
         "prior-limit-smooth": FAILS,  # exactly 0.5 in the first round
         "prior-slower": HOLDS,
     }
-    numbers = [part.numbers for part in as_told["smooth-beta"].decisions["worlds"].parts]
+    numbers = [part.numbers for part in as_told["smooth-beta"].decisions["any"].parts]
     assert numbers[:3] == [f"smallest admissible beta {beta}" for beta in ("0.761", "0.511", "0.628")]
 
 
@@ -232,15 +226,14 @@ def test_the_guaranteed_exploration_of_m_ucb_is_that_of_the_specification():
 
 @pytest.mark.long
 def test_every_claim_is_decided_from_a_real_run(tmp_path):
-    needed = {name for claim in claims() for name in claim.needs}
-    small = {name: item.scaled(1000) for name, item in items().items() if name in needed}
+    needed = {name for claim in claims() for name in claim.items}
+    small = {name: shortened(item, 1000) for name, item in items().items() if name in needed}
     small = {name: replace(item, gaps=item.gaps[::7]) if item.gaps else item for name, item in small.items()}
     options = PaperOptions(tmp_path, runs=2, parameters=("code",))
     run = PaperRun(options, claim_cells(options, small), small.values())
-    run.batch.run()
+    cells = [cell for item in small.values() for cell in item.cells(options).values()]
+    run.store.play([*cells, *run.extra_cells.values()])
     for verdict in verdicts(run):
         for decision in verdict.decisions.values():
             assert decision.verdict in (HOLDS, FAILS, UNDECIDED), verdict.claim.id
             assert decision.parts
-    assert isinstance(claims()[0], Claim)
-    assert all(np.isfinite(part.values).all() for part in leaves(claims()[0].statement(Reader(run, "code"))))

@@ -1,14 +1,14 @@
-"""Disagreements: each pair differs in one point; the lag is one round; the measured difference is the paired one."""
+"""Disagreements: each pair differs in one point; the lag is one round; the difference is the paired one."""
 
 import numpy as np
 import pytest
 
-from driftbandit.draws import Stream
+from driftbandit.core.draws import Stream
 from driftbandit.environments import Abrupt, Constant, PhaseTable, Smooth
 from driftbandit.environments.lagged import Lagged
 from driftbandit.lab.engine.simulate import Simulation, simulate
-from driftbandit.paper import choose, items
-from driftbandit.paper.disagreements import EFFECTS, effect_cells, measured
+from driftbandit.paper.disagreements import EFFECTS, effect_cells, measure_effects
+from driftbandit.paper.items import choose, items
 from driftbandit.paper.items.item import PaperOptions
 from driftbandit.policies.baseline import FixedArm
 from driftbandit.policies.discounted_ts import DiscountedTS
@@ -30,44 +30,46 @@ class MadeUp:
 
 def test_a_lagged_reward_is_that_of_the_round_before():
     base = PhaseTable(means=((0.2, 0.8), (0.9, 0.1)), starts=(0, 5), horizon=10, law=Constant())
-    world, late = base.realise(0), Lagged(base).realise(0)
+    environment, late = base.realise(0), Lagged(base).realise(0)
     reward_rng = Stream(1)
     assert [late.pull(t, 0, reward_rng.at(t)) for t in (0, 4, 5, 6)] == [0.2, 0.2, 0.2, 0.9]
-    assert [late.mean(t, 0) for t in (4, 5)] == [world.mean(t, 0) for t in (4, 5)]
+    assert [late.mean(t, 0) for t in (4, 5)] == [environment.mean(t, 0) for t in (4, 5)]
     assert late.best(5) == 0.9
     assert late.best_arm(5) == 0
-    assert (late.change(5), late.change(6)) == (True, False)
-    assert (late.means(4, 6) == world.means(4, 6)).all()
+    assert (late.means(4, 6) == environment.means(4, 6)).all()
     assert late.realise(3) is late
 
 
 def test_the_lag_changes_no_regret_of_a_policy_that_does_not_learn():
-    world = Smooth(n_arms=3, horizon=300)
-    plain, late = (simulate(FixedArm(1), place, 1, compiled=False).regret for place in (world, Lagged(world)))
+    environment = Smooth(n_arms=3, horizon=300)
+    plain, late = (
+        simulate(FixedArm(1), place, 1, compiled=False).regret for place in (environment, Lagged(environment))
+    )
     assert (plain == late).all()
 
 
-@pytest.mark.parametrize("world", [Abrupt(n_arms=3, horizon=800, phases=4), Smooth(n_arms=3, horizon=800)])
-def test_a_lagged_world_plays_the_same_compiled_and_interpreted(world):
+@pytest.mark.parametrize("environment", [Abrupt(n_arms=3, horizon=800, phases=4), Smooth(n_arms=3, horizon=800)])
+def test_a_lagged_environment_plays_the_same_compiled_and_interpreted(environment):
     runs = [
-        simulate(DiscountedTS(gamma=0.9), Lagged(world), 2, trajectories=True, compiled=how) for how in (True, False)
+        simulate(DiscountedTS(gamma=0.9), Lagged(environment), 2, trajectories=True, compiled=how)
+        for how in (True, False)
     ]
     assert (runs[0].arms == runs[1].arms).all()
     assert (runs[0].rewards == runs[1].rewards).all()
 
 
-def test_a_lagged_world_needs_a_world():
-    with pytest.raises(ValueError, match=r"Lagged needs a world such as Abrupt\(\); got 3"):
+def test_a_lagged_environment_needs_a_environment():
+    with pytest.raises(ValueError, match=r"Lagged needs an environment such as Abrupt\(\); got 3"):
         Lagged(3)
 
 
 def test_each_pair_differs_in_the_disputed_point_alone():
     for effect in EFFECTS:
         for name in effect.items:
-            for first, second in effect.sides(items()[name], "authors"):
+            for first, second in effect.pairs(items()[name], items()[name].environment):
                 assert type(first.policy) is type(second.policy)
                 differing = [a != b for a, b in zip(first.policy, second.policy, strict=True)]
-                assert sum(differing) + (first.world != second.world) == 1, (effect.id, name)
+                assert sum(differing) + (first.environment != second.environment) == 1, (effect.id, name)
                 assert first.name != second.name
 
 
@@ -79,8 +81,8 @@ def test_the_named_disagreements_have_the_specifications_values():
     rates = [cells[f"effect/exp3s/fig3a/{n}/second"].policy.explore for n in (0, 1)]
     assert rates == [1.0, pytest.approx(0.0059293, abs=1e-7)]
     assert isinstance(cells["effect/lag/fig3a/0/second"].environment, Lagged)
-    worlds = [cells[f"effect/worlds/fig3a/0/{side}"].environment.world for side in ("first", "second")]
-    assert worlds == ["authors", "fresh"]
+    environments = [cells[f"effect/environments/fig3a/0/{side}"].environment.instance for side in ("first", "second")]
+    assert environments == ["authors", "fresh"]
 
 
 def test_only_the_items_that_are_run_ask_for_more():
@@ -94,11 +96,10 @@ def test_the_difference_is_taken_within_runs():
     def final(name):
         return base + 10.0 * name.endswith("second") + np.array([0.0, 0.0, 0.0, 0.4]) * name.endswith("second")
 
-    found = {m.effect.id: m for m in measured(MadeUp(final, ["fig3a"]))}
+    found = {m.effect.id: m for m in measure_effects(MadeUp(final, ["fig3a"]))}
     row = found["gamma"].rows[0]
-    assert row.difference == pytest.approx(10.1)
-    assert row.high - row.low < 1.0  # the runs differ by hundreds, the differences by tenths
-    assert row.relative == pytest.approx(10.1 / 250)
+    assert row.difference[0] == pytest.approx(10.1)
+    assert row.difference[2] - row.difference[1] < 1.0  # the runs differ by hundreds, the differences by tenths
     assert found["smooth-gamma"].missing == "not run: fig6a, fig6b, fig6c"
 
 
@@ -106,4 +107,4 @@ def test_an_effect_whose_simulations_failed_says_so():
     def final(name):
         raise ValueError("The comparisons have no results: no memory")
 
-    assert all(m.missing for m in measured(MadeUp(final, ["fig3a"])))
+    assert all(m.missing for m in measure_effects(MadeUp(final, ["fig3a"])))

@@ -1,5 +1,6 @@
 import csv
 import math
+import os
 import shutil
 from dataclasses import replace
 
@@ -7,12 +8,12 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Abrupt, Smooth
-from driftbandit.lab.experiments.result import Result
-from driftbandit.lab.jobs import store
-from driftbandit.lab.support.files import note_in
-from driftbandit.paper import choose, items
-from driftbandit.paper.items.item import EIGHT, PARAMETERS, PaperOptions, policy_for
-from driftbandit.paper.job import SUMMARY, PaperRun
+from driftbandit.lab import work as store
+from driftbandit.lab.result import Result
+from driftbandit.paper.items import choose, items
+from driftbandit.paper.items.item import EIGHT, PARAMETERS, ItemKey, PaperOptions, make_policy
+from driftbandit.paper.reproduction import SUMMARY, PaperRun
+from harness import shortened
 
 # Short horizons push the code's gamma below the theory's domain, which it says each time.
 pytestmark = pytest.mark.filterwarnings("ignore:The formula gives gamma")
@@ -24,7 +25,12 @@ PAPER = [
 
 
 def small(*names, horizon=1000):
-    return [item.scaled(horizon) for item in choose(names).values()]
+    return [shortened(item, horizon) for item in choose(names).values()]
+
+
+def missing(run):
+    """How many chunks are still to be computed."""
+    return len(run.store.missing(run.plan))
 
 
 def quiet(run):
@@ -46,7 +52,6 @@ def test_every_item_writes_its_data_and_its_figure_in_three_formats(whole):
     assert whole.failures == {}
     assert list(whole.items) == list(items())
     for name in items():
-        assert note_in(whole.options.out / "data" / f"{name}.parquet")["id"] == name
         for ending, head in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
             assert (whole.options.out / "figures" / f"{name}.{ending}").read_bytes().startswith(head)
 
@@ -71,6 +76,8 @@ def test_saved_curves_can_be_read_like_any_other_result(whole):
     result = Result.load(whole.options.out / "data" / "fig3a.parquet")
     assert result.policies == [f"{label} (code)" for label in EIGHT]
     assert np.array_equal(result.final("sw-ts (code)"), whole.final("fig3a", "sw-ts", "code"))
+    gaps = Result.load(whole.options.out / "data" / "fig4b.parquet")
+    assert len(gaps.environments) == len(items()["fig4b"].gaps)
 
 
 def test_all_figures_of_the_paper_and_all_announced_ones_are_there():
@@ -78,15 +85,15 @@ def test_all_figures_of_the_paper_and_all_announced_ones_are_there():
     announced += ["smooth-k20", "smooth-k30", *(f"finite-k{k}" for k in (5, 10, 20, 30))]
     assert list(items()) == [*PAPER, *announced]
     assert all(len(items()[name].gaps) == 29 for name in ("fig4a", "fig4b", "fig4c", "fig4d"))
-    worlds = {name: item.world for name, item in items().items() if item.labels}
-    assert worlds["fig3d"] == Abrupt(n_arms=30, horizon=100_000, phases=10, world="authors")
-    assert worlds["fig6c"] == Smooth(n_arms=5, horizon=100_000, sigma=1e-4, start=0)
-    assert (worlds["fig4c"].n_arms, worlds["fig4c"].phases) == (5, 5)
+    environments = {name: item.environment for name, item in items().items() if item.labels}
+    assert environments["fig3d"] == Abrupt(n_arms=30, horizon=100_000, phases=10, instance="authors")
+    assert environments["fig6c"] == Smooth(n_arms=5, horizon=100_000, sigma=1e-4, start=0)
+    assert (environments["fig4c"].n_arms, environments["fig4c"].phases) == (5, 5)
 
 
 def test_parameters_of_text_and_code_are_those_of_the_paper_and_of_its_code():
-    world = Abrupt(n_arms=5, horizon=100_000, phases=10)
-    text, code = ({label: policy_for(label, which, world) for label in EIGHT} for which in PARAMETERS)
+    environment = Abrupt(n_arms=5, horizon=100_000, phases=10)
+    text, code = ({label: make_policy(label, which, environment) for label in EIGHT} for which in PARAMETERS)
     assert (text["ds-ts"].gamma, text["ds-ts"].tau_max, text["ds-ts"].forget_below) == (0.99, 0.2, 0.0)
     assert code["ds-ts"].gamma == pytest.approx(0.9051317, abs=1e-7)
     assert (code["ds-ts"].tau_max, code["ds-ts"].forget_below) == (0.2, 1e-8)
@@ -104,17 +111,19 @@ def test_parameters_of_text_and_code_are_those_of_the_paper_and_of_its_code():
     assert text["ts"] == code["ts"]
 
 
-def test_smooth_worlds_count_as_one_phase():
+def test_smooth_environments_count_as_one_phase():
     for horizon, gamma, window, ucb, explore in (
         (10_000, 0.9, 606, 0.9991667, 0.0062765),
         (100_000, 0.968377, 2145, 0.9997365, 0.0021470),
     ):
-        world = Smooth(n_arms=5, horizon=horizon)
-        assert [policy_for("ds-ts", which, world).gamma for which in PARAMETERS] == pytest.approx([gamma] * 2, abs=1e-6)
-        assert policy_for("sw-ts", "code", world).window == window
-        assert policy_for("d-ucb", "code", world).gamma == pytest.approx(ucb, abs=1e-7)
-        assert policy_for("exp3s", "code", world).explore == pytest.approx(explore, abs=1e-7)
-        assert policy_for("d-ucb", "text", world).gamma == pytest.approx(1 - 1 / math.sqrt(horizon) / 4)
+        environment = Smooth(n_arms=5, horizon=horizon)
+        assert [make_policy("ds-ts", which, environment).gamma for which in PARAMETERS] == pytest.approx(
+            [gamma] * 2, abs=1e-6
+        )
+        assert make_policy("sw-ts", "code", environment).window == window
+        assert make_policy("d-ucb", "code", environment).gamma == pytest.approx(ucb, abs=1e-7)
+        assert make_policy("exp3s", "code", environment).explore == pytest.approx(explore, abs=1e-7)
+        assert make_policy("d-ucb", "text", environment).gamma == pytest.approx(1 - 1 / math.sqrt(horizon) / 4)
 
 
 def test_ds_ts_that_knows_the_largest_mean_takes_a_fifth_of_it():
@@ -125,12 +134,12 @@ def test_ds_ts_that_knows_the_largest_mean_takes_a_fifth_of_it():
             assert policies["ds-ts-mu"]._replace(tau_max=0.2) == policies["ds-ts"]
 
 
-def test_fresh_worlds_differ_between_runs_and_the_authors_world_does_not():
+def test_fresh_environments_differ_between_runs_and_the_authors_environment_does_not():
     item = items()["fig3a"]
-    fresh, authors = item.environment("fresh"), item.environment("authors")
+    fresh, authors = item.make_environment("fresh"), item.make_environment("authors")
     assert fresh.realise(1).mean(0, 0) != fresh.realise(2).mean(0, 0)
     assert authors.realise(1).mean(0, 0) == authors.realise(2).mean(0, 0) == pytest.approx(0.437587, abs=1e-6)
-    assert items()["finite-k5"].environment("fresh").world == "fresh"
+    assert items()["finite-k5"].make_environment("fresh").instance == "fresh"
 
 
 def test_an_unknown_item_is_answered_with_the_nearest():
@@ -139,6 +148,7 @@ def test_an_unknown_item_is_answered_with_the_nearest():
     assert list(choose(["fig7", "finite"])) == ["fig7a", "fig7b", *(f"finite-k{k}" for k in (5, 10, 20, 30))]
 
 
+@pytest.mark.long
 def test_an_interrupted_job_goes_on_where_it_stopped_and_ends_with_the_same_numbers(tmp_path, monkeypatch):
     options = PaperOptions(tmp_path / "a", runs=2)
     stopped = PaperRun(options, items=small("fig6a"))
@@ -163,7 +173,7 @@ def test_an_interrupted_job_goes_on_where_it_stopped_and_ends_with_the_same_numb
     assert (tmp_path / "a" / "figures" / "fig6a.svg").read_bytes() == (
         tmp_path / "b" / "figures" / "fig6a.svg"
     ).read_bytes()
-    for label in again.labels("fig6a"):
+    for label in again.items["fig6a"].labels:
         for parameters in PARAMETERS:
             assert np.array_equal(again.final("fig6a", label, parameters), at_once.final("fig6a", label, parameters))
 
@@ -173,37 +183,33 @@ def test_the_same_call_again_reuses_everything_and_a_changed_parameter_or_source
     cells = len(items()["fig6a"].labels)
     first = PaperRun(options, items=small("fig6a"))
     quiet(first)
-    data = tmp_path / "data" / "fig6a.parquet"
-    written = data.stat().st_mtime_ns
     again = PaperRun(options, items=small("fig6a"))
     quiet(again)
     assert (first.tally, again.tally) == ((0, cells), (cells, 0))
-    assert data.stat().st_mtime_ns == written  # complete and made by the same code: left alone
     for changed in (replace(options, seed=1), replace(options, runs=3)):
-        assert len(PaperRun(changed, items=small("fig6a")).batch.missing()) == cells
-    assert len(PaperRun(options, items=small("fig6a", horizon=900)).batch.missing()) == cells
+        assert missing(PaperRun(changed, items=small("fig6a"))) == cells
+    assert missing(PaperRun(options, items=small("fig6a", horizon=900))) == cells
     monkeypatch.setattr(store, "code_digest", lambda *values: "another source")
-    assert len(PaperRun(options, items=small("fig6a")).batch.missing()) == cells
+    assert missing(PaperRun(options, items=small("fig6a"))) == cells
 
 
 def test_where_text_and_code_agree_the_simulation_is_done_once(tmp_path):
     run = PaperRun(PaperOptions(tmp_path), items=[items()["fig3a"]])
     # ds-ts, d-ucb and exp3s differ between text and code, the other five do not; a chunk holds the 100 runs of a cell.
-    assert len(run.batch.plan) == 5 + 2 * 3
-    assert run.cell("fig3a", "ts", "text") == run.cell("fig3a", "ts", "code")
+    assert len(run.plan) == 5 + 2 * 3
 
 
 class _Broken(Smooth):
     def realise(self, key):
-        raise RuntimeError("the world\nfell apart")
+        raise RuntimeError("the environment\nfell apart")
 
 
 def test_an_item_that_fails_is_reported_in_a_line_and_the_others_are_written(tmp_path):
-    good, bad = small("fig5a", "fig6a")[0], replace(small("fig6b")[0], world=_Broken(horizon=1000))
+    good, bad = small("fig5a", "fig6a")[0], replace(small("fig6b")[0], environment=_Broken(horizon=1000))
     run = PaperRun(PaperOptions(tmp_path, runs=2, parameters=("text",)), items=[bad, good])
     said = quiet(run)
-    assert run.failures == {"fig6b": "RuntimeError: the world fell apart"}
-    assert "fig6b failed, the others go on. RuntimeError: the world fell apart" in said
+    assert run.failures == {"fig6b": "RuntimeError: the environment fell apart"}
+    assert "fig6b failed, the others go on. RuntimeError: the environment fell apart" in said
     assert (tmp_path / "figures" / "fig5a.png").exists()
     with pytest.raises(ValueError, match="fig6b has no results: RuntimeError"):
         run.final("fig6b", "ts", "text")
@@ -212,21 +218,21 @@ def test_an_item_that_fails_is_reported_in_a_line_and_the_others_are_written(tmp
 def test_a_full_disk_ends_the_job_with_a_sentence_and_keeps_what_was_done(tmp_path, monkeypatch):
     options = PaperOptions(tmp_path, runs=2, parameters=("text",))
     run = PaperRun(options, items=small("fig6a", "fig6b"))
-    replace_file, left = store.os.replace, [7]  # a figure and its data are replaced in the same way
+    rename, left = os.replace, [7]  # a figure and its data are replaced in the same way
 
     def full(source, target):
         if str(target).endswith(".chunk"):
             left[0] -= 1
             if left[0] < 0:
                 raise OSError(28, "No space left on device")
-        replace_file(source, target)
+        rename(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.os, "replace", full)
-        with pytest.raises(OSError, match=r"failed \(No space left on device\); what was finished before is kept"):
+        patch.setattr(os, "replace", full)
+        with pytest.raises(OSError, match=r"No space left on device\. Finished work is kept"):
             quiet(run)
     assert (tmp_path / "figures" / "fig6a.svg").exists()
-    assert len(PaperRun(options, items=small("fig6a", "fig6b")).batch.missing()) == 12 - 7
+    assert missing(PaperRun(options, items=small("fig6a", "fig6b"))) == 12 - 7
 
 
 def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
@@ -248,7 +254,7 @@ def test_progress_covers_the_whole_job_and_ends_at_one(tmp_path):
 def test_extra_simulations_are_computed_with_the_figures(tmp_path):
     item = small("fig6a")[0]
     options = PaperOptions(tmp_path, runs=2, parameters=("text",))
-    cell = PaperRun(options, items=[item]).cell("fig6a", "ts", "text")
+    cell = item.cells(options)[ItemKey("ts", "text")]
     run = PaperRun(options, {"effect/other seed": cell._replace(seed=5)}, items=[item])
     quiet(run)
     assert run.extra("effect/other seed").regret.shape == (2, 1000)

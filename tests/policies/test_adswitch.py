@@ -2,12 +2,12 @@
 
 import pytest
 
-from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.primitives import learn_reward
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.adswitch import AdSwitch
-from driftbandit.primitives import teach
-from driftbandit.state import to_lists
 from harness import SITUATIONS, abrupt_means, assert_same_as_twin, new_debts, play_twin, rewards
 from naive import TWINS
 
@@ -19,14 +19,14 @@ def played(policy, n_arms, rounds, reward, seed, look=lambda state, t, arm, rng:
     for t in range(rounds):
         arm = policy.choose(state, t, stream.at(t))
         look(state, t, arm, stream.at(t))
-        teach(policy, state, t, arm, reward(t, arm), stream.at(t))
+        learn_reward(policy, state, t, arm, reward(t, arm), stream.at(t))
     return state
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
-def test_adswitch_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
-    assert_same_as_twin(policy, n_arms, min(policy.horizon, 400), n_arms, world, kind)
+def test_adswitch_chooses_the_arms_of_its_twin(policy, n_arms, environment, kind):
+    assert_same_as_twin(policy, n_arms, min(policy.horizon, 400), n_arms, environment, kind)
 
 
 def test_adswitch_chooses_the_arms_of_its_twin_for_thousands_of_rounds():
@@ -42,11 +42,12 @@ def test_a_horizon_shorter_than_the_number_of_arms_is_played_like_the_twin():
     assert_same_as_twin(AdSwitch(horizon=11, every=3), 30, 11, 3)
 
 
+@pytest.mark.long
 def test_compiled_and_interpreted_adswitch_choose_the_same_arms():
-    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
+    environment = Abrupt(n_arms=4, horizon=1500, phases=3, instance="1")
     policy = AdSwitch(horizon=1500, c1=0.5, every=10)
-    fast = simulate(policy, world, runs=2, trajectories=True)
-    slow = simulate(policy, world, runs=2, trajectories=True, compiled=False)
+    fast = simulate(policy, environment, runs=2, trajectories=True)
+    slow = simulate(policy, environment, runs=2, trajectories=True, compiled=False)
     assert (fast.arms == slow.arms).all()
 
 
@@ -75,7 +76,7 @@ def test_forty_ones_after_forty_zeros_begin_an_episode():
     state = to_lists(policy.init(1))
     for t in range(80):
         assert state.alarms == [0]
-        teach(policy, state, t, 0, float(t >= 40), Stream(1).at(t))
+        learn_reward(policy, state, t, 0, float(t >= 40), Stream(1).at(t))
     # 1 > 2 sqrt(2 ln 100 / 40) = 0.96; a suffix of 20 ones is too short: 0.48 + 0.68 > 1.
     assert (state.alarms, state.start, state.plays) == ([1], [80], [0])
 

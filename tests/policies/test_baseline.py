@@ -4,33 +4,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftbandit.core.state import to_lists
 from driftbandit.environments.abrupt import Abrupt
 from driftbandit.environments.smooth import Smooth
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.baseline import EpsilonGreedy, FixedArm, Oracle, Uniform
-from driftbandit.state import to_lists
 from harness import SITUATIONS, assert_compiled_as_interpreted, assert_same_as_twin
 
 POLICIES = [Uniform(), FixedArm(arm=0), EpsilonGreedy(explore=0.1, gamma=0.97), EpsilonGreedy(explore=0.0, gamma=1.0)]
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", [*POLICIES, EpsilonGreedy(explore=1.0, gamma=0.5)], ids=repr)
-def test_yardsticks_choose_the_arms_of_their_twins(policy, n_arms, world, kind):
-    assert_same_as_twin(policy, n_arms, 2500, seed=n_arms, world=world, kind=kind)
-    assert_same_as_twin(policy, n_arms, n_arms // 2 + 1, seed=4, world=world, kind=kind)  # fewer rounds than arms
+def test_yardsticks_choose_the_arms_of_their_twins(policy, n_arms, environment, kind):
+    assert_same_as_twin(policy, n_arms, 2500, seed=n_arms, environment=environment, kind=kind)
+    assert_same_as_twin(
+        policy, n_arms, n_arms // 2 + 1, seed=4, environment=environment, kind=kind
+    )  # fewer rounds than arms
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", [*POLICIES, Oracle()], ids=repr)
 def test_compiled_and_interpreted_yardsticks_choose_the_same_arms(policy):
     assert_compiled_as_interpreted(policy)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "world", [Abrupt(n_arms=5, horizon=2000, phases=7, world="fresh"), Smooth(n_arms=5, horizon=2000)], ids=repr
+    "environment",
+    [Abrupt(n_arms=5, horizon=2000, phases=7, instance="fresh"), Smooth(n_arms=5, horizon=2000)],
+    ids=repr,
 )
-def test_the_oracle_has_no_regret_in_any_world(world):
-    assert (simulate(Oracle(), world, runs=3).regret == 0.0).all()
+def test_the_oracle_has_no_regret_in_any_environment(environment):
+    assert (simulate(Oracle(), environment, runs=3).regret == 0.0).all()
 
 
 def test_an_oracle_outside_a_simulation_says_what_it_lacks():
@@ -44,7 +50,7 @@ def test_a_fixed_arm_that_does_not_exist_is_refused():
 
 
 def test_uniform_play_pulls_every_arm_alike():
-    pulls = simulate(Uniform(), Abrupt(n_arms=4, horizon=40_000, world="1"), runs=1, pulls=True).pulls
+    pulls = simulate(Uniform(), Abrupt(n_arms=4, horizon=40_000, instance="1"), runs=1, pulls=True).pulls
     # Each count is binomial(40 000, 1/4), standard deviation 86.6; five of those miss by chance once in two million.
     assert abs(pulls[0] - 10_000).max() < 433
 

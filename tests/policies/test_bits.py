@@ -1,6 +1,6 @@
 """The bits of every policy, as a digest next to the number of its arithmetic in `bits.txt`.
 
-Journals record that number (`driftbandit.live.opening.arithmetic`). A policy whose bits change gets the next one,
+Journals record that number (`driftbandit.bandit.opening.arithmetic`). A policy whose bits change gets the next one,
 `arithmetic = 2` in its class. Then `python tests/policies/test_bits.py` writes the table again."""
 
 import hashlib
@@ -13,34 +13,39 @@ import pytest
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from agent_crew import LIVE, make
-from driftbandit.draws import POLICY, Stream, stream_key
-from driftbandit.live.opening import arithmetic
+from driftbandit.bandit.opening import arithmetic
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.primitives import learn_late_reward, learn_reward, uses_probability
+from driftbandit.core.state import to_lists
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.primitives import teach, teach_late, weighs
-from driftbandit.state import to_lists, to_plain
 from harness import abrupt_means, rewards
+from live_policies import LIVE, make
 
 TABLE = Path(__file__).with_name("bits.txt")
 ROUNDS, ARMS = 300, 4
 
 
 def digest(policy: Any) -> str:
-    """Of the arms chosen and the state after some rounds, interpreted, with fixed random numbers and rewards."""
+    """Of the arms chosen and the numbers of the state (not the names of its fields) after some rounds, interpreted,
+    with fixed random numbers and rewards."""
     state, stream = to_lists(policy.init(ARMS)), Stream(stream_key(5, 0, POLICY))
     reward = rewards(abrupt_means(ARMS, ROUNDS, 5), "real", 5)
     arms = []
     for t in range(ROUNDS):
         arm = policy.choose(state, t, stream.at(t))
         arms.append(int(arm))
-        if weighs(policy) and t % 3 == 0:
-            chance = policy.chance_of(state, t, arm, stream.at(t))
-            teach_late(policy, state, t, arm, reward(t, arm), stream.at(t), chance)
+        if uses_probability(policy) and t % 3 == 0:
+            chance = policy.arm_probability(state, t, arm, stream.at(t))
+            learn_late_reward(policy, state, t, arm, reward(t, arm), stream.at(t), chance)
         else:
-            teach(policy, state, t, arm, reward(t, arm), stream.at(t))
+            learn_reward(policy, state, t, arm, reward(t, arm), stream.at(t))
         if hasattr(policy, "fade") and t % 50 == 49:
             policy.fade(state, 0.75)
-    return hashlib.sha256(repr((arms, to_plain(state))).encode()).hexdigest()[:12]
+    return hashlib.sha256(repr((arms, numbers(state))).encode()).hexdigest()[:12]
+
+
+def numbers(state: Any) -> list[Any]:
+    return [numbers(field) if isinstance(field, tuple) else list(field) for field in state]
 
 
 def table() -> dict[str, list[str]]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftbandit.core.state import to_lists
 from driftbandit.policies.blocks import add_reward, beats, drop_oldest, elect, last_sum, new_blocks, tail_of, take_turn
-from driftbandit.state import to_lists
 
 numbers = st.one_of(st.floats(-1e3, 1e3), st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7, 1.0]))
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.cusum_ucb import CusumUCB
-from driftbandit.state import to_lists
 from harness import SITUATIONS, abrupt_means, assert_same_as_twin, play, play_twin, rewards
 from naive import TWINS
 
@@ -29,12 +29,12 @@ def fed(policy, values, n_arms=2, arm=0):
     return state
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
-def test_cusum_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
+def test_cusum_chooses_the_arms_of_its_twin(policy, n_arms, environment, kind):
     # A record that never restarts makes the twin quadratic: its rounds are fewer.
     rounds = 400 if policy.threshold == math.inf else 700 if n_arms == 1 else 2000
-    assert_same_as_twin(policy, n_arms, rounds, n_arms, world, kind)
+    assert_same_as_twin(policy, n_arms, rounds, n_arms, environment, kind)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
@@ -42,11 +42,12 @@ def test_a_horizon_shorter_than_the_number_of_arms_is_played_like_the_twin(polic
     assert_same_as_twin(policy, 30, 11, 3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", POLICIES[:2], ids=str)
 def test_compiled_and_interpreted_alarms_choose_the_same_arms(policy):
-    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
-    fast = simulate(policy, world, runs=2, trajectories=True)
-    slow = simulate(policy, world, runs=2, trajectories=True, compiled=False)
+    environment = Abrupt(n_arms=4, horizon=1500, phases=3, instance="1")
+    fast = simulate(policy, environment, runs=2, trajectories=True)
+    slow = simulate(policy, environment, runs=2, trajectories=True, compiled=False)
     assert (fast.arms == slow.arms).all()
 
 

@@ -8,17 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.draws import POLICY, Stream, stream_key
-from driftbandit.forgetting import Forgetting
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.state import to_lists
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.state import to_lists
 from harness import SITUATIONS, assert_same_as_twin
 
 GAMMAS = st.sampled_from([1.0, 0.999, 0.99, 0.9051317, 0.9, 0.5, 0.1])
 HISTORY = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=80)
 
 
-def learnt(policy: DiscountedTS, history, n_arms: int = 4):
+def learned(policy: DiscountedTS, history, n_arms: int = 4):
     state = to_lists(policy.init(n_arms))
     for t, (arm, reward) in enumerate(history):
         policy.learn(state, t, arm, reward)
@@ -45,7 +44,7 @@ class Noise:
             out[i] = self.values[i]
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize(
     "policy",
     [
@@ -54,8 +53,8 @@ class Noise:
         DiscountedTS(gamma=1.0, tau_max=2.0, weight=3.0),
     ],
 )
-def test_ds_ts_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
-    assert_same_as_twin(policy, n_arms, 3000, seed=n_arms, world=world, kind=kind)
+def test_ds_ts_chooses_the_arms_of_its_twin(policy, n_arms, environment, kind):
+    assert_same_as_twin(policy, n_arms, 3000, seed=n_arms, environment=environment, kind=kind)
 
 
 @pytest.mark.parametrize("gamma", [0.5, 0.3, 0.01])
@@ -71,7 +70,7 @@ Q = [(0, 1.0), (1, 0.0), (0, 0.0)]
 
 def test_golden_values_of_three_rounds_at_gamma_one_half():
     policy = DiscountedTS(gamma=0.5, tau_max=2.0)
-    state = learnt(policy, Q, n_arms=2)
+    state = learned(policy, Q, n_arms=2)
     assert state.pulls == [1.25, 0.5]
     assert state.mean == pytest.approx([0.2, 0.0], abs=1e-15)
     assert sum(state.pulls) == 1.75
@@ -81,7 +80,7 @@ def test_golden_values_of_three_rounds_at_gamma_one_half():
 
 def test_the_weight_divides_the_variance_and_leaves_the_mean():
     plain, weighted = DiscountedTS(gamma=0.5, tau_max=9.0), DiscountedTS(gamma=0.5, tau_max=9.0, weight=4.0)
-    a, b = learnt(plain, Q, 2), learnt(weighted, Q, 2)
+    a, b = learned(plain, Q, 2), learned(weighted, Q, 2)
     assert a.mean == b.mean
     assert a.pulls == b.pulls
     assert deviations(weighted, b) == pytest.approx([value / 2 for value in deviations(plain, a)])
@@ -100,7 +99,7 @@ def test_before_the_first_reward_every_arm_has_mean_zero_and_the_largest_deviati
 
 @given(GAMMAS, HISTORY)
 def test_counts_are_the_discounted_numbers_of_pulls(gamma, history):
-    state, rounds = learnt(DiscountedTS(gamma=gamma), history), len(history)
+    state, rounds = learned(DiscountedTS(gamma=gamma), history), len(history)
     total = rounds if gamma == 1.0 else (1 - gamma**rounds) / (1 - gamma)
     assert sum(state.pulls) == pytest.approx(total, rel=1e-12)
     for arm in range(4):
@@ -114,13 +113,13 @@ def test_counts_are_the_discounted_numbers_of_pulls(gamma, history):
 
 @given(GAMMAS, HISTORY)
 def test_the_arm_just_played_counts_at_least_once(gamma, history):
-    state = learnt(DiscountedTS(gamma=gamma), history)
+    state = learned(DiscountedTS(gamma=gamma), history)
     assert state.pulls[history[-1][0]] >= 1.0
 
 
 @given(GAMMAS, HISTORY)
 def test_means_stay_between_an_arms_smallest_and_largest_reward(gamma, history):
-    state = learnt(DiscountedTS(gamma=gamma), history)
+    state = learned(DiscountedTS(gamma=gamma), history)
     for arm in range(4):
         values = [reward for played, reward in history if played == arm] or [0.0]
         assert min(values) - 1e-12 <= state.mean[arm] <= max(values) + 1e-12
@@ -129,7 +128,7 @@ def test_means_stay_between_an_arms_smallest_and_largest_reward(gamma, history):
 @given(GAMMAS, HISTORY, st.integers(1, 3000))
 def test_an_idle_arm_keeps_its_mean_to_the_last_bit(gamma, history, idle):
     policy = DiscountedTS(gamma=gamma)
-    state = learnt(policy, history)
+    state = learned(policy, history)
     before = list(state.mean)
     for t in range(idle):
         policy.learn(state, len(history) + t, 0, 0.5)
@@ -140,7 +139,7 @@ def test_an_idle_arm_keeps_its_mean_to_the_last_bit(gamma, history, idle):
 @given(GAMMAS, st.sampled_from([0.01, 0.2, 1.0, 50.0]), HISTORY)
 def test_deviations_stay_between_the_smallest_possible_and_tau_max(gamma, tau_max, history):
     policy = DiscountedTS(gamma=gamma, tau_max=tau_max)
-    state = learnt(policy, history)
+    state = learned(policy, history)
     least = min(math.sqrt(1 - gamma) if gamma < 1 else 0.0, tau_max)
     for arm, sd in enumerate(deviations(policy, state)):
         assert least - 1e-9 <= sd <= tau_max + 1e-12
@@ -152,19 +151,19 @@ def test_deviations_stay_between_the_smallest_possible_and_tau_max(gamma, tau_ma
 def test_when_memory_is_short_the_deviation_is_tau_max_throughout(gamma, history):
     # 1 / (1 - gamma) <= 1 / tau_max**2 = 25: so in every experiment the authors ran with gamma = 0.905 or 0.9
     policy = DiscountedTS(gamma=gamma, tau_max=0.2)
-    assert deviations(policy, learnt(policy, history)) == pytest.approx([0.2] * 4, abs=1e-12)
+    assert deviations(policy, learned(policy, history)) == pytest.approx([0.2] * 4, abs=1e-12)
 
 
 def test_at_gamma_099_the_deviation_falls_to_a_tenth():
     policy = DiscountedTS(gamma=0.99, tau_max=0.2)
-    state = learnt(policy, [(0, 1.0)] * 3000, n_arms=2)
+    state = learned(policy, [(0, 1.0)] * 3000, n_arms=2)
     assert deviations(policy, state) == pytest.approx([0.1, 0.2], abs=1e-9)
 
 
 @given(HISTORY)
 def test_without_forgetting_it_is_the_plain_average_and_the_root_of_the_count(history):
     policy = DiscountedTS(gamma=1.0, tau_max=0.7)
-    state = learnt(policy, history)
+    state = learned(policy, history)
     for arm, sd in enumerate(deviations(policy, state)):
         values = [reward for played, reward in history if played == arm]
         if values:
@@ -183,8 +182,8 @@ def test_the_first_arm_is_uniform():
 @given(GAMMAS, HISTORY, st.permutations(range(4)), st.lists(st.floats(-3, 3), min_size=4, max_size=4, unique=True))
 def test_permuting_arms_and_noise_permutes_the_choice(gamma, history, order, noise):
     policy = DiscountedTS(gamma=gamma)
-    state = learnt(policy, history)
-    moved = learnt(policy, [(order[arm], reward) for arm, reward in history])
+    state = learned(policy, history)
+    moved = learned(policy, [(order[arm], reward) for arm, reward in history])
     arm = policy.choose(state, 0, Noise(noise))
     shuffled = [0.0] * 4
     for old, new in enumerate(order):
@@ -216,13 +215,13 @@ def test_the_same_rewards_give_the_same_knowledge_whoever_asks_in_between(gamma,
     for t, (arm, reward) in enumerate(history):
         policy.choose(state, t, stream.at(t))
         policy.learn(state, t, arm, reward)
-    assert state._replace(scores=None) == learnt(policy, history)._replace(scores=None)
+    assert state._replace(scores=None) == learned(policy, history)._replace(scores=None)
 
 
 @given(GAMMAS, HISTORY)
 def test_choosing_changes_nothing_but_scratch(gamma, history):
     policy = DiscountedTS(gamma=gamma, forget_below=1e-8)
-    state, stream = learnt(policy, history), Stream(9)
+    state, stream = learned(policy, history), Stream(9)
     before = [list(state.pulls), list(state.mean), list(state.spread)]
     first = policy.choose(state, 5, stream.at(5))
     for t in range(4):
@@ -236,7 +235,7 @@ def test_choosing_changes_nothing_but_scratch(gamma, history):
 
 def test_the_idle_arms_count_goes_to_nothing_and_its_deviation_back_to_tau_max():
     policy = DiscountedTS(gamma=0.99, tau_max=0.2)
-    state = learnt(policy, [(1, 1.0)] * 200 + [(0, 1.0)] * 2000, n_arms=2)
+    state = learned(policy, [(1, 1.0)] * 200 + [(0, 1.0)] * 2000, n_arms=2)
     assert state.pulls[1] < 1e-6
     assert deviations(policy, state)[1] == pytest.approx(0.2)
     assert state.mean[1] == pytest.approx(1.0)
@@ -244,7 +243,7 @@ def test_the_idle_arms_count_goes_to_nothing_and_its_deviation_back_to_tau_max()
 
 def test_a_mean_survives_the_underflow_of_its_count_and_recovers_at_the_next_reward():
     policy = DiscountedTS(gamma=0.5)
-    state = learnt(policy, [(1, 0.75)] + [(0, 1.0)] * 1200, n_arms=2)
+    state = learned(policy, [(1, 0.75)] + [(0, 1.0)] * 1200, n_arms=2)
     assert state.pulls[1] == 0.0  # 2**-1200 is below the smallest number
     assert state.mean[1] == 0.75
     assert deviations(policy, state)[1] == pytest.approx(0.2)
@@ -257,7 +256,7 @@ def test_a_mean_survives_the_underflow_of_its_count_and_recovers_at_the_next_rew
 def test_forget_below_drops_the_mean_after_the_rounds_the_specification_says(gamma, rounds):
     policy = DiscountedTS(gamma=gamma, forget_below=1e-8)
     for idle, kept in ((rounds - 1, True), (rounds + 1, False)):
-        state = learnt(policy, [(1, 1.0)] + [(0, 0.0)] * idle, n_arms=2)
+        state = learned(policy, [(1, 1.0)] + [(0, 0.0)] * idle, n_arms=2)
         policy.choose(state, 0, Noise([0.0, 0.0]))
         assert (state.scores[1] == 1.0) == kept
         if not kept:
@@ -269,7 +268,7 @@ def test_forget_below_drops_the_mean_after_the_rounds_the_specification_says(gam
 
 def test_belief_is_what_the_samples_are_drawn_from():
     for policy in (DiscountedTS(gamma=0.9, tau_max=0.7), DiscountedTS(gamma=0.5, forget_below=0.3, weight=2.0)):
-        state = learnt(policy, [(0, 1.0), (1, 0.5), (2, 0.75), (0, 0.0), (0, 1.0)])
+        state = learned(policy, [(0, 1.0), (1, 0.5), (2, 0.75), (0, 0.0), (0, 1.0)])
         belief = policy.belief(state)
         policy.choose(state, 0, Noise([0.0] * 4))
         assert belief.mean.tolist() == state.scores
@@ -295,30 +294,17 @@ def test_presets_have_the_values_of_the_papers_main_setting():
 
 @given(st.floats(1e-1, 1e6))
 def test_evidence_halves_in_a_half_life(rounds):
-    gamma = Forgetting.half_life(rounds).gamma
-    assert gamma**rounds == pytest.approx(0.5, rel=1e-9)
-    assert DiscountedTS.half_life(rounds).gamma == gamma
-
-
-def test_every_rule_shows_the_formula_it_used():
-    shown = str(Forgetting.tuned(100_000, 10))
-    assert shown == "gamma = 1 - sqrt(phases / horizon) = 1 - sqrt(10 / 100000) = 0.99"
-    assert "2 ** (-1 / 70)" in str(Forgetting.half_life(70))
-    assert "1 - 10 sqrt((10 - 1) / 100000) = 0.905132" in str(Forgetting.code(100_000, 10))
-    assert "10000 ** (0.75 - 1) = 0.9" in str(Forgetting.tuned_smooth(10_000, 0.75))
-    assert Forgetting.tuned(100_000, 10).rounds == pytest.approx(100)
-    assert Forgetting.code(100, 1).rounds == math.inf
+    assert DiscountedTS.half_life(rounds).gamma ** rounds == pytest.approx(0.5, rel=1e-9)
 
 
 @pytest.mark.parametrize(
     "rule",
     [
-        lambda: Forgetting.code(900, 10),  # 1 - 10 sqrt(9 / 900) = 0
-        lambda: Forgetting.code(500, 10),  # negative
-        lambda: Forgetting.tuned(10, 9),
-        lambda: Forgetting.text_smooth(50),
-        lambda: Forgetting.tuned_smooth(2, 0.0),
-        lambda: DiscountedTS.code(900, 10),
+        lambda: DiscountedTS.tuned(10, 9),
+        lambda: DiscountedTS.text(50, 1, smooth=True),
+        lambda: DiscountedTS.tuned_smooth(2, 0.0),
+        lambda: DiscountedTS.code(900, 10),  # 1 - 10 sqrt(9 / 900) = 0
+        lambda: DiscountedTS.code(500, 10),  # negative
     ],
 )
 def test_formulas_that_leave_the_theorys_domain_end_at_its_edge_with_a_warning(rule):
@@ -330,29 +316,29 @@ def test_formulas_that_leave_the_theorys_domain_end_at_its_edge_with_a_warning(r
 def test_inside_the_domain_there_is_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Forgetting.tuned(100_000, 10)
-        Forgetting.code(100_000, 10)
-        Forgetting.half_life(0.5)
+        DiscountedTS.tuned(100_000, 10)
+        DiscountedTS.code(100_000, 10)
+        DiscountedTS.half_life(0.5)
 
 
 @pytest.mark.parametrize(
     "rule",
     [
-        lambda: Forgetting.half_life(0),
-        lambda: Forgetting.half_life(-1),
-        lambda: Forgetting.half_life(math.nan),
-        lambda: Forgetting.half_life(math.inf),
-        lambda: Forgetting.half_life("week"),
-        lambda: Forgetting.tuned(0, 1),
-        lambda: Forgetting.tuned(100, 0),
-        lambda: Forgetting.tuned(10, 11),
-        lambda: Forgetting.tuned(math.nan, 1),
-        lambda: Forgetting.tuned(math.inf, 1),
-        lambda: Forgetting.tuned("long", 1),
-        lambda: Forgetting.tuned_smooth(1000, 1.0),
-        lambda: Forgetting.tuned_smooth(1000, -0.1),
-        lambda: Forgetting.tuned_smooth(1000, math.nan),
-        lambda: Forgetting.tuned_smooth(1000, None),
+        lambda: DiscountedTS.half_life(0),
+        lambda: DiscountedTS.half_life(-1),
+        lambda: DiscountedTS.half_life(math.nan),
+        lambda: DiscountedTS.half_life(math.inf),
+        lambda: DiscountedTS.half_life("week"),
+        lambda: DiscountedTS.tuned(0, 1),
+        lambda: DiscountedTS.tuned(100, 0),
+        lambda: DiscountedTS.tuned(10, 11),
+        lambda: DiscountedTS.tuned(math.nan, 1),
+        lambda: DiscountedTS.tuned(math.inf, 1),
+        lambda: DiscountedTS.tuned("long", 1),
+        lambda: DiscountedTS.tuned_smooth(1000, 1.0),
+        lambda: DiscountedTS.tuned_smooth(1000, -0.1),
+        lambda: DiscountedTS.tuned_smooth(1000, math.nan),
+        lambda: DiscountedTS.tuned_smooth(1000, None),
         lambda: DiscountedTS(gamma=0.0),
         lambda: DiscountedTS(gamma=math.nan),
         lambda: DiscountedTS(tau_max=0.0),

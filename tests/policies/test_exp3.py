@@ -7,27 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.exp3 import EXP3S, REXP3
-from driftbandit.state import to_lists
 from harness import SITUATIONS, assert_same_as_twin, play, rewards, smooth_means
 
 plays = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), max_size=200)
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize(
     "policy", [EXP3S(explore=0.1, share=0.001), EXP3S(explore=1.0, share=1.0), EXP3S(explore=0.02, share=0.0)]
 )
-def test_exp3s_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
-    assert_same_as_twin(policy, n_arms, 2500, seed=n_arms, world=world, kind=kind)
+def test_exp3s_chooses_the_arms_of_its_twin(policy, n_arms, environment, kind):
+    assert_same_as_twin(policy, n_arms, 2500, seed=n_arms, environment=environment, kind=kind)
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", [REXP3(batch=50, explore=0.2), REXP3(1, 0.5), REXP3(2, 0.5), REXP3(1000, 0.05)])
-def test_rexp3_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
-    assert_same_as_twin(policy, n_arms, 400 if n_arms == 30 else 1000, seed=n_arms, world=world, kind=kind)
+def test_rexp3_chooses_the_arms_of_its_twin(policy, n_arms, environment, kind):
+    assert_same_as_twin(policy, n_arms, 400 if n_arms == 30 else 1000, seed=n_arms, environment=environment, kind=kind)
 
 
 @pytest.mark.parametrize("policy", [EXP3S(explore=0.1, share=0.001), REXP3(batch=7, explore=0.2)])
@@ -35,22 +35,23 @@ def test_a_horizon_shorter_than_the_number_of_arms_is_played(policy):
     assert_same_as_twin(policy, 30, 12, seed=3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", [EXP3S(explore=0.1, share=0.001), REXP3(batch=100, explore=0.2)])
 def test_compiled_and_interpreted_play_the_same_arms(policy):
-    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
-    compiled = simulate(policy, world, runs=1, trajectories=True)
-    interpreted = simulate(policy, world, runs=1, trajectories=True, compiled=False)
+    environment = Abrupt(n_arms=4, horizon=1500, phases=3, instance="1")
+    compiled = simulate(policy, environment, runs=1, trajectories=True)
+    interpreted = simulate(policy, environment, runs=1, trajectories=True, compiled=False)
     assert np.array_equal(compiled.arms, interpreted.arms)
 
 
 def test_one_reward_moves_the_weights_as_computed_by_hand():
     policy = EXP3S(explore=0.5, share=0.1)
     state = to_lists(policy.init(2))
-    assert state.chances == [0.5, 0.5]
+    assert state.probabilities == [0.5, 0.5]
     policy.learn(state, 0, 0, 1.0)
     # The gain is 0.5 / (2 * 0.5) = 1/2, so 0.5 e^(1/2) and 0.5, each plus e * 0.1 / 2, divided by their sum.
     assert state.weights == pytest.approx([0.6016047, 0.3983953], abs=5e-8)
-    assert state.chances == pytest.approx([0.5508024, 0.4491976], abs=5e-8)
+    assert state.probabilities == pytest.approx([0.5508024, 0.4491976], abs=5e-8)
 
 
 @given(plays, st.floats(0.01, 1), st.just(0.0) | st.floats(1e-99, 1))
@@ -58,10 +59,10 @@ def test_probabilities_add_up_and_weights_keep_their_floor(history, explore, sha
     policy = EXP3S(explore, share)
     state = to_lists(policy.init(4))
     for t, (arm, reward) in enumerate(history):
-        assert 0.0 <= explore * reward / (4 * state.chances[arm]) <= 1.0 + 1e-12
+        assert 0.0 <= explore * reward / (4 * state.probabilities[arm]) <= 1.0 + 1e-12
         policy.learn(state, t, arm, reward)
-        assert math.fsum(state.chances) == pytest.approx(1.0, abs=1e-12)
-        assert min(state.chances) >= explore / 4 * (1 - 1e-12)
+        assert math.fsum(state.probabilities) == pytest.approx(1.0, abs=1e-12)
+        assert min(state.probabilities) >= explore / 4 * (1 - 1e-12)
         assert min(state.weights) >= share / (4 * (1 + share)) * (1 - 1e-12)
 
 
@@ -75,7 +76,7 @@ def test_scaling_all_weights_changes_no_probability(history, factor):
     for t, (arm, reward) in enumerate(history):
         policy.learn(state, t, arm, reward)
         policy.learn(scaled, t, arm, reward)
-        assert scaled.chances == pytest.approx(state.chances, abs=1e-13)
+        assert scaled.probabilities == pytest.approx(state.probabilities, abs=1e-13)
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-5, 0.5])
@@ -94,7 +95,7 @@ def test_full_exploration_is_uniform_play():
     policy = EXP3S(explore=1.0, share=0.1)
     state = to_lists(policy.init(4))
     policy.learn(state, 0, 2, 1.0)
-    assert state.chances == [0.25] * 4
+    assert state.probabilities == [0.25] * 4
 
 
 @pytest.mark.parametrize("kind", ["binary", "real"])
@@ -107,7 +108,7 @@ def test_rexp3_is_uniform_at_every_start_of_a_batch_and_only_there():
     policy = REXP3(batch=10, explore=0.2)
     state = to_lists(policy.init(4))
     for t in range(45):
-        assert (state.chances == pytest.approx([0.25] * 4, abs=1e-15)) == (t % 10 == 0)
+        assert (state.probabilities == pytest.approx([0.25] * 4, abs=1e-15)) == (t % 10 == 0)
         policy.learn(state, t, t % 3, 1.0)
 
 
@@ -117,7 +118,7 @@ def test_rexp3_survives_gains_whose_exponential_overflows():
     state.gains[0] = state.largest[0] = 5000.0
     policy.learn(state, 0, 0, 1.0)
     assert state.gains[0] > 5000.0
-    assert state.chances == pytest.approx([0.995, 0.005], abs=1e-12)
+    assert state.probabilities == pytest.approx([0.995, 0.005], abs=1e-12)
 
 
 def test_the_presets_give_the_values_of_the_papers():
@@ -142,8 +143,9 @@ def test_values_outside_their_domain_are_refused_in_one_sentence():
 
 
 def test_at_the_value_of_the_theory_exp3s_finishes_and_beats_uniform_play():
-    # Uniform play loses 35 377 (standard deviation 41) in this world; plain weights overflow before round 100 000.
-    short = simulate(EXP3S.tuned(100_000, 10, 5), Abrupt(n_arms=5, horizon=100_000, world="authors"), runs=2)
+    # Uniform play loses 35 377 (standard deviation 41) in this environment; plain weights overflow before round 100
+    # 000.
+    short = simulate(EXP3S.tuned(100_000, 10, 5), Abrupt(n_arms=5, horizon=100_000, instance="authors"), runs=2)
     assert (short.regret[:, -1] < 10_000).all()
-    long = simulate(EXP3S.tuned(10_000_000, 10, 5), Abrupt(n_arms=5, horizon=10_000_000, world="authors"), runs=1)
+    long = simulate(EXP3S.tuned(10_000_000, 10, 5), Abrupt(n_arms=5, horizon=10_000_000, instance="authors"), runs=1)
     assert long.regret[0, -1] < 0.1 * 3_537_700

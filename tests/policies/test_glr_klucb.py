@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftbandit.policies.glr_klucb as module
-from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.policies.glr_klucb import GLRKLUCB, theory_threshold
-from driftbandit.policies.hull import largest_ratio, push
-from driftbandit.state import to_lists
+from driftbandit.policies.glr_klucb import GLRKLUCB, largest_ratio, push, theory_threshold
 from harness import SITUATIONS, abrupt_means, assert_same_as_twin, play, play_twin, rewards
 from naive import TWINS
 from naive.glr import glr, glr_threshold
@@ -42,13 +41,14 @@ def hulls(values, room=1024):
     return max(largest_ratio(at[i], sums[i], 0, count[i], float(n), total, 0.0) for i in (0, 1)), count
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
-def test_glr_klucb_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
+def test_glr_klucb_chooses_the_arms_of_its_twin(policy, n_arms, environment, kind):
     rounds = 500 if policy.horizon > 1 else 150  # a test of every split after every reward makes the twin slow
-    assert_same_as_twin(policy, n_arms, rounds, n_arms, world, kind)
+    assert_same_as_twin(policy, n_arms, rounds, n_arms, environment, kind)
 
 
+@pytest.mark.long
 def test_glr_klucb_chooses_the_arms_of_its_twin_for_thousands_of_rounds():
     assert_same_as_twin(GLRKLUCB(horizon=2000, delta=0.02), 5, 2000, 1)
 
@@ -57,11 +57,12 @@ def test_a_horizon_shorter_than_the_number_of_arms_is_played_like_the_twin():
     assert_same_as_twin(GLRKLUCB(horizon=11, delta=0.3), 30, 11, 3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", POLICIES[:3], ids=str)
 def test_compiled_and_interpreted_glr_klucb_choose_the_same_arms(policy):
-    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
-    fast = simulate(policy, world, runs=1, trajectories=True)
-    slow = simulate(policy, world, runs=1, trajectories=True, compiled=False)
+    environment = Abrupt(n_arms=4, horizon=1500, phases=3, instance="1")
+    fast = simulate(policy, environment, runs=1, trajectories=True)
+    slow = simulate(policy, environment, runs=1, trajectories=True, compiled=False)
     assert (fast.arms == slow.arms).all()
 
 
@@ -123,7 +124,7 @@ def test_random_rewards_have_few_vertices():
 
 @pytest.mark.parametrize(("room", "kept"), [(64, 0.99), (16, 0.9)])
 def test_a_full_hull_is_thinned_and_then_shows_nearly_the_exact_ratio_and_never_more(room, kept):
-    values = [s / 400 for s in range(400)]  # bends upwards for ever: every point is a vertex of the lower hull
+    values = [s / 400 for s in range(400)]  # bends upwards forever: every point is a vertex of the lower hull
     exact, count = hulls(values)
     assert count[1] == 399
     thinned, fewer = hulls(values, room)

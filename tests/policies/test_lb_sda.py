@@ -5,30 +5,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit import Agent
-from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit import Bandit
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.primitives import learn_reward
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.blocks import take_turn
-from driftbandit.policies.lb_sda import LBSDA
-from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
-from driftbandit.primitives import teach
-from driftbandit.state import to_lists
+from driftbandit.policies.lb_sda import LBSDA, SlidingLBSDA
 from harness import SITUATIONS, TwinRound, abrupt_means, assert_same_as_twin, play, play_twin, rewards, smooth_means
 from naive import TWINS
 
 ALL = [LBSDA(capacity=2000), SlidingLBSDA(window=50)]
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", [LBSDA(0.5, 2000), LBSDA(2.0, 2000)])
-def test_lb_sda_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
-    reward = rewards((abrupt_means if world == "abrupt" else smooth_means)(n_arms, 2000, 1), kind, 1)
+def test_lb_sda_chooses_the_arms_of_its_twin(policy, n_arms, environment, kind):
+    reward = rewards((abrupt_means if environment == "abrupt" else smooth_means)(n_arms, 2000, 1), kind, 1)
     twin = TWINS["LBSDA"](n_arms, policy.forced_power)
     assert play(policy, n_arms, 2000, reward, n_arms) == play_twin(twin, 2000, reward, n_arms)
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize(
     "policy",
     [
@@ -40,9 +39,9 @@ def test_lb_sda_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
         SlidingLBSDA(window=5000),
     ],
 )
-def test_sliding_duels_choose_the_arms_of_their_twin(policy, n_arms, world, kind):
+def test_sliding_duels_choose_the_arms_of_their_twin(policy, n_arms, environment, kind):
     rounds = 700 if policy.window > 500 else 2000
-    assert_same_as_twin(policy, n_arms, rounds, seed=n_arms, world=world, kind=kind)
+    assert_same_as_twin(policy, n_arms, rounds, seed=n_arms, environment=environment, kind=kind)
 
 
 @pytest.mark.parametrize("policy", [SlidingLBSDA(window=50), SlidingLBSDA(window=7)])
@@ -57,11 +56,12 @@ def test_equal_and_constant_rewards_are_decided_as_by_the_twin(policy):
         assert play(policy, 4, 1000, reward, 1) == play_twin(twin, 1000, reward, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", ALL)
 def test_compiled_and_interpreted_play_the_same_arms(policy):
-    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
-    compiled = simulate(policy, world, runs=1, trajectories=True)
-    interpreted = simulate(policy, world, runs=1, trajectories=True, compiled=False)
+    environment = Abrupt(n_arms=4, horizon=1500, phases=3, instance="1")
+    compiled = simulate(policy, environment, runs=1, trajectories=True)
+    interpreted = simulate(policy, environment, runs=1, trajectories=True, compiled=False)
     assert np.array_equal(compiled.arms, interpreted.arms)
 
 
@@ -73,7 +73,7 @@ def test_the_window_holds_the_last_plays_and_the_leader_its_date_of_election(n_a
     arms, leader, since = [], -1, 0
     for t in range(150):
         arms.append(policy.choose(state, t, stream.at(t)))
-        teach(policy, state, t, arms[-1], float(reward_rng.random()), stream.at(t))
+        learn_reward(policy, state, t, arms[-1], float(reward_rng.random()), stream.at(t))
         assert state.blocks.count == [arms[-window:].count(k) for k in range(n_arms)]
         assert sum(state.blocks.count) == min(t + 1, window)
         assert state.rounds[0] <= t + 1
@@ -110,8 +110,8 @@ def test_asking_twice_gives_the_same_arm_and_changes_nothing_that_matters(policy
     for t in range(300):
         arm = policy.choose(once, t, stream.at(t))
         assert policy.choose(twice, t, stream.at(t)) == policy.choose(twice, t, stream.at(t)) == arm
-        teach(policy, once, t, arm, float(t % 3 == 0), stream.at(t))
-        teach(policy, twice, t, arm, float(t % 3 == 0), stream.at(t))
+        learn_reward(policy, once, t, arm, float(t % 3 == 0), stream.at(t))
+        learn_reward(policy, twice, t, arm, float(t % 3 == 0), stream.at(t))
         assert once == twice
 
 
@@ -125,7 +125,7 @@ def test_a_reward_nobody_asked_for_begins_the_round_that_a_choice_would_have_pla
         if t % 7 != 3:  # in the others nobody asks
             assert arm == policy.choose(state, t, stream.at(t))
         played = arm if t % 5 else (arm + 1) % 4  # and sometimes another arm is played
-        teach(policy, state, t, played, reward(t, played), stream.at(t))
+        learn_reward(policy, state, t, played, reward(t, played), stream.at(t))
         twin.learn(t, played, reward(t, played))
 
 
@@ -137,7 +137,7 @@ def test_beyond_its_capacity_lb_sda_sees_the_latest_plays_only():
     arms = []
     for t in range(1000):
         arms.append(policy.choose(state, t, stream.at(t)))
-        teach(policy, state, t, arms[-1], reward(t, arms[-1]), stream.at(t))
+        learn_reward(policy, state, t, arms[-1], reward(t, arms[-1]), stream.at(t))
         assert state.blocks.count == [arms[-100:].count(k) for k in range(3)]
         assert state.pulls == [arms.count(k) for k in range(3)]
 
@@ -156,14 +156,15 @@ def test_a_leader_with_exactly_half_its_fair_share_stands_and_with_less_it_does_
 
 def test_arms_may_join_a_live_duel():
     for policy in (SlidingLBSDA(window=12), LBSDA(capacity=40)):
-        agent = Agent(policy, arms=["a"], seed=1)
+        bandit = Bandit(["a"], policy, seed=1)
         seen = set()
         for t in range(400):
             if t in (50, 51, 52, 120):
-                agent.add_arm(t)
-            arm = agent.choose()
+                bandit.add_arm(t)
+            decision = bandit.decide()
+            arm = decision.arm
             seen.add(arm)
-            agent.learn(arm, reward=0.25 * (t % 5))
+            bandit.reward(decision, 0.25 * (t % 5))
         assert seen == {"a", 50, 51, 52, 120}
 
 
@@ -178,11 +179,12 @@ def test_the_presets_give_the_windows_of_the_papers():
     assert LBSDA.tuned(5000) == LBSDA(0.5, 5000)
 
 
-def test_regret_in_the_authors_world_matches_their_code():
+@pytest.mark.long
+def test_regret_in_the_authors_environment_matches_their_code():
     # Their code: 1968 with standard deviation 50 over 20 runs. Four standard errors of the difference of both means,
     # about one false alarm in 16 000.
     regret = simulate(
-        SlidingLBSDA.code(100_000, 10), Abrupt(n_arms=5, horizon=100_000, world="authors"), runs=20
+        SlidingLBSDA.code(100_000, 10), Abrupt(n_arms=5, horizon=100_000, instance="authors"), runs=20
     ).regret
     mean, error = regret[:, -1].mean(), np.hypot(regret[:, -1].std(ddof=1), 50) / 20**0.5
     assert abs(mean - 1968) < 4 * error

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.m_ucb import MonitoredUCB
-from driftbandit.state import to_lists
 from harness import SITUATIONS, abrupt_means, assert_same_as_twin, play, play_twin, rewards
 from naive import TWINS
 
@@ -22,21 +22,22 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
-def test_m_ucb_chooses_the_arms_of_its_twin(policy, n_arms, world, kind):
+def test_m_ucb_chooses_the_arms_of_its_twin(policy, n_arms, environment, kind):
     # A window longer than the run never restarts, which makes the twin quadratic: its rounds are fewer.
-    assert_same_as_twin(policy, n_arms, 500 if policy.window > 2000 else 2000, n_arms, world, kind)
+    assert_same_as_twin(policy, n_arms, 500 if policy.window > 2000 else 2000, n_arms, environment, kind)
 
 
 def test_a_horizon_shorter_than_the_number_of_arms_is_played_like_the_twin():
     assert_same_as_twin(POLICIES[0], 30, 11, 3)
 
 
+@pytest.mark.long
 def test_compiled_and_interpreted_m_ucb_choose_the_same_arms():
-    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
-    fast = simulate(POLICIES[0], world, runs=2, trajectories=True)
-    slow = simulate(POLICIES[0], world, runs=2, trajectories=True, compiled=False)
+    environment = Abrupt(n_arms=4, horizon=1500, phases=3, instance="1")
+    fast = simulate(POLICIES[0], environment, runs=2, trajectories=True)
+    slow = simulate(POLICIES[0], environment, runs=2, trajectories=True, compiled=False)
     assert (fast.arms == slow.arms).all()
 
 

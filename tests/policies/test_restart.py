@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.primitives import learn_reward
+from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
+from driftbandit.policies.lb_sda import SlidingLBSDA
 from driftbandit.policies.restart import PeriodicRestart
-from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
-from driftbandit.primitives import teach
-from driftbandit.state import to_lists
 from harness import abrupt_means, play, play_twin, rewards
 from naive import TWINS
 
@@ -31,20 +31,21 @@ def test_a_periodic_restart_chooses_the_arms_of_its_twin(base, n_arms, period, k
     assert play(PeriodicRestart(base, period), n_arms, 1000, reward, 2) == play_twin(twin, 1000, reward, 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", [PeriodicRestart(BASES[0], period=100)])
 def test_compiled_and_interpreted_play_the_same_arms(policy):
-    world = Abrupt(n_arms=4, horizon=1500, phases=3, world="1")
-    compiled = simulate(policy, world, runs=2, trajectories=True)
-    interpreted = simulate(policy, world, runs=2, trajectories=True, compiled=False)
+    environment = Abrupt(n_arms=4, horizon=1500, phases=3, instance="1")
+    compiled = simulate(policy, environment, runs=2, trajectories=True)
+    interpreted = simulate(policy, environment, runs=2, trajectories=True, compiled=False)
     assert np.array_equal(compiled.arms, interpreted.arms)
 
 
 @pytest.mark.parametrize("base", BASES)
 def test_without_a_restart_it_is_the_wrapped_policy(base):
-    world = Abrupt(n_arms=4, horizon=500, phases=1, world="1")
-    alone = simulate(base, world, runs=1, trajectories=True, compiled=False).arms
+    environment = Abrupt(n_arms=4, horizon=500, phases=1, instance="1")
+    alone = simulate(base, environment, runs=1, trajectories=True, compiled=False).arms
     wrapped = PeriodicRestart(base, period=500)
-    assert np.array_equal(simulate(wrapped, world, runs=1, trajectories=True, compiled=False).arms, alone)
+    assert np.array_equal(simulate(wrapped, environment, runs=1, trajectories=True, compiled=False).arms, alone)
 
 
 def test_the_state_is_as_new_after_the_last_round_of_a_period_and_not_before():
@@ -52,7 +53,7 @@ def test_the_state_is_as_new_after_the_last_round_of_a_period_and_not_before():
     state = to_lists(policy.init(2))
     for t in range(7):
         assert (state.base == state.fresh) == (t in (0, 3, 6))
-        teach(policy, state, t, 0, 1.0, Stream(1).at(t))
+        learn_reward(policy, state, t, 0, 1.0, Stream(1).at(t))
     assert state.start == [6]
 
 
@@ -62,8 +63,8 @@ def test_asking_twice_gives_the_same_arm_and_changes_nothing_that_matters():
     for t in range(200):
         arm = policy.choose(once, t, stream.at(t))
         assert policy.choose(twice, t, stream.at(t)) == policy.choose(twice, t, stream.at(t)) == arm
-        teach(policy, once, t, arm, float(arm == t % 5), stream.at(t))
-        teach(policy, twice, t, arm, float(arm == t % 5), stream.at(t))
+        learn_reward(policy, once, t, arm, float(arm == t % 5), stream.at(t))
+        learn_reward(policy, twice, t, arm, float(arm == t % 5), stream.at(t))
 
 
 def test_restarts_may_be_nested_each_with_its_own_clock():
@@ -74,7 +75,7 @@ def test_restarts_may_be_nested_each_with_its_own_clock():
     for t in range(30):
         if state.base.base.pulls == [0.0, 0.0]:
             new.append(t)
-        teach(policy, state, t, 0, 1.0, Stream(1).at(t))
+        learn_reward(policy, state, t, 0, 1.0, Stream(1).at(t))
     assert new == [0, 7, 10, 17, 20, 27]
 
 

@@ -1,8 +1,8 @@
-"""Every policy beside its twin over thousands of rounds and more seeds: one abrupt and one smooth world each."""
+"""Every policy beside its twin over thousands of rounds and more seeds: one abrupt and one smooth environment each."""
 
 import pytest
 
-from driftbandit.text.registry import policies
+from driftbandit.spec.parse import policies
 from harness import assert_same_as_twin
 from naive.plays import PARAMETERS
 
@@ -16,5 +16,5 @@ def test_two_thousand_rounds_with_other_seeds_follow_the_twin(name: str) -> None
     policy = policies()[name](**PARAMETERS[name])
     if "horizon" in policy._fields:
         policy = policy._replace(horizon=2000)
-    assert_same_as_twin(policy, 5, 2000, seed=101, world="abrupt", kind="binary")
-    assert_same_as_twin(policy, 3, 2000, seed=102, world="smooth", kind="real")
+    assert_same_as_twin(policy, 5, 2000, seed=101, environment="abrupt", kind="binary")
+    assert_same_as_twin(policy, 3, 2000, seed=102, environment="smooth", kind="real")

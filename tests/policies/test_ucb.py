@@ -7,9 +7,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from driftbandit.draws import Stream
+from driftbandit.core.draws import Stream
+from driftbandit.core.primitives import learn_reward
+from driftbandit.core.state import to_lists
+from driftbandit.policies.cusum_ucb import CusumUCB
+from driftbandit.policies.m_ucb import MonitoredUCB
 from driftbandit.policies.ucb import DiscountedUCB, SlidingUCB
-from driftbandit.state import to_lists
 from harness import (
     SITUATIONS,
     abrupt_means,
@@ -33,11 +36,11 @@ ODD = [
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), max_size=60)
 
 
-@pytest.mark.parametrize(("n_arms", "world", "kind"), SITUATIONS)
+@pytest.mark.parametrize(("n_arms", "environment", "kind"), SITUATIONS)
 @pytest.mark.parametrize("policy", QUICK, ids=repr)
-def test_upper_bounds_choose_the_arms_of_their_twins(policy, n_arms, world, kind):
+def test_upper_bounds_choose_the_arms_of_their_twins(policy, n_arms, environment, kind):
     rounds = 3000 if n_arms < 30 else 1000
-    assert_same_as_twin(policy, n_arms, rounds, seed=n_arms, world=world, kind=kind)
+    assert_same_as_twin(policy, n_arms, rounds, seed=n_arms, environment=environment, kind=kind)
 
 
 @pytest.mark.parametrize("kind", ["binary", "real"])
@@ -46,6 +49,7 @@ def test_odd_parameters_follow_the_twin_too(policy, kind):
     assert_odd_parameters_follow_the_twin(policy, 600, kind)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", QUICK, ids=repr)
 def test_compiled_and_interpreted_bounds_choose_the_same_arms(policy):
     assert_compiled_as_interpreted(policy)
@@ -144,14 +148,13 @@ def test_presets_have_the_values_of_the_paper_and_its_code():
     assert DiscountedUCB.tuned(100_000, 10, reward_max=2.0).gamma == pytest.approx(1 - math.sqrt(9 / 100_000) / 8)
     assert DiscountedUCB.tuned(100_000, 1).gamma < 1.0  # no change still counts as one
     assert SlidingUCB.tuned(100_000, 11).window == 678
-    assert SlidingUCB.code(100_000, 10).window == 2035
     assert DiscountedUCB().xi == SlidingUCB().xi == 2 / 3
 
 
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: SlidingUCB(window=10, xi=0.0), "xi > 0; got 0.0. The theory asks for more than 1/2."),
+        (lambda: SlidingUCB(window=10, xi=0.0), "xi > 0; got 0.0. The theory needs more than 1/2."),
         (lambda: DiscountedUCB(gamma=2.0), r"gamma in \(0, 1\]; got 2.0"),
         (lambda: DiscountedUCB.tuned(5, 10), "phases <= horizon"),
     ],
@@ -159,3 +162,18 @@ def test_presets_have_the_values_of_the_paper_and_its_code():
 def test_wrong_parameters_are_refused_in_one_sentence(make, says):
     with pytest.raises(ValueError, match=says):
         make()
+
+
+def test_every_bound_counts_past_rewards_in_its_logarithm():
+    """One reward of each of two arms: ln 2 everywhere, where counting the coming round in some would give ln 3."""
+    for policy in (
+        DiscountedUCB(gamma=1.0, xi=0.5),
+        SlidingUCB(window=100, xi=2.0),
+        MonitoredUCB(explore=0.0),
+        CusumUCB(explore=0.0, xi=2.0, warmup=False),
+    ):
+        state = to_lists(policy.init(2))
+        for t, (arm, reward) in enumerate([(0, 1.0), (1, 0.0)]):
+            learn_reward(policy, state, t, arm, reward, Stream(1).at(t))
+        policy.choose(state, 2, Stream(0).at(2))
+        assert state.scores == pytest.approx([1.0 + math.sqrt(2 * math.log(2)), math.sqrt(2 * math.log(2))])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from driftbandit.service.keys import Keys
+from driftbandit.service.auth import Keys
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright drives the browser")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -36,20 +36,15 @@ def demo():
     """The demonstration, with a bandit whose arms' names are hostile beside it."""
     from service.conftest import Served
 
-    served = Served("demo", "--port", 0, "--seconds", 600)
+    served = Served("demo", "--port", 0)
     arms = [HOSTILE, "\"'><script>document.title='hit'</script>", "plain"]
-    served.post("/v1/bandits", {"name": "headline", "policy": "ts", "arms": arms})
+    served.post("/v1/bandits", {"name": "headline", "policy": "ts", "reward_range": [0, 1], "arms": arms})
     pay(served, "headline", 300, lambda arm: 0.5)
     served.post("/v1/bandits", {"name": "empty", "policy": "ds-ts", "arms": ["a", "b"], "half_life": "1 h"})
-    served.post("/v1/bandits", {"name": "many", "policy": "ts", "arms": [f"headline number {n}" for n in range(50)]})
-    served.post("/v1/bandits", {"name": "watchful", "policy": "cusum-ucb", "arms": ["left", "right"]})
+    many = [f"headline number {n}" for n in range(50)]
+    served.post("/v1/bandits", {"name": "many", "policy": "ts", "reward_range": [0, 1], "arms": many})
     pay(served, "many", 1000, lambda arm: 0.4 + 0.004 * int(arm.split()[-1]))
-    pay(served, "watchful", 300, lambda arm: float(arm == "left"))
-    time.sleep(100 if PICTURES else 4)
-    pay(served, "watchful", 100, lambda arm: float(arm == "right"))  # it notices that
-    time.sleep(2)
-    served.post("/v1/bandits/watchful/fix", {"arm": "right", "who": "test"})
-    time.sleep(10 if PICTURES else 4)
+    time.sleep(110 if PICTURES else 6)
     yield served
     served.stop()
 
@@ -125,27 +120,6 @@ def coloured(page, chart):
     )
 
 
-def painted(page, chart, colour):
-    """Where a drawing has exactly the colour of this name: the smallest and largest x as shares of its width, and how
-    many points."""
-    return page.evaluate(
-        """([id, name]) => {
-          const canvas = document.querySelector(`#${id} canvas`);
-          const probe = document.createElement("canvas").getContext("2d");
-          probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-          probe.fillRect(0, 0, 1, 1);
-          const want = probe.getImageData(0, 0, 1, 1).data;
-          const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-          const found = [];
-          for (let i = 0; i < data.length; i += 4)
-            if (data[i] === want[0] && data[i + 1] === want[1] && data[i + 2] === want[2] && data[i + 3] === 255)
-              found.push((i / 4) % canvas.width / canvas.width);
-          return [Math.min(...found), Math.max(...found), found.length];
-        }""",
-        [chart, colour],
-    )
-
-
 def picture(page, name, **more):
     if PICTURES:
         Path(PICTURES).mkdir(parents=True, exist_ok=True)
@@ -155,15 +129,14 @@ def picture(page, name, **more):
 def test_all_bandits_are_listed_with_their_leaders(visit):
     page = visit("/")
     rows = page.locator("table.overview tbody tr")
-    assert rows.count() == 8
+    assert rows.count() == 7
     page.wait_for_selector(".spark polygon")
     assert "%" in rows.first.locator("td").nth(1).inner_text()
-    picture(page, "bandits")
     page.wait_for_timeout(3500)  # brought up to date by the script
-    assert page.locator("table.overview tbody tr").count() == 8
+    assert page.locator("table.overview tbody tr").count() == 7
 
 
-@pytest.mark.parametrize("name", ["abrupt", "abrupt-never-forgets", "day-night", "smooth"])
+@pytest.mark.parametrize("name", ["abrupt", "smooth"])
 def test_every_chart_of_every_bandit_of_the_demonstration_has_data(visit, demo, name):
     page = drawn(visit(f"/bandits/{name}"))
     for chart in ("shares", "beliefs", "densities", "weights", "delays"):
@@ -172,11 +145,11 @@ def test_every_chart_of_every_bandit_of_the_demonstration_has_data(visit, demo, 
     assert page.locator("#recent tbody tr").count() == 15
     arms = demo.get(f"/v1/bandits/{name}").json()["arms"]
     assert page.locator("#arms tbody tr").count() == len(arms)
-    assert "create" in page.locator("#marks tbody").inner_text()
+    assert "create" in page.locator("#changes tbody").inner_text()
     until(page, "document.getElementById('uplift').innerText.includes('held back')")
     if name == "abrupt":  # the default policy is the first that is seen
-        assert "DriftTS()" in page.locator("#about").inner_text()
-        until(page, "document.getElementById('explanation').innerText.includes('The world')")
+        assert "DriftAuto()" in page.locator("#about").inner_text()
+        until(page, "document.getElementById('explanation').innerText.includes('The environment')")
         picture(page, "bandit", clip={"x": 0, "y": 0, "width": 1280, "height": 1330}, full_page=True)
 
 
@@ -197,51 +170,32 @@ def test_arms_have_counts_a_rate_and_a_share_and_one_that_is_back_is_listed_once
     assert [row[4] for row in rows] == [f"{count / 2.5:.1f}%" for count in shown]
 
 
-def test_alarms_and_changes_are_marks_on_the_time_axis(visit, demo):
-    """A policy that detects changes has found one, and somebody has fixed an arm: both are drawn in colours of their
-    own where they happened, told when pointed at, and listed for whoever cannot see the drawing."""
-    page = drawn(visit("/bandits/watchful"))
+def test_a_change_is_a_line_on_the_time_axis_explained_when_pointed_at(visit, demo):
+    demo.post("/v1/bandits/headline/fix", {"arm": "plain", "who": "test"})
+    demo.post("/v1/bandits/headline/release")
+    page = drawn(visit("/bandits/headline"))
     page.get_by_role("button", name="Pause").click()
-    charts = demo.get("/v1/bandits/watchful/charts").json()
-    alarms = [mark for mark in charts["marks"] if mark["kind"] == "alarm"]
-    changes = [mark for mark in charts["marks"] if mark["kind"] == "change"]
-    assert alarms
-    assert [mark["text"].split()[0] for mark in changes][-1] == "fix"
-    for chart in ("shares", "weights"):
-        canvas, plot = (page.locator(f"#{chart} {part}").bounding_box() for part in ("canvas", ".u-over"))
-        for colour, marks in (("--warn", alarms), ("--text", changes)):
-            _, high, count = painted(page, chart, colour)
-            assert count > 20, (chart, colour)
-            last = page.evaluate(
-                "(at) => { const r = document.getElementById('range').dataset; "
-                "return (at - r.since) / (r.until - r.since); }", marks[-1]["at"],
-            )  # fmt: skip
-            place = (plot["x"] - canvas["x"] + last * plot["width"]) / canvas["width"]
-            assert high == pytest.approx(place, abs=0.02), (chart, colour)
-    box = page.locator("#shares canvas").bounding_box()
-    high = painted(page, "shares", "--warn")[1]
-    page.mouse.move(box["x"] + high * box["width"] - 3, box["y"] + 0.5 * box["height"])
-    until(page, "document.querySelector('#shares .tip').innerText.includes('the policy found a change')")
-    listed = page.locator("#marks tbody").inner_text()
-    assert "alarm: the policy found a change" in listed
-    assert "fix" in listed
-    picture(page, "marks", clip={"x": 0, "y": 0, "width": 1280, "height": 610}, full_page=True)
+    assert "fix plain" in page.locator("#changes tbody").inner_text()
+    at = demo.get("/v1/bandits/headline/changes").json()["changes"][-2]["at"]
+    since, end = (int(page.locator("#range").get_attribute(f"data-{name}")) for name in ("since", "until"))
+    share = (at - since) / (end - since)
+    box = page.locator("#shares .u-over").bounding_box()
+    page.mouse.move(box["x"] + share * box["width"] - 2, box["y"] + 0.5 * box["height"])
+    until(page, "document.querySelector('#shares .tip').innerText.includes('fix plain')")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_bandit_without_decisions_says_so(visit, scheme):
-    page = drawn(visit("/bandits/empty", scheme=scheme))
+def test_a_bandit_without_decisions_says_so(visit):
+    page = drawn(visit("/bandits/empty"))
     assert "No decisions" in page.locator("#shares").inner_text()
     assert page.locator("#recent tbody").inner_text().strip() == "No decisions yet."
     assert page.locator("#arms tbody tr").count() == 2
-    page = visit("/", scheme=scheme)
+    page = visit("/")
     assert page.get_by_role("link", name="empty").count() == 1
 
 
-@pytest.mark.parametrize("width", [1280, 400])
-def test_fifty_arms_are_shown_without_burying_the_charts(visit, width):
-    page = drawn(visit("/bandits/many", width=width))
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+def test_fifty_arms_are_shown_without_burying_the_charts(visit):
+    page = drawn(visit("/bandits/many", width=400))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert page.locator("#legend input").count() == 50
     assert page.locator("#legend input:checked").count() == 8
     top = page.locator("#shares").bounding_box()["y"]
@@ -283,21 +237,10 @@ def test_why_a_decision_and_the_audit(visit):
     page = drawn(visit("/bandits/abrupt"))
     page.get_by_role("button", name="Why?").first.click()
     until(page, "document.querySelector('.why')?.innerText.includes('Proved again')")
-    assert "chance" in page.locator(".why").first.inner_text()
+    assert "probability" in page.locator(".why").first.inner_text()
+    page = drawn(visit("/bandits/headline"))  # nobody decides there, so that the audit ends soon
     page.get_by_role("button", name="Prove every decision again").click()
-    until(page, "document.getElementById('audit').innerText.startsWith('Proved:')")
-
-
-def test_what_if_i_forgot_faster(visit):
-    page = drawn(visit("/bandits/abrupt"))
-    page.locator("#whatif-form input[name=policy]").fill("ts")
-    page.locator("#whatif-form input[name=half_life]").fill("none")
-    page.get_by_role("button", name="Compare").click()
-    page.wait_for_selector("#instead canvas")
-    assert coloured(page, "instead") > 100
-    assert "BetaTS" in page.locator("#whatif-state").inner_text()
-    if PICTURES:
-        page.locator("#whatif").screenshot(path=f"{PICTURES}/what-if.png")
+    until(page, "document.getElementById('audit').innerText.startsWith('Proved:')", seconds=120)
 
 
 def test_an_arm_is_fixed_after_a_confirmation_and_its_record_is_shown(visit, demo):
@@ -309,21 +252,18 @@ def test_an_arm_is_fixed_after_a_confirmation_and_its_record_is_shown(visit, dem
     page.keyboard.press("Escape")  # no
     assert demo.get("/v1/bandits/smooth").json()["fixed"] is None
     page.get_by_role("button", name="Play this arm only").click()
-    if PICTURES:
-        picture(page, "confirm")
     page.get_by_role("button", name="Do it").click()
     until(page, "document.getElementById('notice').innerText.includes('fix place 2 by local: page')")
     assert demo.get("/v1/bandits/smooth").json()["fixed"] == "place 2"
     page.get_by_role("button", name="Let the policy choose again").click()
     page.get_by_role("button", name="Do it").click()
     until(page, "document.getElementById('notice').innerText.includes('release')")
-    assert page.get_by_role("button", name="Set the half-life").count() == 0  # DriftTS has none
-    page = drawn(visit("/bandits/day-night"))
-    page.locator("form[data-action=half_life] input").fill("9 s")
+    page = drawn(visit("/bandits/empty"))
+    page.locator("form[data-action=half_life] input").fill("2 h")
     page.get_by_role("button", name="Set the half-life").click()
     page.get_by_role("button", name="Do it").click()
-    until(page, "document.getElementById('notice').innerText.includes('half_life 6 s -> 9 s')")
-    assert demo.get("/v1/bandits/day-night").json()["half_life"] == "9 s"
+    until(page, "document.getElementById('notice').innerText.includes('half_life 1 h -> 2 h')")
+    assert demo.get("/v1/bandits/empty").json()["half_life"] == "2 h"
 
 
 def test_arms_are_added_and_retired(visit, demo):
@@ -346,7 +286,7 @@ def test_a_hostile_name_is_only_a_name(visit):
             drawn(page)
             page.hover("#shares .u-over")
             page.get_by_role("button", name="Why?").first.click()
-            until(page, "document.querySelector('.why')?.innerText.includes('chance')")
+            until(page, "document.querySelector('.why')?.innerText.includes('probability')")
             assert HOSTILE in page.locator("#legend").inner_text()
         page.wait_for_timeout(500)
         assert page.title() != "hit"
@@ -360,23 +300,20 @@ def test_dark_is_dark(visit):
     text = page.evaluate("getComputedStyle(document.body).color")
     assert min(map(int, text[4:-1].split(", "))) > 180
     assert coloured(page, "shares") > 100
-    picture(page, "dark", clip={"x": 0, "y": 0, "width": 1280, "height": 1330}, full_page=True)
 
 
-@pytest.mark.parametrize("path", ["/", "/bandits/abrupt", "/bandits/headline", "/api"])
+@pytest.mark.parametrize("path", ["/", "/bandits/headline", "/api"])
 def test_at_400_pixels_nothing_sticks_out(visit, path):
     page = visit(path, width=400)
     if "bandits/" in path:
         drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    if path == "/bandits/abrupt":
-        picture(page, "phone", clip={"x": 0, "y": 0, "width": 400, "height": 1500}, full_page=True)
 
 
 def test_everything_can_be_reached_by_keyboard(visit):
-    page = drawn(visit("/bandits/day-night"))
+    page = drawn(visit("/bandits/smooth"))
     page.get_by_role("button", name="Pause").click()
-    wanted = {"5 min", "Why?", "Compare", "Prove every decision again", "Play this arm only", "Set the half-life"}
+    wanted = {"5 min", "Why?", "Prove every decision again", "Play this arm only"}
     page.locator("body").focus()
     for _ in range(120):
         page.keyboard.press("Tab")
@@ -389,15 +326,14 @@ def test_everything_can_be_reached_by_keyboard(visit):
 def test_the_api_page_shows_every_operation(visit):
     page = visit("/api")
     page.locator("summary").nth(1).click()
-    assert page.locator("details.operation").count() >= 25
-    picture(page, "api")
+    assert page.locator("details.operation").count() >= 20
 
 
 def test_people_sign_in_change_a_bandit_and_sign_out_and_other_sites_cannot(browser, serve, tmp_path):
     """In a browser, whose headers no test can make up: what it sends as Origin depends on our own headers."""
     keys = Keys(tmp_path / "keys.json")
     boss = keys.add("boss", ["admin", "read", "decide", "reward"])
-    served = serve("--db", tmp_path / "journal.db", "--keys", keys.path)
+    served = serve(tmp_path / "journal.db", "--keys", keys.path)
     bearer = {"headers": {"authorization": f"Bearer {boss}"}}
     served.post("/v1/bandits", {"name": "button", "arms": ["red", "green"]}, **bearer)
     page = browser.new_context().new_page()

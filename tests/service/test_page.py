@@ -2,15 +2,14 @@
 
 import hashlib
 import re
-import subprocess
-import sys
+import time
 from importlib import resources
 
 import pytest
 
 from driftbandit import DiscountedTS
-from driftbandit.live import Bandit
-from driftbandit.service.pages.summary import draw_shares
+from driftbandit.bandit import Bandit
+from driftbandit.service.pages import draw_shares
 
 STATIC = resources.files("driftbandit.service") / "static"
 
@@ -23,7 +22,7 @@ def test_what_is_vendored_is_unchanged():
 
 
 def test_our_scripts_write_text_never_html():
-    for name in ("charts.js", "bandit.js", "admin.js", "overview.js"):
+    for name in ("charts.js", "bandit.js", "context.js", "admin.js", "overview.js"):
         text = (STATIC / name).read_text()
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", text)
         assert not re.search(r"https?://(?!www\.w3\.org/)", text)
@@ -58,8 +57,11 @@ def test_watch_shows_an_embedded_bandit_and_changes_nothing(serve, tmp_path, req
         assert "Change it" not in served.get("/bandits/button").text
         for _ in range(30):
             bandit.reward(bandit.decide().id, 1.0)
-        charts = served.get("/v1/bandits/button/charts").json()
-        assert sum(map(sum, charts["history"]["decisions"])) == 60
+        end, drawn = time.monotonic() + 10, 0  # a page is a moment behind the journal
+        while drawn < 60 and time.monotonic() < end:
+            charts = served.get("/v1/bandits/button/charts").json()
+            drawn = sum(map(sum, charts["history"]["decisions"]))
+        assert drawn == 60
         for method, path, body in [
             ("POST", "/decisions", {}),
             ("POST", "/fix", {"arm": "red"}),
@@ -70,18 +72,10 @@ def test_watch_shows_an_embedded_bandit_and_changes_nothing(serve, tmp_path, req
         assert len(bandit.changes()) == 1
 
 
-def test_the_demonstration_ends_by_itself():
-    command = [sys.executable, "-m", "driftbandit", "demo", "--port", "0", "--seconds", "3"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "the demonstration is at http://127.0.0.1:" in done.stdout
-    assert done.stderr == ""
-
-
 def test_the_demonstration_knows_the_truth_and_says_it(serve):
-    from driftbandit.service.demo import shown
+    from driftbandit.service.traffic import demo_bandits
 
-    names = {one.name for one in shown()}
+    names = {one.name for one in demo_bandits()}
     served = serve(command="demo")
     assert set(served.get("/v1/bandits").json()["bandits"]) == names
     truth = served.get("/v1/bandits/abrupt/charts").json()["truth"]

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from driftbandit.paper.theory import paper_functions as f
+from driftbandit.paper.theory import theorem as f
 
 Series = NDArray[np.float64]
 Plays = NDArray[np.bool_]
@@ -65,7 +65,7 @@ def deviation_tail(level: float, total_count: float, eta: float = 2.0) -> float:
     """Garivier and Moulines' bound on P(N (mean - mu2) / sqrt(N(gamma^2)) > level), with total_count = n_t.
 
     It sums one Hoeffding bound for each slice of N(gamma^2) between 1 and n_t, so it needs N(gamma^2) >= 1 and at
-    least one slice. Without the first an arm that stops being played at a lucky moment keeps its luck for ever: the
+    least one slice. Without the first an arm that stops being played at a lucky moment keeps its ratio forever: the
     ratio is then frozen while the bound stays put, and the inequality fails."""
     slices = max(1, math.ceil(math.log(total_count) / math.log1p(eta)))
     return slices * math.exp(-2.0 * level * level * (1.0 - eta * eta / 16.0))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theory import letters as f
-from theory.worlds import shows
+from theory.environments import shows
 
 # gamma, then D, G, U sqrt(N) and n^2 as rounded reference values
 ANCHORS = [
@@ -39,8 +39,6 @@ def test_the_letters_at_gamma_99_and_a_gap_of_one_tenth():
     assert shows(f.F(5.0), "2.859076e-7")
     assert shows(1.0 / f.F(5.0), "3497633.51")
     assert shows(f.C(5.0), "7.2008397e10")
-    assert shows(f.EXP25, "7.2004899e10")
-    assert shows(f.LEMMA2_SCALE, "839.294")
 
 
 def test_the_delay_stays_right_where_gamma_itself_rounds_to_one():
@@ -105,13 +103,5 @@ def test_m_of_theorem_2_is_what_it_says(eps, gap, drift):
         assert f.M(eps, gap, drift, 5.0) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("eps", [0.0, -0.1, 1.0, 1.2, math.nan])
-def test_gamma_outside_zero_and_one_is_refused_in_one_sentence(eps):
-    with pytest.raises(ValueError, match=r"needs eps = 1 - gamma in \(0, 1\)"):
-        f.D(eps)
-
-
-def test_a_number_beyond_floats_is_refused_by_name_and_has_a_logarithm():
-    with pytest.raises(ValueError, match="log_C gives its logarithm"):
-        f.C(100.0)
+def test_a_number_beyond_floats_has_a_logarithm():
     assert f.log_C(100.0) == pytest.approx(5000 + math.log(100.01) + 0.5 * math.log(2 * math.pi), rel=1e-9)

@@ -91,7 +91,7 @@ def test_lemma_1_is_false_before_the_update():
 
 @given(st.data(), HORIZON, EPS, st.floats(1e-4, 0.05))
 @settings(max_examples=150, deadline=None)
-def test_lemma_3_holds_in_every_round_of_a_drifting_world(data, horizon, eps, drift):
+def test_lemma_3_holds_in_every_round_of_a_drifting_environment(data, horizon, eps, drift):
     kind = data.draw(st.sampled_from(["walk", "ramp", "wave"]))
     if kind == "walk":
         rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))

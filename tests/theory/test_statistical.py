@@ -75,7 +75,7 @@ def test_the_deviation_inequality_holds_while_the_squared_count_is_at_least_one(
 
 
 def test_the_deviation_inequality_fails_for_an_arm_that_rests_on_its_luck():
-    """Stopped at the first lucky moment of 3000 rounds, the ratio stays above 1.5 for ever, while the bound stays at
+    """Stopped at the first lucky moment of 3000 rounds, the ratio stays above 1.5 forever, while the bound stays at
     0.103: n_t never exceeds 1/eps. The statement needs N(gamma^2) >= 1. 400 runs; 4 standard errors."""
     eps, runs, level = 0.1, 400, 1.5
     deviation, _ = lucky_trajectories(eps, 3000, level, 20, runs, seed=12)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 # Where to look, in the order of the page; what a name is for stands in its docstring.
 PACKAGES = {
-    "driftbandit": "Decide: an agent in memory, a bandit with a journal",
+    "driftbandit": "Decide: a bandit in memory or with a journal",
     "driftbandit.policies": "What to play",
-    "driftbandit.environments": "Worlds to play in",
+    "driftbandit.environments": "Environments to play in",
     "driftbandit.lab": "Simulate and compare",
-    "driftbandit.live": "Live: decisions, verdicts and errors",
-    "driftbandit.client": "A bandit that lives in a service",
+    "driftbandit.bandit": "Live: decisions, verdicts and errors",
     "driftbandit.logs": "Learn from logs",
 }
 _MEMBERS = "   :members:\n   :inherited-members: tuple, object, ValueError, RuntimeError\n"

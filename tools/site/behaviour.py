@@ -1,5 +1,5 @@
-"""What a policy does in the small worlds, as numbers: whom it plays, what it believes, what it regrets, what delays
-cost it.
+"""What a policy does in the small environments, as numbers: whom it plays, what it believes, what it regrets, what
+delays cost it.
 
 Interpreted and compiled play give the same numbers, so each policy is played whichever way is sooner done: most take a
 few microseconds per round, and a kernel takes seconds to compile."""
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import POLICY, Stream, stream_key
+from driftbandit.core.draws import POLICY, Stream, stream_key
+from driftbandit.core.primitives import learn_reward
+from driftbandit.core.state import to_lists
 from driftbandit.lab.engine.simulate import Simulation, simulate
 from driftbandit.policies import Delayed
-from driftbandit.primitives import teach
-from driftbandit.state import to_lists
-from tools.site.worlds import QUICK_RUNS, RUNS, as_its_theory_says, brief, small_worlds
+from tools.site.environments import QUICK_RUNS, RUNS, as_its_theory_says, brief, small_environments
 
 BINS = 50  # of the horizon: shares of the arms are averages over one
 MARKS = 120  # rounds at which a belief is looked at
@@ -25,7 +25,7 @@ _WORTH_COMPILING = 2.5  # seconds of interpreted play
 
 
 class Seen(NamedTuple):
-    """One policy in one world."""
+    """One policy in one environment."""
 
     policy: str  # as one would type it, with the parameters its theory gave it here
     rounds: np.ndarray  # ends of the bins
@@ -38,29 +38,31 @@ class Seen(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-    """One policy in all small worlds."""
+    """One policy in all small environments."""
 
     seen: tuple[Seen, ...]
     delays: tuple[int, ...]
-    late: np.ndarray  # delays × runs: regret in the first world; empty if it cannot be played late
+    late: np.ndarray  # delays × runs: regret in the first environment; empty if it cannot be played late
 
 
 def behaviour(cls: Any, quick: bool = False) -> Behaviour:
-    """Play a policy in the small worlds, and in the first of them with late rewards."""
+    """Play a policy in the small environments, and in the first of them with late rewards."""
     runs = QUICK_RUNS if quick else RUNS
-    worlds = small_worlds(quick)
-    policies = [as_its_theory_says(cls, world.environment) for world in worlds]
-    seen = tuple(_seen(policy, world.environment, runs) for policy, world in zip(policies, worlds, strict=True))
+    environments = small_environments(quick)
+    policies = [as_its_theory_says(cls, environment.environment) for environment in environments]
+    seen = tuple(
+        _seen(policy, environment.environment, runs) for policy, environment in zip(policies, environments, strict=True)
+    )
     delays = QUICK_DELAYS if quick else DELAYS
     if not can_be_late(policies[0]):
         return Behaviour(seen, (), np.zeros((0, runs)))
-    late = [_play(Delayed(policies[0], rounds), worlds[0].environment, runs).regret[:, -1] for rounds in delays]
+    late = [_play(Delayed(policies[0], rounds), environments[0].environment, runs).regret[:, -1] for rounds in delays]
     return Behaviour(seen, delays, np.array(late))
 
 
 def can_be_late(policy: Any) -> bool:
-    """Can it be wrapped in `delayed`? Not a policy that looks into the world, nor `delayed` itself."""
-    return not hasattr(policy, "with_world")
+    """Can it be wrapped in `delayed`? Not a policy that looks into the environment, nor `delayed` itself."""
+    return not hasattr(policy, "with_environment")
 
 
 def _seen(policy: Any, environment: Any, runs: int) -> Seen:
@@ -96,8 +98,8 @@ def _play(policy: Any, environment: Any, runs: int, **asked: Any) -> Simulation:
 
 
 def _seconds_per_round(policy: Any) -> float:
-    """Of interpreted play, in a world small enough to find out at once."""
-    pilot = small_worlds(quick=True)[0].environment
+    """Of interpreted play, in an environment small enough to find out at once."""
+    pilot = small_environments(quick=True)[0].environment
     began = time.perf_counter()
     simulate(policy, pilot, 1, SEED, checkpoints=1, compiled=False, progress=False)
     return (time.perf_counter() - began) / pilot.horizon
@@ -125,7 +127,7 @@ def followed(
             means.append(known[0])
             sds.append(known[1])
         if t < horizon:
-            teach(policy, state, t, int(arms[t]), float(rewards[t]), draws.at(t))
+            learn_reward(policy, state, t, int(arms[t]), float(rewards[t]), draws.at(t))
     return np.array(at), np.array(means), np.array(sds)
 
 

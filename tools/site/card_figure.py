@@ -1,29 +1,33 @@
-"""The figure of a card: one column per small world, each a file of its own, so that a narrow page can put them below
-each other."""
+"""The figure of a card: one column per small environment, each a file of its own, so that a narrow page can put them
+below each other."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.plots.style import thousands
-from driftbandit.lab.stats.intervals import t_interval
+from driftbandit.lab.intervals import t_interval
+from driftbandit.lab.plots import thousands
 from tools.site import colours
 from tools.site.behaviour import Behaviour, Seen
-from tools.site.worlds import ARMS, SmallWorld
+from tools.site.environments import ARMS, SmallEnvironment
 
 WIDTH, ROW = 2.62, 1.0  # inches
 _SMALL = 7.5
 
 
-def save(short: str, mine: Behaviour, ts: Behaviour, worlds: tuple[SmallWorld, ...], into: Path) -> list[str]:
-    """Draw one column per world; the names of the files."""
+def save(
+    short: str, mine: Behaviour, ts: Behaviour, environments: tuple[SmallEnvironment, ...], into: Path
+) -> list[str]:
+    """Draw one column per environment; the names of the files."""
     out = []
     shown = rows(mine)
     highest = max(seen.regret.mean(axis=0).max() for who in (mine, ts) for seen in who.seen)
-    for world, seen, beside in zip(worlds, mine.seen, ts.seen, strict=True):
+    for environment, seen, beside in zip(environments, mine.seen, ts.seen, strict=True):
 
-        def draw(figure: Any, world: SmallWorld = world, seen: Seen = seen, beside: Seen = beside) -> None:
+        def draw(
+            figure: Any, environment: SmallEnvironment = environment, seen: Seen = seen, beside: Seen = beside
+        ) -> None:
             axes = figure.subplots(len(shown), 1, sharex=True)
             figure.subplots_adjust(left=0.185, right=0.945, top=1 - 0.3 / _height(shown), bottom=0.42 / _height(shown),
                                    hspace=0.38)  # fmt: skip
@@ -32,15 +36,17 @@ def save(short: str, mine: Behaviour, ts: Behaviour, worlds: tuple[SmallWorld, .
                 if row == "regret":
                     _regret(panel, short, seen, beside, highest)
                 else:
-                    panels[row](panel, world, seen)
+                    panels[row](panel, environment, seen)
                 panel.tick_params(labelsize=_SMALL, length=2)
-                panel.set_xlim(0, world.environment.horizon)
-            figure.suptitle(f"{world.name}: {world.about}", fontsize=9, x=0.02, y=0.995, ha="left", va="top")
+                panel.set_xlim(0, environment.environment.horizon)
+            figure.suptitle(
+                f"{environment.name}: {environment.about}", fontsize=9, x=0.02, y=0.995, ha="left", va="top"
+            )
             axes[-1].set_xlabel("round", fontsize=8, labelpad=1)
-            axes[-1].set_xticks(np.linspace(0, world.environment.horizon, 3))
+            axes[-1].set_xticks(np.linspace(0, environment.environment.horizon, 3))
             axes[-1].xaxis.set_major_formatter(thousands)
 
-        out += colours.save(colours.drawn((WIDTH, _height(shown)), draw), into, f"{short}-{world.name}")
+        out += colours.save(colours.drawn((WIDTH, _height(shown)), draw), into, f"{short}-{environment.name}")
     return out
 
 
@@ -58,8 +64,8 @@ def _named(panel: Any, what: str) -> None:
     panel.set_title(what, fontsize=8, loc="left", pad=2)
 
 
-def _means(panel: Any, world: SmallWorld, seen: Seen) -> None:
-    realised, horizon = world.environment.realise(0), world.environment.horizon
+def _means(panel: Any, environment: SmallEnvironment, seen: Seen) -> None:
+    realised, horizon = environment.environment.realise(0), environment.environment.horizon
     starts = getattr(realised, "breakpoints", None)
     at = np.arange(0, horizon, max(horizon // 100, 1)) if starts is None else np.asarray(starts)
     table = realised.means(0, horizon)[np.append(at, horizon - 1)]
@@ -74,7 +80,7 @@ def _means(panel: Any, world: SmallWorld, seen: Seen) -> None:
     panel.set_yticks([0, 0.5, 1])
 
 
-def _shares(panel: Any, world: SmallWorld, seen: Seen) -> None:
+def _shares(panel: Any, environment: SmallEnvironment, seen: Seen) -> None:
     _named(panel, "share of the plays")
     starts = np.append(0, seen.rounds)
     heights = np.vstack([seen.shares, seen.shares[-1]])
@@ -87,7 +93,7 @@ def _shares(panel: Any, world: SmallWorld, seen: Seen) -> None:
     panel.grid(False)
 
 
-def _belief(panel: Any, world: SmallWorld, seen: Seen) -> None:
+def _belief(panel: Any, environment: SmallEnvironment, seen: Seen) -> None:
     _named(panel, "belief in one run, ± one sd")
     for arm, colour in enumerate(colours.ARMS):
         mean, sd = seen.mean[:, arm], seen.sd[:, arm]
@@ -97,7 +103,7 @@ def _belief(panel: Any, world: SmallWorld, seen: Seen) -> None:
     panel.set_yticks([0, 0.5, 1])
 
 
-def _alarms(panel: Any, world: SmallWorld, seen: Seen) -> None:
+def _alarms(panel: Any, environment: SmallEnvironment, seen: Seen) -> None:
     _named(panel, f"alarms in {len(seen.regret)} runs")
     panel.scatter(seen.alarms[:, 1], seen.alarms[:, 0], s=5, color=colours.INK, marker="|", linewidth=1.2)
     panel.set_ylim(len(seen.regret), -1)

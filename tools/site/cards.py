@@ -1,8 +1,8 @@
 """A card for every policy, and the index over them: `python -m tools.site.cards --out build/cards`.
 
 A policy gets its card by existing: classes are found as every command finds them. What a card says comes from the
-class, from play in three small worlds, and from what the field and the benchmark measured. A card is made again when
-something that went into it has changed; play is kept apart, so that a new word on the page costs no new play."""
+class, from play in three small environments, and from what the field and the benchmark measured. A card is made again
+when something that went into it has changed; play is kept apart, so that a new word on the page costs no new play."""
 
 import argparse
 import multiprocessing
@@ -14,15 +14,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftbandit.lab.support.digest import code_digest
-from driftbandit.lab.support.files import replacing
+from driftbandit.lab.digest import code_digest
+from driftbandit.lab.files import replace_file
 from driftbandit.policies import BetaTS, Delayed
-from driftbandit.text import registry
+from driftbandit.spec import parse as registry
 from tools.site import card_figure, facts, index, standing, store
 from tools.site.behaviour import Behaviour, behaviour
+from tools.site.environments import as_its_theory_says, small_environments
 from tools.site.made import HERE, Made, digest, own_sources
 from tools.site.page import page
-from tools.site.worlds import as_its_theory_says, small_worlds
 
 STYLE = "```{raw} html\n<style>\n" + (HERE / "cards.css").read_text(encoding="utf-8") + "</style>\n```\n"
 
@@ -69,10 +69,10 @@ def write(
 
 def numbers(cls: Any, quick: bool) -> str:
     """A digest of all that the played numbers of a policy depend on."""
-    worlds = [world.environment for world in small_worlds(quick)]
-    policies = [as_its_theory_says(cls, world) for world in worlds]
-    sources = code_digest(policies, worlds, Delayed(BetaTS()))
-    return digest(sources, (HERE / "behaviour.py").read_bytes(), policies, worlds)
+    environments = [environment.environment for environment in small_environments(quick)]
+    policies = [as_its_theory_says(cls, environment) for environment in environments]
+    sources = code_digest(policies, environments, Delayed(BetaTS()))
+    return digest(sources, (HERE / "behaviour.py").read_bytes(), policies, environments)
 
 
 def _common(quick: bool) -> str:
@@ -107,13 +107,13 @@ def make(task: Task) -> Card:
 def _card(task: Task) -> Card:
     """Play, draw and write one card."""
     cls, into, short = task.cls, task.into, facts.short_of(task.cls)
-    worlds = small_worlds(task.quick)
+    environments = small_environments(task.quick)
     mine, ts = played(task), played(task._replace(cls=BetaTS))
-    policy = as_its_theory_says(cls, worlds[0].environment)
-    files = [f"{short}.md", *card_figure.save(short, mine, ts, worlds, into)]
-    with replacing(into / files[0]) as draft:
-        draft.write_text(page(cls, policy, mine, ts, worlds, into) + "\n" + STYLE, encoding="utf-8")
-    return Card(short, files, index.row(cls, policy, mine, ts, worlds))
+    policy = as_its_theory_says(cls, environments[0].environment)
+    files = [f"{short}.md", *card_figure.save(short, mine, ts, environments, into)]
+    with replace_file(into / files[0]) as draft:
+        draft.write_text(page(cls, policy, mine, ts, environments, into) + "\n" + STYLE, encoding="utf-8")
+    return Card(short, files, index.row(cls, policy, mine, ts, environments))
 
 
 def played(task: Task) -> Behaviour:
@@ -137,7 +137,9 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="Write a card for every policy, and an index.")
     parser.add_argument("--out", type=Path, default=Path("build/cards"), help="the folder (default: build/cards)")
-    parser.add_argument("--quick", action="store_true", help="short worlds and few runs, to see that everything works")
+    parser.add_argument(
+        "--quick", action="store_true", help="short environments and few runs, to see that everything works"
+    )
     parser.add_argument("--workers", type=int, help="processes (default: one per core)")
     args = parser.parse_args()
     began = time.perf_counter()

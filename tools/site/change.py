@@ -17,7 +17,7 @@ from tools.site import colours
 from tools.site.behaviour import SEED, followed
 
 HORIZON, CHANGE = 400, 200
-WORLD = PhaseTable(((0.8, 0.3), (0.2, 0.8)), (0, CHANGE), HORIZON)
+ENVIRONMENT = PhaseTable(((0.8, 0.3), (0.2, 0.8)), (0, CHANGE), HORIZON)
 RUN = 113  # of the first 300 one in which all that is to be seen happens, and soon
 NAMES = "AB"
 COLOURS = colours.ARMS[:2]
@@ -35,12 +35,12 @@ class Run(NamedTuple):
 
 @cache
 def path(policy: Any = SHOWN) -> Run:
-    """The run of one policy in the world above."""
-    played = simulate(policy, WORLD, 1, SEED, first_run=RUN, trajectories=True, compiled=False, progress=False)
+    """The run of one policy in the environment above."""
+    played = simulate(policy, ENVIRONMENT, 1, SEED, first_run=RUN, trajectories=True, compiled=False, progress=False)
     assert played.arms is not None
     assert played.rewards is not None
     arms, rewards = played.arms[0], played.rewards[0]
-    _, mean, sd = followed(policy, WORLD, arms, rewards, HORIZON, RUN)
+    _, mean, sd = followed(policy, ENVIRONMENT, arms, rewards, HORIZON, RUN)
     return Run(arms, rewards, mean, sd)
 
 
@@ -73,7 +73,7 @@ def _draw(figure: Any) -> None:
     run = path()
     top, spread, plays = figure.subplots(3, 1, sharex=True, height_ratios=(3.4, 1.5, 0.5))
     figure.subplots_adjust(left=0.1, right=0.975, top=0.93, bottom=0.085, hspace=0.28)
-    rounds, table = np.arange(HORIZON + 1), WORLD.realise(0).means(0, HORIZON)
+    rounds, table = np.arange(HORIZON + 1), ENVIRONMENT.realise(0).means(0, HORIZON)
     for arm, colour in enumerate(COLOURS):
         mean, sd = run.mean[:, arm], run.sd[:, arm]
         top.fill_between(rounds, mean - sd, mean + sd, color=colour, alpha=0.22, linewidth=0)
@@ -104,7 +104,7 @@ def _draw(figure: Any) -> None:
 def _annotate(top: Any, spread: Any, run: Run) -> None:
     """Words where things happen; the places come from the run."""
     arrow = {"arrowstyle": "-|>", "color": colours.INK, "linewidth": 0.9, "shrinkB": 2}
-    top.text(CHANGE - 4, -0.15, "the world changes", fontsize=8.5, ha="right")
+    top.text(CHANGE - 4, -0.15, "the environment changes", fontsize=8.5, ha="right")
     spread.axhline(SHOWN.tau_max, color=colours.FAINT, linewidth=0.9)
     spread.text(3, SHOWN.tau_max * 1.04, "tau_max", fontsize=8.5)
     arm, start, end = telling(run)

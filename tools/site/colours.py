@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from driftbandit.lab.plots.style import RC, look_of
-from driftbandit.lab.support.files import replacing
+from driftbandit.lab.files import replace_file
+from driftbandit.lab.plots import RC, find_style
 
 INK, FAINT, GRID = "#1f2328", "#6e7781", "#d9dce0"
 ARMS = ("#4e8fd0", "#e5743f", "#2fa67f", "#c9a820")  # A, B, C, D: told apart by the colour-blind, on both pages
@@ -44,7 +44,7 @@ _DIGITS = re.compile(r"-?\d+\.\d{2,}")
 def look(policy: Any) -> dict[str, Any]:
     """A policy's colour, dashes and marker. Black is a shade off: SVG leaves pure black out, so that no other colour
     could take its place."""
-    style = look_of(policy)
+    style = find_style(policy)
     return {**style, "color": "#010101" if style["color"] == "#000000" else style["color"]}
 
 
@@ -60,7 +60,7 @@ def save(svg: str, into: Path, name: str) -> list[str]:
     out = []
     for side in SIDES:
         out.append(f"{name}-{side}.svg")
-        with replacing(into / out[-1]) as draft:
+        with replace_file(into / out[-1]) as draft:
             draft.write_text(svg if side == "light" else dark(svg), encoding="utf-8")
     return out
 

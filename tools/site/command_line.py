@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from driftbandit import cli
+from driftbandit.cli import _main as cli
 
 _HEAD = """# The command line
 

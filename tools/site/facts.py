@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.parameters import parameters
-from driftbandit.text.parse import constructors
+from driftbandit.core.parameters import parameters
+from driftbandit.spec.parse import constructors
 
 ROOT = Path(__file__).parents[2]
 SPEED = ROOT / "docs/speed/speed.json"

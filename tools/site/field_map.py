@@ -1,21 +1,22 @@
 """A map of the field: every policy by its regret where nothing changes and where things change.
 
-A point is one setting, the same in all worlds, so that the price of forgetting shows: a shorter memory moves a policy
-down and to the right. The thin line through a policy's point joins its other settings in the order of their memory."""
+A point is one setting, the same in all environments, so that the price of forgetting shows: a shorter memory moves a
+policy down and to the right. The thin line through a policy's point joins its other settings in the order of their
+memory."""
 
 import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftbandit.field.grids import GRID, LEFT_OUT, MEMORIES, short_of
-from driftbandit.field.standings import KeptLine
-from driftbandit.field.standings import read_kept as read
+from driftbandit.field.binary import BINARY, GRID, LEFT_OUT, MEMORIES
+from driftbandit.field.standings import KeptLine, read_kept
+from driftbandit.field.suite import short_of
 from tools.site import colours
-from tools.site.standing import STILL, WORLDS, best, geometric, marks
+from tools.site.standing import ENVIRONMENTS, STILL, best, geometric, marks
 
 OFF = (*LEFT_OUT, "uniform")  # yardsticks; uniform play is so far off that all others would be one spot
-ENOUGH = 0.9  # of the worlds tuned so far must a setting have been played in
+ENOUGH = 0.9  # of the environments tuned so far must a setting have been played in
 
 
 class Spot(NamedTuple):
@@ -30,24 +31,26 @@ class Spot(NamedTuple):
 def spots() -> list[Spot]:
     """Every setting that was played nearly everywhere."""
     by_label: dict[str, list[KeptLine]] = {}
-    for line in read():
-        if line.world in best():
+    for line in read_kept(BINARY.kept):
+        if line.environment in best():
             by_label.setdefault(line.label, []).append(line)
     out = []
     for label, lines in by_label.items():
         if len(lines) >= ENOUGH * len(best()) and short_of(label) not in OFF:
-            out.append(_spot(short_of(label), label, ((one.world, one.mean / best()[one.world]) for one in lines)))
+            out.append(
+                _spot(short_of(label), label, ((one.environment, one.mean / best()[one.environment]) for one in lines))
+            )
     known = {spot.short for spot in out}
     for short in ("drift-ts",):  # has nothing to tune, so it stands in the table of ratios alone
         if short not in known and marks(short):
-            out.append(_spot(short, short, ((mark.world.name, mark.ratio) for mark in marks(short))))
+            out.append(_spot(short, short, ((mark.environment.name, mark.ratio) for mark in marks(short))))
     return [spot for spot in out if not math.isnan(spot.still + spot.changing)]
 
 
 def _spot(short: str, label: str, ratios: Iterable[tuple[str, float]]) -> Spot:
     found = list(ratios)
-    still = geometric(ratio for world, ratio in found if WORLDS[world].kind == STILL)
-    changing = geometric(ratio for world, ratio in found if WORLDS[world].changing)
+    still = geometric(ratio for environment, ratio in found if ENVIRONMENTS[environment].kind == STILL)
+    changing = geometric(ratio for environment, ratio in found if ENVIRONMENTS[environment].changing)
     return Spot(short, label, still, changing)
 
 
@@ -96,8 +99,8 @@ def _draw(figure: Any) -> None:
     _label(axes, list(points.values()))
     axes.axvline(1, color=colours.FAINT, linewidth=0.8)
     axes.axhline(1, color=colours.FAINT, linewidth=0.8)
-    axes.set_xlabel("still worlds: regret / that of the best tuned policy")
-    axes.set_ylabel("changing worlds: regret / that of the best tuned policy")
+    axes.set_xlabel("still environments: regret / that of the best tuned policy")
+    axes.set_ylabel("changing environments: regret / that of the best tuned policy")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, place: f"{value:g}")
         axis.set_minor_formatter(lambda value, place: f"{value:g}" if f"{value:e}"[0] in "235" else "")

@@ -7,25 +7,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandit.field.report import ratio
-from driftbandit.lab.support.files import replacing
+from driftbandit.field.tables import ratio
+from driftbandit.lab.files import replace_file
 from tools.site import facts, standing
 from tools.site.behaviour import Behaviour
+from tools.site.environments import SmallEnvironment
 from tools.site.made import HERE
 from tools.site.page import by_the_clock, prose, rewards, table
-from tools.site.worlds import SmallWorld
 
 ARMS = 10  # of the speed that is shown
 CAN = {"clock": "forgets by the clock", "exact": "exact propensities", "lockstep": "in lockstep"}
 
 
-def row(cls: Any, policy: Any, mine: Behaviour, ts: Behaviour, worlds: Sequence[SmallWorld]) -> dict[str, Any]:
+def row(
+    cls: Any, policy: Any, mine: Behaviour, ts: Behaviour, environments: Sequence[SmallEnvironment]
+) -> dict[str, Any]:
     """What the index says of a policy: words, and numbers (None where there is none)."""
     short, speed = facts.short_of(cls), facts.speed(facts.short_of(cls))
     able = {"clock": by_the_clock(cls), "exact": hasattr(cls, "belief"), "lockstep": bool(getattr(cls, "lockstep", 0))}
     beside = {}
-    for world, seen, other in zip(worlds, mine.seen, ts.seen, strict=True):
-        beside[world.name] = _plain(seen.regret[:, -1].mean() / max(other.regret[:, -1].mean(), 1e-9))
+    for environment, seen, other in zip(environments, mine.seen, ts.seen, strict=True):
+        beside[environment.name] = _plain(seen.regret[:, -1].mean() / max(other.regret[:, -1].mean(), 1e-9))
     return {
         "short": short,
         "forgets": str(getattr(cls, "forgets", "")).split(";")[0],
@@ -36,7 +38,7 @@ def row(cls: Any, policy: Any, mine: Behaviour, ts: Behaviour, worlds: Sequence[
         "changing": _plain(standing.over(short, still=False)),
         "still": _plain(standing.over(short, still=True)),
         "ns": speed.alone.get(ARMS),
-        "per_arm": None if hasattr(policy, "with_world") else sum(one.per_arm for one in facts.fields(policy)),
+        "per_arm": None if hasattr(policy, "with_environment") else sum(one.per_arm for one in facts.fields(policy)),
     }
 
 
@@ -78,12 +80,15 @@ def write(rows: Sequence[dict[str, Any]], into: Path) -> list[str]:
         [
             "# Policies",
             "A card for each: what it assumes, its parameters and its rule, what it costs, how it behaves in three "
-            "small worlds, with late rewards and in the field, and its source beside its slow twin.",
+            "small environments, with late rewards and in the field, and its source beside its slow twin.",
             "```{raw} html\n" + (HERE / "index.html").read_text(encoding="utf-8") + "```",
             "````{container} policy-table\n" + table(head, lines) + "\n````",
-            "Columns *abrupt*, *smooth* and *still*: regret in the small worlds of the cards, divided by that of `ts`; "
-            "below 1 is better. Columns *field*: regret divided by that of the best policy tuned for the same world, "
-            "over the worlds that change and those that stand still, each policy at its best setting for each world; "
+            "Columns *abrupt*, *smooth* and *still*: regret in the small environments of the cards, divided by "
+            "that of `ts`; "
+            "below 1 is better. Columns *field*: regret divided by that of the best policy tuned for the same "
+            "environment, "
+            "over the environments that change and those that stand still, each policy at its best setting for "
+            "each environment; "
             f"1 is as good. *ns*: nanoseconds of one round of one run with {ARMS} arms, as `make bench` measured "
             "it. *Numbers per arm*: by how much the state grows with an arm. A dash: not measured, or there is nothing "
             "to measure. A click on a heading, or Enter, sorts by it; once more, the other way round.",
@@ -91,7 +96,7 @@ def write(rows: Sequence[dict[str, Any]], into: Path) -> list[str]:
             "```{raw} html\n<script>\n" + (HERE / "index.js").read_text(encoding="utf-8") + "</script>\n```",
         ]
     )
-    with replacing(into / "index.md") as draft:
+    with replace_file(into / "index.md") as draft:
         draft.write_text(text + "\n", encoding="utf-8")
     return ["index.md"]
 

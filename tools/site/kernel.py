@@ -65,7 +65,7 @@ def in_peer(library: str, code: str) -> str:
 
 def _serve() -> None:
     """A service of the page's own on a free port, found at the address the page names."""
-    words = [sys.executable, "-m", "driftbandit", "serve", "--port", "0", "--db", "served.db"]
+    words = [sys.executable, "-m", "driftbandit", "serve", "--port", "0", "served.db"]
     service = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     atexit.register(service.terminate)
     assert service.stdout is not None

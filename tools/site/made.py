@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from driftbandit.lab.support.files import replacing
+from driftbandit.lab.files import replace_file
 
 HERE = Path(__file__).parent
 _IMPORTS = re.compile(r"^from tools\.site(?: import (\([^)]*\)|[^\n]*)|\.(\w+) import)", re.MULTILINE)
@@ -64,7 +64,7 @@ class Made:
             "files": {file: _of_file(self.into / file) for file in sorted(files)},
             "row": row,
         }
-        with replacing(self.path) as draft:
+        with replace_file(self.path) as draft:
             draft.write_text(json.dumps(self.known, indent=1, sort_keys=True), encoding="utf-8")
 
     def row(self, name: str) -> Any:

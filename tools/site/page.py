@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandit.field.report import number, ratio
-from driftbandit.lab.stats.intervals import interval
+from driftbandit.field.tables import number, ratio
+from driftbandit.lab.intervals import interval
 from tools.site import facts, standing
 from tools.site.behaviour import Behaviour
 from tools.site.colours import image
-from tools.site.worlds import ARMS, SmallWorld, brief
+from tools.site.environments import ARMS, SmallEnvironment, brief
 
 SECTIONS = (
     "What it assumes",
@@ -24,18 +24,20 @@ SECTIONS = (
     "In the field",
     "Source",
 )
-_MOST = 3  # kinds of world named as strong or weak
+_MOST = 3  # kinds of environment named as strong or weak
 
 
-def page(cls: Any, policy: Any, mine: Behaviour, ts: Behaviour, worlds: Sequence[SmallWorld], into: Path) -> str:
-    """The whole card of a policy; `policy` is the one its theory makes for the first world."""
+def page(
+    cls: Any, policy: Any, mine: Behaviour, ts: Behaviour, environments: Sequence[SmallEnvironment], into: Path
+) -> str:
+    """The whole card of a policy; `policy` is the one its theory makes for the first environment."""
     title, *rest = facts.paragraphs(cls) or [""]
     bodies = (
         _assumes(rest),
         _parameters(cls),
         _rule(cls),
         _state(cls, policy),
-        _behaves(cls, mine, ts, worlds),
+        _behaves(cls, mine, ts, environments),
         _late(mine, ts),
         _field(cls),
         _source(cls, into),
@@ -130,7 +132,7 @@ def _rule(cls: Any) -> str:
 
 
 def _state(cls: Any, policy: Any) -> str:
-    if hasattr(policy, "with_world"):
+    if hasattr(policy, "with_environment"):
         return "It plays in simulations only; its state cannot be saved."
     fields = facts.fields(policy)
     per_arm, fixed = sum(one.per_arm for one in fields), sum(one.fixed for one in fields)
@@ -160,23 +162,24 @@ def _count(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
-def _behaves(cls: Any, mine: Behaviour, ts: Behaviour, worlds: Sequence[SmallWorld]) -> str:
+def _behaves(cls: Any, mine: Behaviour, ts: Behaviour, environments: Sequence[SmallEnvironment]) -> str:
     short, runs = facts.short_of(cls), len(mine.seen[0].regret)
-    horizon = worlds[0].environment.horizon
+    horizon = environments[0].environment.horizon
     images = []
-    for world in worlds:
-        alt = f"{short} in the {world.name} world: true means, shares of the arms, and regret beside ts and the oracle"
-        images.append(image(f"{short}-{world.name}", alt))
+    for environment in environments:
+        alt = f"{short} in {environment.name}: true means, shares of the arms, and regret beside ts and the oracle"
+        images.append(image(f"{short}-{environment.name}", alt))
     rows = []
-    for world, seen, beside in zip(worlds, mine.seen, ts.seen, strict=True):
+    for environment, seen, beside in zip(environments, mine.seen, ts.seen, strict=True):
         own, other = (regret_of(one.regret) for one in (seen, beside))
-        rows.append([world.name, own, other, code(seen.policy)])
+        rows.append([environment.name, own, other, code(seen.policy)])
     return "\n\n".join(
         [
-            f"Three worlds of {len(ARMS)} arms and {horizon:,} rounds with rewards of 0 and 1, {runs} runs each, the "
+            f"Three environments of {len(ARMS)} arms and {horizon:,} rounds with rewards of 0 and 1, {runs} "
+            f"runs each, the "
             "policy set as its theory asks when told horizon, changes and arms.",
-            "````{container} card-worlds\n" + "\n\n".join(images) + "\n````",
-            table(["world", "regret", "of ts", "set as"], rows),
+            "````{container} card-environments\n" + "\n\n".join(images) + "\n````",
+            table(["environment", "regret", "of ts", "set as"], rows),
             "Regret at the end, mean and half the width of its 95 % interval; the oracle's is 0.",
         ]
     )
@@ -195,7 +198,9 @@ def _late(mine: Behaviour, ts: Behaviour) -> str:
     rows = [["at once", regret_of(mine.seen[0].regret), regret_of(ts.seen[0].regret)]]
     for rounds, late, other in zip(mine.delays, mine.late, ts.late, strict=True):
         rows.append([f"{rounds} rounds late", regret_of(late), regret_of(other)])
-    note = "The same policy in the abrupt world, which learns each reward later: the wrapper [delayed](delayed.md)."
+    note = (
+        "The same policy in the abrupt environment, which learns each reward later: the wrapper [delayed](delayed.md)."
+    )
     return f"{note}\n\n{table(['rewards come', 'regret', 'of ts'], rows)}"
 
 
@@ -206,13 +211,13 @@ def _field(cls: Any) -> str:
         return standing.absent(short)
     strong = [f"{one.kind} ({ratio(one.ratio)})" for one in kinds[:_MOST]]
     weak = [f"{one.kind} ({ratio(one.ratio)})" for one in reversed(kinds[-_MOST:])]
-    rows = [[one.kind, str(one.worlds), ratio(one.ratio), ratio(one.theory), code(one.setting)] for one in kinds]
+    rows = [[one.kind, str(one.environments), ratio(one.ratio), ratio(one.theory), code(one.setting)] for one in kinds]
     return "\n\n".join(
         [
-            "Regret divided by that of the best policy tuned for the same world with hindsight: 1 is as good. "
-            "Geometric means over the worlds of a kind, the policy at its best setting for each world.",
+            "Regret divided by that of the best policy tuned for the same environment with hindsight: 1 is as good. "
+            "Geometric means over the environments of a kind, the policy at its best setting for each environment.",
             f"Strongest: {', '.join(strong)}. Weakest: {', '.join(weak)}.",
-            table(["kind of world", "worlds", "best setting", "as theory says", "most often best"], rows),
+            table(["kind of environment", "environments", "best setting", "as theory says", "most often best"], rows),
         ]
     )
 

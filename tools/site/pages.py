@@ -6,6 +6,7 @@ word after the language says more:
 
     ```sh run                a command line that is run here, and its output shown
     ```python peer=river     Python that runs in an environment with that library, if it can be installed
+    ```python adapter        Python that `make test-adapters` runs, with its output in the block of text that follows
 
 A comment `<!-- picture: map -->` is replaced by the lines that `tools.site.pictures` wrote for that picture; where no
 build has made it, on GitHub for one, it is simply not there."""
@@ -26,7 +27,7 @@ _BEGIN = "```{{code-cell}} python\n:tags: [remove-cell]\nfrom tools.site import 
 
 def runs(language: str, words: str) -> bool:
     """Whether a block of this language, with these words behind it, is run when the site is built."""
-    return language == "python" or "run" in words.split()
+    return (language == "python" and "adapter" not in words.split()) or "run" in words.split()
 
 
 def cells(text: str) -> list[tuple[str, str]]:

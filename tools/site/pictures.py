@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from driftbandit.lab.support.digest import code_digest
-from driftbandit.lab.support.files import replacing
+from driftbandit.lab.digest import code_digest
+from driftbandit.lab.files import replace_file
 from tools.site import change, decision, field_map, sliders, standing
 from tools.site.colours import image
 from tools.site.made import Made, digest, own_sources
@@ -28,7 +28,7 @@ class Picture(NamedTuple):
 
 
 def _played() -> str:
-    return code_digest(change.SHOWN, change.WORLD)
+    return code_digest(change.SHOWN, change.ENVIRONMENT)
 
 
 def _field() -> str:
@@ -40,9 +40,11 @@ CAPTIONS = {
     "the samples that compete in the next round. When A fails its mean falls; B wins a round, pays, and takes over. "
     "Left alone, A keeps its mean and its spread grows to `tau_max`, until a sample of it wins again. One run of the "
     "simulator, chosen because all of this happens in it within 400 rounds.",
-    "map": "Every policy by its regret in worlds that stand still and in worlds that change, divided by that of the "
-    "best policy tuned for each world: down and to the left is better. A policy stands with one setting for all "
-    "worlds, or with what its theory says when told of each, whichever has least regret where things change. The thin "
+    "map": "Every policy by its regret in environments that stand still and in environments that change, "
+    "divided by that of the "
+    "best policy tuned for each environment: down and to the left is better. A policy stands with one setting for all "
+    "environments, or with what its theory says when told of each, whichever has least regret where things "
+    "change. The thin "
     "lines are the same policies with longer and shorter memories: who forgets more quickly pays for it where nothing "
     "changes.",
     "decision": "The life of a decision. Both records in the journal are written before the call returns, and neither "
@@ -54,7 +56,9 @@ def pictures(quick: bool) -> list[Picture]:
     """All of them."""
     return [
         Picture("change", change.save, _played, _image("change", "What DS-TS believes of two arms around a change")),
-        Picture("map", field_map.save, _field, _image("map", "Policies by regret in still and in changing worlds")),
+        Picture(
+            "map", field_map.save, _field, _image("map", "Policies by regret in still and in changing environments")
+        ),
         Picture("decision", decision.save, str, _image("decision", "Decide, journal, reward, journal, fold, audit")),
         Picture(
             "forgetting",
@@ -77,7 +81,7 @@ def write(into: Path, quick: bool) -> None:
 
         def save(picture: Picture = picture) -> list[str]:
             page = f"{picture.name}.md"
-            with replacing(into / page) as draft:
+            with replace_file(into / page) as draft:
                 draft.write_text(picture.lines(into) + "\n", encoding="utf-8")
             return [*picture.save(into), page]
 

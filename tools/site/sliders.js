@@ -45,7 +45,7 @@
       parts.push(tag("text", { x: LEFT - 5, y: y(v) + 4, "text-anchor": "end" }, String(v)));
     });
     parts.push(tag("line", { x1: x(data.change), x2: x(data.change), y1: TOP, y2: HEIGHT - 20, class: "faint" }));
-    parts.push(tag("text", { x: x(data.change), y: TOP - 6, "text-anchor": "middle" }, "the world changes"));
+    parts.push(tag("text", { x: x(data.change), y: TOP - 6, "text-anchor": "middle" }, "the environment changes"));
     data.names.forEach((name, arm) => {
       const colour = data.colours[arm], mean = run().mean[arm], sd = run().sd[arm];
       const upper = [], lower = [], middle = [];

@@ -1,7 +1,7 @@
 """The page with sliders: DS-TS around a change for many values of gamma and tau_max, played here, drawn by a script.
 
-The script draws what it is given. It knows neither the policy nor the world: means, spreads, plays and rewards of every
-run stand in the page, in thousandths."""
+The script draws what it is given. It knows neither the policy nor the environment: means, spreads, plays and rewards of
+every run stand in the page, in thousandths."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.support.files import replacing
+from driftbandit.lab.files import replace_file
 from driftbandit.policies import DiscountedTS
 from tools.site import change
 from tools.site.made import HERE
@@ -24,7 +24,7 @@ NAME = "forgetting.html"
 def data(quick: bool = False) -> dict[str, Any]:
     """All runs, as plain numbers."""
     gammas, taus = (QUICK_GAMMAS, QUICK_TAUS) if quick else (GAMMAS, TAUS)
-    world = change.WORLD.realise(0)
+    environment = change.ENVIRONMENT.realise(0)
     return {
         "gammas": gammas,
         "taus": taus,
@@ -34,7 +34,7 @@ def data(quick: bool = False) -> dict[str, Any]:
         "horizon": change.HORIZON,
         "change": change.CHANGE,
         "scale": SCALE,
-        "true": [_whole(row) for row in world.means(0, change.HORIZON)[[0, -1]].T],
+        "true": [_whole(row) for row in environment.means(0, change.HORIZON)[[0, -1]].T],
         "runs": [[run(DiscountedTS(gamma, tau)) for tau in taus] for gamma in gammas],
     }
 
@@ -75,6 +75,6 @@ def save(into: Path, quick: bool = False) -> list[str]:
         "color-scheme:light dark;background:Canvas;color:CanvasText}</style></head><body>\n"
         f"<h1>What DS-TS believes</h1>\n{fragment(quick)}</body></html>\n"
     )
-    with replacing(into / NAME) as draft:
+    with replace_file(into / NAME) as draft:
         draft.write_text(whole, encoding="utf-8")
     return [NAME]

@@ -1,4 +1,4 @@
-"""Where a policy stands in the field: its regret beside that of the best tuned policy, by kind of world.
+"""Where a policy stands in the field: its regret beside that of the best tuned policy, by kind of environment.
 
 Read from what `driftbandit field --tune` kept, and, for policies that have nothing to tune, from the table of ratios
 that `driftbandit field` wrote; no number is copied."""
@@ -10,32 +10,31 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from driftbandit.field.grids import LEFT_OUT, NO_RIVALS, ON_TIME, short_of
-from driftbandit.field.standings import KEPT, KeptLine
-from driftbandit.field.standings import read_kept as read
-from driftbandit.field.suite import SUITE, SuiteWorld
+from driftbandit.field.binary import BINARY, LEFT_OUT
+from driftbandit.field.standings import KeptLine, read_kept
+from driftbandit.field.suite import SuiteEnvironment, short_of
 from tools.site.facts import ROOT
 
 RATIOS = ROOT / "docs/field/ratios.csv"
-SOURCES = (KEPT, RATIOS)
-WORLDS = {world.name: world for world in SUITE}
+SOURCES = (BINARY.kept, RATIOS)
+ENVIRONMENTS = {environment.name: environment for environment in BINARY.environments}
 STILL = "stationary"
 
 
 class Mark(NamedTuple):
-    """A policy in one world."""
+    """A policy in one environment."""
 
-    world: SuiteWorld
+    environment: SuiteEnvironment
     ratio: float  # to the best tuned policy there, at this policy's own best setting
     setting: str
     theory: float  # the same as its theory sets it; nan if that was not played
 
 
 class Kind(NamedTuple):
-    """A policy in all worlds of one kind: geometric means of the ratio."""
+    """A policy in all environments of one kind: geometric means of the ratio."""
 
     kind: str
-    worlds: int
+    environments: int
     ratio: float
     theory: float
     setting: str  # the one most often best
@@ -43,53 +42,56 @@ class Kind(NamedTuple):
 
 @cache
 def _lines() -> tuple[KeptLine, ...]:
-    return tuple(line for line in read() if line.world in WORLDS)
+    return tuple(line for line in read_kept(BINARY.kept) if line.environment in ENVIRONMENTS)
 
 
 @cache
 def best() -> dict[str, float]:
-    """The regret of the best tuned policy of each world, by the rule of `driftbandit field`: the smallest mean of those
-    who played all runs."""
+    """The regret of the best tuned policy of each environment, by the rule of `driftbandit field`: the smallest mean of
+    those who played all runs."""
     out: dict[str, float] = {}
     most: dict[str, int] = {}
-    rivals = [line for line in _lines() if short_of(line.label) not in NO_RIVALS + ON_TIME]
+    rivals = [line for line in _lines() if short_of(line.label) not in BINARY.no_rivals + BINARY.aside]
     for line in rivals:
-        most[line.world] = max(most.get(line.world, 0), line.runs)
+        most[line.environment] = max(most.get(line.environment, 0), line.runs)
     for line in rivals:
-        if line.runs == most[line.world]:
-            out[line.world] = min(out.get(line.world, math.inf), line.mean)
+        if line.runs == most[line.environment]:
+            out[line.environment] = min(out.get(line.environment, math.inf), line.mean)
     return out
 
 
 @cache
 def marks(short: str) -> tuple[Mark, ...]:
-    """The policy in every world it was played in."""
-    mine = [line for line in _lines() if short_of(line.label) == short and line.world in best()]
+    """The policy in every environment it was played in."""
+    mine = [line for line in _lines() if short_of(line.label) == short and line.environment in best()]
     if not mine:
-        return tuple(Mark(WORLDS[row["world"]], float(row["ratio"]), row["setting"], math.nan) for row in _rows(short))
+        return tuple(
+            Mark(ENVIRONMENTS[row["environment"]], float(row["ratio"]), row["setting"], math.nan)
+            for row in _rows(short)
+        )
     out = []
-    for name in dict.fromkeys(line.world for line in mine):
-        here = [line for line in mine if line.world == name]
+    for name in dict.fromkeys(line.environment for line in mine):
+        here = [line for line in mine if line.environment == name]
         chosen = min((line for line in here if line.runs == max(o.runs for o in here)), key=lambda line: line.mean)
         theory = [line.mean for line in here if line.label.endswith(".tuned")]
         low = best()[name]
-        out.append(Mark(WORLDS[name], chosen.mean / low, chosen.label, theory[0] / low if theory else math.nan))
-    return tuple(sorted(out, key=lambda mark: SUITE.index(mark.world)))
+        out.append(Mark(ENVIRONMENTS[name], chosen.mean / low, chosen.label, theory[0] / low if theory else math.nan))
+    return tuple(sorted(out, key=lambda mark: BINARY.environments.index(mark.environment)))
 
 
 def _rows(short: str) -> list[dict[str, str]]:
     if not RATIOS.exists():
         return []
     with RATIOS.open(newline="", encoding="utf-8") as file:
-        return [row for row in csv.DictReader(file) if row["policy"] == short and row["world"] in WORLDS]
+        return [row for row in csv.DictReader(file) if row["policy"] == short and row["environment"] in ENVIRONMENTS]
 
 
 def kinds(short: str) -> list[Kind]:
-    """The policy by kind of world, where it is strongest first."""
+    """The policy by kind of environment, where it is strongest first."""
     found = marks(short)
     out = []
-    for kind in dict.fromkeys(mark.world.kind for mark in found):
-        here = [mark for mark in found if mark.world.kind == kind]
+    for kind in dict.fromkeys(mark.environment.kind for mark in found):
+        here = [mark for mark in found if mark.environment.kind == kind]
         setting = Counter(mark.setting for mark in here).most_common(1)[0][0]
         theory = geometric(mark.theory for mark in here)
         out.append(Kind(kind, len(here), geometric(mark.ratio for mark in here), theory, setting))
@@ -97,9 +99,9 @@ def kinds(short: str) -> list[Kind]:
 
 
 def over(short: str, still: bool) -> float:
-    """One number: the geometric mean over the worlds that stand still, or over those that change; nan if none was
+    """One number: the geometric mean over the environments that stand still, or over those that change; nan if none was
     played."""
-    found = [mark for mark in marks(short) if (mark.world.kind == STILL if still else mark.world.changing)]
+    found = [mark for mark in marks(short) if (mark.environment.kind == STILL if still else mark.environment.changing)]
     return geometric(mark.ratio for mark in found)
 
 

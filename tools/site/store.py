@@ -5,7 +5,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from driftbandit.lab.support.files import replacing
+from driftbandit.lab.files import replace_file
 from tools.site.behaviour import Behaviour, Seen
 
 
@@ -15,8 +15,8 @@ def save(mine: Behaviour, path: Path) -> None:
         f"{place}.{name}": value for place, seen in enumerate(mine.seen) for name, value in seen._asdict().items()
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as draft, draft.open("wb") as file:
-        np.savez_compressed(file, worlds=len(mine.seen), delays=mine.delays, late=mine.late, **arrays)
+    with replace_file(path) as draft, draft.open("wb") as file:
+        np.savez_compressed(file, environments=len(mine.seen), delays=mine.delays, late=mine.late, **arrays)
 
 
 def load(path: Path) -> Behaviour | None:
@@ -24,7 +24,7 @@ def load(path: Path) -> Behaviour | None:
     try:
         with np.load(path, allow_pickle=False) as kept:
             seen = []
-            for place in range(int(kept["worlds"])):
+            for place in range(int(kept["environments"])):
                 fields = {name: kept[f"{place}.{name}"] for name in Seen._fields}
                 seen.append(Seen(**{**fields, "policy": str(fields["policy"])}))
             return Behaviour(tuple(seen), tuple(int(rounds) for rounds in kept["delays"]), kept["late"])

@@ -33,7 +33,7 @@ class Played(NamedTuple):
 
 
 def play(name, policy, table, horizon, seed, rounds=math.inf, seconds=math.inf):
-    """One run in a world of equal phases with the means of `table` (phases × arms). It ends early after so many
+    """One run in an environment of equal phases with the means of `table` (phases × arms). It ends early after so many
     `rounds`, or soon after it has taken so many `seconds` of CPU time."""
     n_phases, n_arms = table.shape
     starts = [phase * horizon // n_phases for phase in range(n_phases + 1)]

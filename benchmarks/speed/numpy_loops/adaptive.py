@@ -1,4 +1,4 @@
-"""Elimination that needs not know how often the world changes."""
+"""Elimination that needs not know how often the environment changes."""
 
 import math
 
@@ -82,54 +82,3 @@ class ADSWITCH:
             if worse.any():
                 row = np.argmax(worse)
                 self.good[arm], self.frozen[arm], self.gap[arm], self.debt[arm] = False, means[row, arm], gap[row], 0.0
-
-
-@stands_for("meta")
-class META:
-    """Uniform play in the running procedure's active arms; replays give all arms another chance; arms that fall behind
-    over the last 2, 4, 8, ... rounds leave the procedures that were there all the time."""
-
-    def __init__(self, p, n_arms, rng):
-        self.p, self.rng, self.n_arms = p, rng, n_arms
-        self.replays = 2 ** np.arange(1, 1 + math.ceil(math.log2(p.horizon)))
-        self.windows = self.replays[self.replays <= p.horizon]
-        room = np.maximum(n_arms * (self.windows - 1), n_arms**2)
-        self.limits = p.c0 * math.log(p.horizon) * np.sqrt(room)
-        self.gains = np.zeros((p.horizon + 1, n_arms))  # weighted rewards of an episode's first 0, 1, 2, ... rounds
-        self.begin(0)
-
-    def begin(self, t):
-        self.start, self.stack = t, []
-        self.push(t, math.inf)
-
-    def push(self, t, end):
-        self.stack.append((t, end, np.ones(self.n_arms, bool)))
-
-    def pop(self, t):
-        while self.stack[-1][1] <= t:
-            self.stack.pop()
-
-    def choose(self, t):
-        self.pop(t)
-        if t > self.start:
-            chances = self.p.replays / np.sqrt(self.replays * (t - self.start))
-            lengths = self.replays[self.rng.random(len(chances)) < chances]
-            if len(lengths):
-                end = t + int(lengths[-1])
-                self.pop(end)  # what is over before this replay never runs again
-                self.push(t, end)
-        self.active = np.flatnonzero(self.stack[-1][2])
-        return int(self.active[self.rng.integers(len(self.active))])
-
-    def learn(self, t, arm, reward):
-        rounds = t - self.start + 1
-        self.gains[rounds] = self.gains[rounds - 1]
-        self.gains[rounds, arm] += len(self.active) * reward
-        windows = self.windows[self.windows <= rounds]
-        gains = self.gains[rounds] - self.gains[rounds - windows]
-        behind = gains.max(axis=1, keepdims=True) - gains > self.limits[: len(windows), None]
-        if behind.any():
-            for begun, _, active in self.stack:
-                active &= ~behind[windows <= t - begun + 1].any(axis=0)
-            if not self.stack[0][2].any():
-                self.begin(t + 1)

@@ -35,7 +35,7 @@ class Fixed:
 
 @stands_for("oracle")
 class Oracle:
-    """The best arm, by looking into the world."""
+    """The best arm, by looking into the environment."""
 
     def __init__(self, p, n_arms, rng):
         pass

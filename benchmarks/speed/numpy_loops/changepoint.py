@@ -1,4 +1,4 @@
-"""Thompson sampling that infers when the world, or each arm, last changed.
+"""Thompson sampling that infers when the environment, or each arm, last changed.
 
 A run is a guess at when that was. Runs are rows of arrays, in no order: a row of weight 0 is free, and `used` rows
 have been taken so far. There are more rows than runs to keep, for new runs before the least likely ones go."""

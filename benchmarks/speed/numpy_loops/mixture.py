@@ -1,4 +1,4 @@
-"""Thompson sampling over hypotheses about how the world changes: runs, split runs, drifters, tides."""
+"""Thompson sampling over hypotheses about how the environment changes: runs, split runs, drifters, tides."""
 
 import numpy as np
 

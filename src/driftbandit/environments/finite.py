@@ -6,43 +6,24 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.environments.abrupt import _starts, _validate, world_seed
-from driftbandit.environments.phased import Phased, phased
+from driftbandit.core.parameters import described, within
+from driftbandit.environments.phased import Phased, drawn, equal_starts, instance_seed, means_of_base, phased
 from driftbandit.environments.rewards import Constant
-from driftbandit.parameters import checked, described, within
 
 
-@described(
-    pays="[0, 1]",
-)
+@described(pays="[0, 1]")
+@means_of_base
 class FinitePhased(NamedTuple):
-    """A piecewise-constant world whose rewards come from a finite support, ready to play."""
+    """A piecewise-constant environment whose rewards come from a finite support, ready to play."""
 
     n_arms: int
     horizon: int
     base: Phased
     points: int
     support: Any  # amount d of arm i in phase p at (p * n_arms + i) * points + d
-    cumulative: Any  # probability of amounts 0..d, laid out alike
-
-    def mean(self, t: int, arm: Any) -> Any:
-        """The mean of an arm in round t."""
-        return self.base.mean(t, arm)
-
-    def best(self, t: int) -> Any:
-        """The largest mean in round t."""
-        return self.base.best(t)
-
-    def best_arm(self, t: int) -> int:
-        """The first arm with the largest mean in round t."""
-        return self.base.best_arm(t)
-
-    def change(self, t: int) -> bool:
-        """Does a phase begin in round t (the first one not counted)?"""
-        return self.base.change(t)
+    cumulative: Any  # probability of amounts 0..d, in the same layout
 
     def pull(self, t: int, arm: int, rng: Any) -> float:
-        """The reward of an arm in round t."""
         first = (self.base.phase(t) * self.n_arms + arm) * self.points
         u = rng.uniform(0)
         d = 0
@@ -50,46 +31,24 @@ class FinitePhased(NamedTuple):
             d += 1
         return self.support[first + d] + 0.0  # type: ignore[no-any-return]
 
-    @property
-    def breakpoints(self) -> np.ndarray:
-        """First rounds of the phases, beginning with 0."""
-        return self.base.breakpoints
 
-    def means(self, start: int, stop: int) -> np.ndarray:
-        """Rows start..stop-1 of the mean table, one column per arm."""
-        return self.base.means(start, stop)
-
-    def realise(self, key: int) -> "FinitePhased":
-        """Nothing is left to chance: the same world for every run."""
-        return self
-
-
-@described(
-    short="finite",
-    pays="[0, 1]",
-)
-@checked
+@drawn("finite", authors=True, pays="[0, 1]")
 class AbruptFinite(NamedTuple):
     """Each arm pays one of `points` amounts drawn from [0, 1], with probabilities redrawn in each phase.
 
     The amounts are redrawn in each phase too. The authors' code has one probability vector per phase for all arms
     (`shared_probabilities=True`); it also draws one per arm and throws it away, which `shared_probabilities=False`
-    uses. They never report a result with these rewards. `world="authors"` is their seed-0 world."""
+    uses. They never report a result with these rewards. `instance="authors"` is their seed-0 environment."""
 
     n_arms: Annotated[int, within(">= 1")] = 5
     horizon: Annotated[int, within(">= 1")] = 100_000
     phases: Annotated[int, within(">= 1")] = 10
     points: Annotated[int, within(">= 1")] = 5
     shared_probabilities: bool = True
-    world: str = "fresh"
-
-    def validate(self) -> None:
-        """Refuse more phases than rounds and an unknown `world`."""
-        _validate(self)
+    instance: str = "fresh"
 
     def realise(self, key: int) -> FinitePhased:
-        """The world of one run."""
-        return _finite(self, world_seed(self.world, key))
+        return _finite(self, instance_seed(self, key))
 
 
 @lru_cache(maxsize=256)
@@ -102,7 +61,9 @@ def _finite(spec: AbruptFinite, seed: int | None) -> FinitePhased:
         support, own, shared = rng.uniform(0, 1, shape), rng.uniform(1, 10, shape), rng.uniform(1, 10, shape)[:, :1]
     weights = np.broadcast_to(shared if spec.shared_probabilities else own, shape)
     probabilities = weights / weights.sum(axis=2, keepdims=True)
-    base = phased((support * probabilities).sum(axis=2), _starts(spec.horizon, spec.phases), spec.horizon, Constant())
+    base = phased(
+        (support * probabilities).sum(axis=2), equal_starts(spec.horizon, spec.phases), spec.horizon, Constant()
+    )
     cumulative = probabilities.cumsum(axis=2)
     return FinitePhased(spec.n_arms, spec.horizon, base, spec.points, support.ravel().copy(), cumulative.ravel().copy())
 

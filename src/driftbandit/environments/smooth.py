@@ -1,19 +1,16 @@
-"""A world that drifts: the best arm wanders to and fro along a line of arms (Figures 5, 6 and 7b)."""
+"""An environment that drifts: the best arm wanders to and fro along a line of arms (Figures 5, 6 and 7b)."""
 
 import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.primitives import as_number
 from driftbandit.environments.rewards import Bernoulli, checked_law
-from driftbandit.parameters import checked, described, within
-from driftbandit.primitives import as_number
 
 
-@described(
-    short="smooth",
-    lockstep=True,
-)
+@described(short="smooth", lockstep=True)
 @checked
 class Smooth(NamedTuple):
     """Means that fall off linearly from a point moving as a sine of speed `sigma` along the arms.
@@ -31,7 +28,6 @@ class Smooth(NamedTuple):
     law: Any = Bernoulli()
 
     def validate(self) -> None:
-        """Refuse anything that is not a reward law."""
         checked_law(self.law, 0.0, 1.0)
 
     def centre(self, t: int) -> float:
@@ -43,35 +39,25 @@ class Smooth(NamedTuple):
         return self.n_arms / (2.0 * (self.n_arms - 1)) if self.rescaled else 1.0
 
     def mean(self, t: int, arm: Any) -> Any:
-        """The mean of an arm in round t."""
         k = self.n_arms
         return self.scale() * ((k - 1.0) / k - abs((self.centre(t) - 1.0) - as_number(arm)) / k)
 
     def best(self, t: int) -> float:
-        """The largest mean in round t: that of the arm nearest to the centre."""
         place = self.centre(t) - 1.0
         k = self.n_arms
         nearest = math.floor(place + 0.5)
         return self.scale() * ((k - 1.0) / k - abs(place - nearest) / k)
 
     def pull(self, t: int, arm: Any, rng: Any) -> Any:
-        """The reward of an arm in round t."""
         return self.law.draw(self.mean(t, arm), rng)
 
     def best_arm(self, t: int) -> int:
-        """The first arm with the largest mean in round t."""
         return min(math.ceil(self.centre(t) - 1.5), self.n_arms - 1)
 
-    def change(self, t: int) -> bool:
-        """Does the best arm change in round t?"""
-        return t > 0 and self.best_arm(t) != self.best_arm(t - 1)
-
     def means(self, start: int, stop: int) -> np.ndarray:
-        """Rows start..stop-1 of the mean table, one column per arm."""
         place = np.array([self.centre(t) for t in range(start, stop)])[:, None] - 1.0
         k = self.n_arms
         return np.asarray(self.scale() * ((k - 1.0) / k - np.abs(place - np.arange(k)) / k))
 
     def realise(self, key: int) -> "Smooth":
-        """Nothing is left to chance: the same world for every run."""
         return self

@@ -1,4 +1,4 @@
-"""A world from a file: means over time, one column per arm, as `driftbandit drift --world` writes them from a log."""
+"""An environment from a file of means over time, as `driftbandit drift --environment` writes it from a log."""
 
 import csv
 import math
@@ -8,60 +8,53 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.core.parameters import checked, described, within
 from driftbandit.environments.phased import Phased, phased
 from driftbandit.environments.rewards import Bernoulli, checked_law
-from driftbandit.parameters import checked, described, within
 
 ROUNDS = "rounds"  # the column that says for how many rounds a row holds
 
 
-@described(
-    short="table",
-)
+@described(short="table")
 @checked
 class Table(NamedTuple):
     """Means from a CSV file with a column for each arm and rows in order of time.
 
-    A column `rounds` says how many rounds each row lasts; without it, each lasts one. `stretch` makes every row last
-    longer or shorter, so the same story can be played with more or less traffic. Everything in the lab then runs on a
-    world like yours: make the file with `driftbandit drift log.csv --world world.csv`, or by hand. Without a file, two
-    arms change places after 500 rounds."""
+    A column `rounds` gives the number of rounds of each row, one by default. `stretch` multiplies it, to play with more
+    or less traffic. `driftbandit drift log.csv --environment environment.csv` makes such a file from a log. Without a
+    file, two arms change places after 500 rounds."""
 
     file: str = ""
     stretch: Annotated[float, within("> 0")] = 1.0
     law: Any = Bernoulli()
 
     def validate(self) -> None:
-        """Refuse a file that holds no table of means."""
-        world = self.realise(0)
-        checked_law(self.law, float(np.min(world.table)), float(np.max(world.table)))
+        environment = self.realise(0)
+        checked_law(self.law, float(np.min(environment.table)), float(np.max(environment.table)))
 
     @property
     def n_arms(self) -> int:
-        """The number of arms."""
         return self.realise(0).n_arms
 
     @property
     def horizon(self) -> int:
-        """The number of rounds."""
         return self.realise(0).horizon
 
     def realise(self, key: int) -> Phased:
-        """Nothing is left to chance: the same world for every run."""
         if not self.file:
             swap = round(500 * self.stretch)
             return phased([[0.4, 0.6], [0.6, 0.4]], [0, max(swap, 1)], max(2 * swap, 2), self.law)
         if not os.path.isfile(self.file):
             raise ValueError(
-                f"Table needs file to be a CSV of means over time, as `driftbandit drift LOG --world FILE` writes; "
-                f"there is no {self.file!r:.100}."
+                f"There is no file {self.file!r:.100}. Table needs a CSV of means over time; `driftbandit drift LOG "
+                "--environment FILE` writes one."
             )
         return _read(os.path.abspath(self.file), os.stat(self.file).st_mtime_ns, self.stretch, self.law)
 
 
 @lru_cache(maxsize=16)
 def _read(path: str, changed: int, stretch: float, law: Any) -> Phased:
-    """The file as a world; read again when it has changed."""
+    """The file as an environment; read again when it has changed."""
     name = os.path.basename(path)
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:

@@ -1,4 +1,4 @@
-"""What late, one-sided and reordered outcomes cost: policies learn the same outcomes in other ways (`Delayed`)."""
+"""The cost of late, one-sided and reordered outcomes: policies learn the same outcomes in other ways (`Delayed`)."""
 
 import itertools
 import math
@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import WORLD, stream_key
+from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.environments import PhaseTable, Rare
-from driftbandit.field.grids import make_policy
+from driftbandit.field.binary import make_policy
 from driftbandit.field.suite import known_facts
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.delayed import Delayed
 
 RUNS, QUICK_RUNS = 32, 4
-# The default policy, TS, and the five best families of docs/field/table.md that play with one setting everywhere.
+# The default policy, TS, and the five best families of docs/field/table.md with one setting everywhere.
 POLICIES = (
     "drift-ts",
     "ts",
@@ -115,7 +115,7 @@ class LateSuite:
         self, policies: Sequence[str] = POLICIES, runs: int = RUNS, seed: int = 0, workers: int | None = None
     ) -> None:
         self.policies, self.runs, self.seed, self.workers = policies, runs, seed, workers
-        for text in policies:  # a text that cannot be read is refused before any work
+        for text in policies:  # refuse before any work a text that cannot be read
             Delayed(make_policy(text, known_facts(STILL)))
         self.played: dict[tuple[Any, Any], Played] = {}
         self._best: dict[Any, np.ndarray] = {}
@@ -140,8 +140,8 @@ class LateSuite:
     def _best_arms(self, environment: Any) -> np.ndarray:
         """The best arm of every run and round."""
         if environment not in self._best:
-            worlds = (environment.realise(stream_key(self.seed, run, WORLD)) for run in range(self.runs))
-            means = (np.asarray(world.means(0, environment.horizon)) for world in worlds)
+            environments = (environment.realise(stream_key(self.seed, run, ENVIRONMENT)) for run in range(self.runs))
+            means = (np.asarray(realised.means(0, environment.horizon)) for realised in environments)
             self._best[environment] = np.stack([table.argmax(axis=1) for table in means])
         return self._best[environment]
 

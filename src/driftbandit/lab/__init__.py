@@ -1,16 +1,11 @@
-"""Simulation, experiments and figures: everything that needs more than NumPy
-(`pip install 'driftbandit[lab]'`).
-
-Nothing deeper needs to be imported for everyday use:
+"""Simulation, experiments and figures (`pip install 'driftbandit[lab]'`).
 
 >>> from driftbandit.lab import Study, run, simulate
 """
 
 from driftbandit.lab.engine.simulate import Simulation, simulate
-from driftbandit.lab.experiments.result import Result
-from driftbandit.lab.experiments.run import run
-from driftbandit.lab.experiments.study import Study, Variants
-from driftbandit.lab.experiments.study_file import load_study
-from driftbandit.lab.plots.regret import plot
+from driftbandit.lab.plots import plot
+from driftbandit.lab.result import Result
+from driftbandit.lab.study import Study, Variants, load_study, run
 
 __all__ = ["Result", "Simulation", "Study", "Variants", "load_study", "plot", "run", "simulate"]

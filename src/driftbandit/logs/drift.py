@@ -1,33 +1,38 @@
-"""Does the best arm move, and does forgetting pay? It pays where the ranking of arms changes and stays changed for a
-while; it does not pay where all arms rise and fall together.
+"""Finds out from a log whether the best arm changes and whether forgetting pays. It pays where the ranking of arms
+changes and stays changed for a while; it does not pay where all arms rise and fall together.
 
-Two gains over the best fixed arm answer, at the scale of hours, days, weeks and months. *This period's best* is the arm
-that was best in each period by one half of the period's rows, scored on the other half. Scored on the same rows it
-would gain from noise alone. With few rows a period the choice is mostly noise, and its gain may be negative. *Last
-period's best* is the arm that was best by the rewards that became known one period ago, as a memory of that length has
-it. The fixed arm is chosen by halves too; where arms come and go, it is a fixed order. Rows are weighted by inverse
-propensities, around the arms' averages."""
+Two gains over the best fixed arm are estimated by hour, day, week and month. *This period's best* is the arm that was
+best in each period by one half of the period's rows, scored on the other half: scored on the same rows it would gain
+from noise. With few rows per period the choice is mostly noise, and the gain may be negative. *Last period's best* is
+the arm that was best by the rewards that became known one period ago. The fixed arm is chosen by halves too; where arms
+come and go, it is a fixed order. Rows are weighted by inverse propensities, around the arms' averages.
+
+Of a log with features `drift` also finds out whether context pays (`logs.context`)."""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.logs import report
-from driftbandit.logs.blocks import FEWEST_BLOCKS, Estimate, block_length, block_mean, period_of, said, scales
-from driftbandit.logs.checks import FEWEST_ODD, refuse_one_sided, warnings_about
-from driftbandit.logs.log import Log, half_of
-from driftbandit.logs.report import About
+from driftbandit.environments.phased import Phased, phased
+from driftbandit.environments.table import ROUNDS
+from driftbandit.lab.files import save_rows
+from driftbandit.logs import log_report, periods
+from driftbandit.logs.context import ContextGain, context_gains, describe_gains
+from driftbandit.logs.log import FEWEST_ODD, Log, half_of, refuse_one_sided, warnings_about
+from driftbandit.logs.log_report import About
+from driftbandit.logs.periods import FEWEST_BLOCKS, Estimate, block_length, block_mean, period_of
 
-FEWEST_EFFECTIVE = 200  # plays' worth of evidence about every arm, below which nothing is excluded
+FEWEST_EFFECTIVE = 200  # effective plays of every arm, below which nothing is excluded
+_MOST_PERIODS = 512  # of `estimate_means`
 _TICK = 1e-6  # seconds
-_LEAN = 10.0  # plays: an arm's average of a period leans on its average of the whole log with this weight
-_HARDLY = 0.25  # of what this period's best gains: "does not stay" is said if no memory can gain more
+_PRIOR = 10.0  # plays: weight of an arm's average over the whole log in its average of a period
 
 
 class Scale(NamedTuple):
-    """What was found at one length of time; values in the log's own unit."""
+    """The findings at one length of time, in the unit of the rewards."""
 
     name: str
     seconds: float
@@ -40,55 +45,43 @@ class Scale(NamedTuple):
     ranking_moves: bool
 
 
-class Drift(NamedTuple):
-    """The answer, scale by scale, in a sentence, and as a recommendation."""
+@dataclass(frozen=True, repr=False)
+class Drift(log_report.Report):
+    """The findings at every scale, a sentence and a recommendation."""
 
     scales: list[Scale]
-    verdict: str  # "ranking", "fleeting", "unclear", "levels", "nothing", "cannot tell"
+    verdict: str  # "ranking", "unclear", "levels", "nothing", "cannot tell"
     sentence: str
+    context: list[ContextGain]  # what choosing by the features gains; empty without features
+    context_sentence: str  # empty without features
     policy: str  # the policy to use, by its short name
     block: float
     warnings: list[str]
     means: Any  # periods × arms, for the figure
     mean_times: Any
     arms: list[str]
-    about: About = About()
+    about: About
 
     @property
     def recommendation(self) -> str:
-        """The policy to use, and why."""
         return RECOMMENDATIONS[self.policy]
 
-    def __str__(self) -> str:
-        return report.text(report.drift_parts(self))
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        """The table in a notebook."""
-        return report.html(report.drift_parts(self))
+    def parts(self) -> log_report.Parts:
+        return log_report.drift_parts(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as dicts, lists and numbers, None for what is infinite or unknown."""
-        return {**report.plain(self), "recommendation": self.recommendation}
+        return {**super().to_dict(), "recommendation": self.recommendation}
 
     def plot(self, log: Log, path: str | Path) -> Path:
-        """Draw levels, ranks and gains into a file: .svg, .png or .pdf."""
-        from driftbandit.logs.figures import save_drift
-
-        return save_drift(log, self, path)
+        return log_report.save_drift(log, self, path)
 
 
 RECOMMENDATIONS = {
     "drift-ts": "Use drift-ts, the default: it finds out how fast to forget and has nothing to tune.",
-    "ts": "Use ts, which never forgets, or drift-ts, the default, if the future may differ from this log.",
+    "drift-auto": "Use drift-auto, the default: it finds out how fast to forget and has nothing to tune.",
+    "drift-lin-ts": "Use drift-lin-ts with these features: it finds out how fast to forget and has nothing to tune.",
+    "ts": "Use ts, which never forgets, or the default policy if the future may differ from this log.",
 }
-
-
-def recommended(verdict: str, sure: bool) -> str:
-    """The one recommendation: ts only if nothing changes and the log excludes that forgetting pays."""
-    return "ts" if verdict == "nothing" and sure else "drift-ts"
 
 
 class Cells(NamedTuple):
@@ -97,13 +90,13 @@ class Cells(NamedTuple):
     events: Any  # periods × halves
     weight: Any  # periods × arms × halves: sum of 1 / mu
     reward: Any  # sum of reward / mu
-    heard: Any  # periods × arms: as weight, by the period in which the reward became known
-    earned: Any  # as reward, likewise
-    offered: Any  # periods × arms: number of events at which the arm was available
+    known: Any  # periods × arms: as weight, by the period in which the reward became known
+    known_reward: Any  # as reward, likewise
+    offered: Any  # periods × arms: events at which the arm was available
 
 
 def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
-    """Find out whether the best arm of a log moves.
+    """Find out whether the best arm of a log changes.
 
     >>> rng = np.random.default_rng(1)
     >>> arm, second = rng.integers(0, 2, 8000), np.arange(8000) // 1000 % 2
@@ -112,90 +105,80 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
     'ranking'
     """
     refuse_one_sided(log)
-    summary = log.summary
+    summary, events = log.summary, log.whole()
     length = block_length(summary.start, summary.end, summary.dates, block)
     lengths = {
         name: size
-        for name, size in scales(summary.start, summary.end, summary.dates).items()
+        for name, size in periods.scales(summary.start, summary.end, summary.dates).items()
         if summary.span / size < 200_000 and summary.n * size / summary.span >= 2 * log.n_arms
     }
-    cells = {name: _empty(log, size) for name, size in lengths.items()}
-    weights = np.zeros((2, log.n_arms))
-    for events in log.pieces():
-        inverse = 1.0 / events.propensity
-        weights[0] += np.bincount(events.arm, inverse, minlength=log.n_arms)
-        weights[1] += np.bincount(events.arm, inverse * inverse, minlength=log.n_arms)
-        half = half_of(events.row, seed)
-        for name, size in lengths.items():
-            period = period_of(events.time, summary.start, size, summary.dates)
-            _count(cells[name], events, half, period, log.menus)
-            _hear(cells[name], events, _period_known(events, period, summary, size))
+    half = half_of(events.row, seed)
+    cells = {name: _count(log, size, half) for name, size in lengths.items()}
     found = []
     level = 1.0 - 0.05 / max(1, len(lengths))  # the scales share 5%
     for name, size in lengths.items():
         block_of = _blocks(log, size, max(length, size), len(cells[name].events))
         if len(np.unique(block_of[cells[name].events.sum(axis=1) > 0])) >= FEWEST_BLOCKS:
             found.append(_scale(log, name, size, cells[name], block_of, level))
-    effective = weights[0] ** 2 / np.maximum(weights[1], 1e-300)  # plays' worth of evidence about each arm
-    verdict, sentence, sure = verdict_of(log, found, effective)
+    inverse = 1.0 / events.propensity
+    weight, square = (np.bincount(events.arm, values, minlength=log.n_arms) for values in (inverse, inverse * inverse))
+    effective = weight**2 / np.maximum(square, 1e-300)  # effective plays of each arm
+    verdict, sentence, sure = verdict_of(log, found, bool(effective.min() >= FEWEST_EFFECTIVE))
     shown = _shown(lengths, cells, summary.n, log.n_arms)
     times, means = _means(log, lengths[shown], cells[shown]) if shown else (np.zeros(0), np.zeros((0, log.n_arms)))
-    warnings = warnings_about(log) + hardly_known(log.arms, effective)
-    policy = recommended(verdict, sure)
-    return Drift(found, verdict, sentence, policy, length, warnings, means, times, log.arms, log.about)
+    warnings = warnings_about(log)
+    if effective.min() < FEWEST_EFFECTIVE:
+        warnings.append(
+            f"The effective number of plays of arm {log.arms[effective.argmin()]:.40} is {effective.min():.0f}, below "
+            f"{FEWEST_EFFECTIVE}: the sentence above is not reliable for it."
+        )
+    gains = context_gains(log, length)
+    about = describe_gains(log, gains, lambda gain: show_gain(log, gain)) if log.features else ""
+    policy = "ts" if verdict == "nothing" and sure else log.default_policy
+    policy = "drift-lin-ts" if any(gain.pays for gain in gains) else policy
+    return Drift(found, verdict, sentence, gains, about, policy, length, warnings, means, times, log.arms, log.about)
 
 
-def _empty(log: Log, size: float) -> Cells:
-    summary = log.summary
-    periods = int(period_of(np.array([summary.end]), summary.start, size, summary.dates)[0]) + 1
-    k = log.n_arms
-    return Cells(*(np.zeros((periods, *rest)) for rest in ((2,), (k, 2), (k, 2), (k,), (k,), (k,))))
-
-
-def _period_known(events: Any, period: np.ndarray, summary: Any, size: float) -> np.ndarray:
-    """The period in which each reward became known, far beyond the end for what never did. What is known as a period
-    begins was known in the one before."""
-    late = (events.known > events.time) & np.isfinite(events.known)
-    out = np.where(np.isfinite(events.known), period, np.iinfo(np.int64).max)
-    just_before = events.known[late] - _TICK
-    out[late] = np.maximum(period[late], period_of(just_before, summary.start, size, summary.dates))
-    return out
-
-
-def _hear(cells: Cells, events: Any, known: np.ndarray) -> None:
-    there = np.flatnonzero(known < len(cells.heard))
-    known = known[there]
-    np.add.at(cells.heard, (known, events.arm[there]), 1.0 / events.propensity[there])
-    np.add.at(cells.earned, (known, events.arm[there]), events.reward[there] / events.propensity[there])
-
-
-def _count(cells: Cells, events: Any, half: np.ndarray, period: np.ndarray, menus: np.ndarray) -> None:
+def _count(log: Log, size: float, half: np.ndarray) -> Cells:
+    """The sums over periods of this length. A reward that is known when a period begins belongs to the period before;
+    one that never became known belongs to none."""
+    events, summary, k = log.whole(), log.summary, log.n_arms
+    period = period_of(events.time, summary.start, size, summary.dates)
+    count = int(period[-1]) + 1
+    cells = Cells(*(np.zeros((count, *rest)) for rest in ((2,), (k, 2), (k, 2), (k,), (k,), (k,))))
+    weight = 1.0 / events.propensity
     np.add.at(cells.events, (period, half), 1.0)
-    np.add.at(cells.weight, (period, events.arm, half), 1.0 / events.propensity)
-    np.add.at(cells.reward, (period, events.arm, half), events.reward / events.propensity)
-    offers = np.zeros((len(cells.offered), len(menus)))
+    np.add.at(cells.weight, (period, events.arm, half), weight)
+    np.add.at(cells.reward, (period, events.arm, half), events.reward * weight)
+    offers = np.zeros((count, len(log.menus)))
     np.add.at(offers, (period, events.menu), 1.0)
-    cells.offered[:] += offers @ menus
+    cells.offered[:] = offers @ log.menus
+    ever = np.flatnonzero(events.known <= summary.end)
+    just_before = period_of(events.known[ever] - _TICK, summary.start, size, summary.dates)
+    at = np.maximum(period[ever], just_before), events.arm[ever]
+    np.add.at(cells.known, at, weight[ever])
+    np.add.at(cells.known_reward, at, (events.reward * weight)[ever])
+    return cells
 
 
-def _blocks(log: Log, size: float, length: float, periods: int) -> np.ndarray:
-    """The block each period lies in."""
+def _blocks(log: Log, size: float, length: float, count: int) -> np.ndarray:
+    """The block of each period."""
     if length == size:
-        return np.arange(periods)
+        return np.arange(count)
     start, dates = log.summary.start, log.summary.dates
-    middle = np.clip(start + size * (np.arange(periods) + (0.0 if dates else 0.5)), start, log.summary.end)
+    middle = np.clip(start + size * (np.arange(count) + (0.0 if dates else 0.5)), start, log.summary.end)
     return period_of(middle, start, length, dates)
 
 
 def _scale(log: Log, name: str, size: float, cells: Cells, block_of: np.ndarray, level: float) -> Scale:
     base = cells.reward.sum(axis=0) / np.maximum(cells.weight.sum(axis=0), 1e-300)  # arms × halves
     pulls = np.maximum(log.summary.pulls, 1)
-    lean = _LEAN * cells.weight.sum(axis=(0, 2)) / pulls
+    lean = _PRIOR * cells.weight.sum(axis=(0, 2)) / pulls
     events = np.bincount(block_of, cells.events.sum(axis=1))
     there = np.flatnonzero(cells.events.sum(axis=1) > 0)
-    heard = np.flatnonzero(cells.heard.sum(axis=1) > 0)
-    latest = np.searchsorted(heard, there) - 1  # the latest period before this one in which anything was heard of
-    now, before = there[latest >= 0], heard[latest[latest >= 0]]
+    informed = np.flatnonzero(cells.known.sum(axis=1) > 0)
+    latest = np.searchsorted(informed, there) - 1  # the latest period before this one in which a reward became known
+    now, before = there[latest >= 0], informed[latest[latest >= 0]]
     rows = np.arange(len(block_of))
     current, last = np.zeros(len(block_of)), np.zeros(len(block_of))
     for scored in (0, 1):
@@ -204,7 +187,7 @@ def _scale(log: Log, name: str, size: float, cells: Cells, block_of: np.ndarray,
         seen = estimates(cells.weight[:, :, other], cells.reward[:, :, other], base[:, other], lean)
         fixed = value[rows, best_offered(base[:, other], cells.offered)]
         current += value[rows, best_offered(seen, cells.offered)] - fixed
-        remembered = estimates(cells.heard[before], cells.earned[before], base[:, other], lean)
+        remembered = estimates(cells.known[before], cells.known_reward[before], base[:, other], lean)
         last[now] += value[now, best_offered(remembered, cells.offered[now])] - fixed[now]
     width = log.reward_range[1] - log.reward_range[0]
     gains = [_mean(np.bincount(block_of, gain), events, level).scaled(width) for gain in (current, last)]
@@ -227,26 +210,27 @@ def _mean(sums: np.ndarray, events: np.ndarray, level: float) -> Estimate:
 
 
 def scores(cells: Cells, half: int, base: np.ndarray) -> np.ndarray:
-    """Periods × arms: the sum over a period's rows of what playing this arm would have earned, unbiased."""
+    """Periods × arms: an unbiased estimate of the sum of rewards if this arm were always played."""
     return np.asarray(cells.events[:, half, None] * base + cells.reward[:, :, half] - base * cells.weight[:, :, half])
 
 
 def estimates(weight: np.ndarray, reward: np.ndarray, base: np.ndarray, lean: np.ndarray) -> np.ndarray:
-    """Periods × arms: averages that lean on the arm's own average, moved by what all arms share in that period, so
-    that an arm not seen on a bad day does not look good."""
+    """Periods × arms: averages, shrunk towards the arm's own average plus the shift that all arms share in that period,
+    so that an arm without rows on a bad day does not look good."""
     shift = (reward - base * weight).sum(axis=1) / np.maximum(weight.sum(axis=1) + lean.sum() / len(lean), 1e-300)
     return np.asarray((reward + lean * (base + shift[:, None])) / (weight + lean))
 
 
 def best_offered(value: np.ndarray, offered: np.ndarray) -> np.ndarray:
-    """For each period the arm of largest value among those available at half of its events, or else most often."""
+    """For each period the arm of largest value among those that were available at least half as often as the most
+    available one."""
     most = offered.max(axis=1, keepdims=True)
     return np.asarray(np.where(offered >= 0.5 * most, value, -np.inf).argmax(axis=1))
 
 
 def _movements(cells: Cells, base: np.ndarray, block_of: np.ndarray, sure: float) -> tuple[Estimate, Estimate]:
-    """Variances over periods of what all arms share and of what each does for itself: noise differs between the halves
-    of a period, movement does not, so the product of the halves has no noise in it on average."""
+    """Variances over periods of the shift that all arms share and of each arm's own shift. The noise of the two halves
+    of a period is independent, so the mean of their product contains only the shifts."""
     rest = cells.reward - base[None] * cells.weight
     total = np.maximum(cells.weight.sum(axis=1), 1e-300)
     shared = rest.sum(axis=1) / total  # periods × halves
@@ -261,7 +245,7 @@ def _movements(cells: Cells, base: np.ndarray, block_of: np.ndarray, sure: float
 
 
 def _shown(lengths: dict[str, float], cells: dict[str, Cells], n: int, k: int) -> str:
-    """The scale the figure shows: the finest with at most 80 periods and about 60 rows per period and arm."""
+    """The scale of the figure: the finest with at most 80 periods and about 60 rows per period and arm."""
     enough = [name for name in lengths if len(cells[name].events) <= min(80, n / (60 * k))]
     return min(enough, key=lambda name: lengths[name]) if enough else (list(lengths)[-1] if lengths else "")
 
@@ -269,84 +253,117 @@ def _shown(lengths: dict[str, float], cells: dict[str, Cells], n: int, k: int) -
 def _means(log: Log, size: float, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
     weight, reward = cells.weight.sum(axis=2), cells.reward.sum(axis=2)
     means = np.where(weight > 0, reward / np.maximum(weight, 1e-300), np.nan)
-    return log.summary.start + size * (np.arange(len(means)) + 0.5), log.value(means)
+    low, high = log.reward_range
+    return log.summary.start + size * (np.arange(len(means)) + 0.5), low + (high - low) * means
 
 
-def verdict_of(log: Log, found: list[Scale], effective: np.ndarray) -> tuple[str, str, bool]:
-    """The verdict, the sentence, and whether the log excludes that forgetting pays: only if there is enough evidence
-    about every arm (`effective`, in plays)."""
-    known = bool(effective.min() >= FEWEST_EFFECTIVE)
-    width = log.reward_range[1] - log.reward_range[0]
+def verdict_of(log: Log, found: list[Scale], known: bool) -> tuple[str, str, bool]:
+    """The verdict, the sentence, and whether the log excludes that forgetting pays. `known` says whether every arm has
+    enough effective plays for that."""
 
     def points(value: float) -> str:
-        value = min(max(value, -width), width)  # no gain is larger, whatever a few heavy rows say
-        return f"{100.0 * value:+.1f} points" if log.reward_range == (0.0, 1.0) else f"{value:+.3g}"
+        return show_gain(log, value)
 
-    few = min(log.summary.odd, log.summary.heard)
-    if few < FEWEST_ODD:
-        why = f"it takes {FEWEST_ODD} rewards that differ from the rest and became known in time, and there are {few}"
-        return "cannot tell", f"This log cannot tell whether the best arm moves: {why}.", False
-    if not found:
+    few = min(log.summary.odd, log.summary.known_in_time)
+    if few < FEWEST_ODD or not found:
         why = "it is too short, or has events in too few blocks of time"
-        return "cannot tell", f"This log cannot tell whether the best arm moves: {why}.", False
+        if few < FEWEST_ODD:
+            why = f"it takes {FEWEST_ODD} rewards that differ from the rest and became known in time, and it has {few}"
+        return "cannot tell", f"This log cannot show whether the best arm moves: {why}.", False
     stays = [scale for scale in found if scale.last.low > 0.0]
     if stays:
         best = max(stays, key=lambda scale: scale.last.mean)
-        much = f"{points(best.last.mean)} over the best fixed one"
-        return (
-            "ranking",
-            f"The ranking moves and stays: {_last(log, best)} gains {much}; forgetting can pay.",
-            False,
-        )
-    moves = [scale for scale in found if scale.current.low > 0.0]
+        gain = f"{_last(log, best)} gains {points(best.last.mean)} over the best fixed one"
+        return "ranking", f"The ranking moves and stays: {gain}; forgetting can pay.", False
     most = max(found, key=lambda scale: scale.last.high)
     bound = max(most.last.high, 0.0)
-    excluded = f"Gains above {points(bound)} are excluded at every scale."
     sure = known and bound <= log.negligible
-    unpaid = f"forgetting will not pay. {excluded}"
-    if not sure:
-        unpaid = f"no sign that forgetting pays, but gains up to {points(bound)} are not excluded."
-    top = max(moves, key=lambda scale: scale.current.mean) if moves else None
-    by_current = "" if top is None else f" ({points(top.current.mean)} for each {top.name}'s best arm)"
-    if known and top is not None and most.last.high < _HARDLY * top.current.mean:
-        return (
-            "fleeting",
-            f"The ranking moves{by_current} but does not stay: forgetting will hardly pay. {excluded}",
-            sure,
-        )
-    if top is not None or any(scale.ranking_moves for scale in found):
+    if any(scale.current.low > 0.0 or scale.ranking_moves for scale in found):
+        limits = f"between {points(most.last.low)} and {points(most.last.high)}"
         return (
             "unclear",
-            f"The ranking moves{by_current}, but this log cannot tell whether a memory could follow it: "
-            f"{_last(log, most)} gains between {points(most.last.low)} and {points(most.last.high)}.",
+            f"The ranking moves, but whether it stays long enough to follow is unclear: {_last(log, most)} gains "
+            f"{limits}.",
             False,
         )
+    unpaid = f"no sign that forgetting pays, but gains up to {points(bound)} are not excluded."
+    if sure:
+        unpaid = f"forgetting will not pay. Gains above {points(bound)} are excluded at every scale."
     if any(scale.levels_move for scale in found):
-        return (
-            "levels",
-            f"The levels move, the ranking {'does not' if sure else 'is not seen to'}: {unpaid}",
-            sure,
-        )
+        return "levels", f"The levels move, the ranking {'does not' if sure else 'is not seen to'}: {unpaid}", sure
     return "nothing", f"Nothing seems to move: {unpaid}", sure
 
 
+def show_gain(log: Log, value: float) -> str:
+    """A gain as sentences print it."""
+    width = log.reward_range[1] - log.reward_range[0]
+    value = min(max(value, -width), width)  # a few rows of large weight can give impossible bounds
+    return f"{100.0 * value:+.1f} points" if log.reward_range == (0.0, 1.0) else f"{value:+.3g}"
+
+
 def _last(log: Log, scale: Scale) -> str:
-    """ "last hour's best arm", "the last 6 hours' best arm", "the best arm of the last 1/32 of the log (4.7 h)"."""
     if scale.name.isalpha():
         return f"last {scale.name}'s best arm"
     if scale.name.endswith("s"):
         return f"the last {scale.name}' best arm"
-    return f"the best arm of the last {scale.name} of the log ({said(scale.seconds, log.summary.said_in)})"
+    return f"the best arm of the last {scale.name} of the log ({log.about.duration(scale.seconds)})"
 
 
-def hardly_known(arms: list[str], effective: np.ndarray) -> list[str]:
-    """A warning, if there is hardly any evidence about some arms."""
-    few = np.flatnonzero(effective < FEWEST_EFFECTIVE)
-    if not len(few):
-        return []
-    least = int(few[np.argmin(effective[few])])
-    others = f" and {len(few) - 1} other{'s' if len(few) > 2 else ''}" if len(few) > 1 else ""
-    return [
-        f"Of arm {arms[least]:.40}{others} the log holds only {effective[least]:.0f} plays' worth of evidence or "
-        f"little more (fewer than {FEWEST_EFFECTIVE}): the sentence above says hardly anything about it."
-    ]
+# ---- an environment like the log -------------------------------------------------------------------------------------
+
+
+class MeansOverTime(NamedTuple):
+    """Means, one row per period and one column per arm, and how many events each period had."""
+
+    arms: list[str]
+    means: Any
+    rounds: Any
+    bandwidth: float  # of the smoothing, in periods; infinite if nothing moves
+
+    def environment(self, law: Any = None) -> Phased:
+        """An environment with these means."""
+        ends = np.cumsum(self.rounds)
+        return phased(self.means, np.append(0, ends[:-1]), int(ends[-1]), law)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the CSV file that `table("...")` plays."""
+        rows = [[int(n), *(f"{mean:.6g}" for mean in row)] for n, row in zip(self.rounds, self.means, strict=True)]
+        return save_rows([ROUNDS, *self.arms], rows, path)
+
+
+def estimate_means(log: Log, periods: int | None = None, seed: int = 0) -> MeansOverTime:
+    """The means over time of a log's arms, with rewards mapped to [0, 1].
+
+    Rows are weighted by inverse propensities and smoothed by a Gaussian kernel in time, whose width is the one with
+    which each half of the rows predicts the other half best."""
+    k, summary, events = log.n_arms, log.summary, log.whole()
+    count = periods or int(np.clip(summary.n / (20 * k), 1, _MOST_PERIODS))
+    weight, reward = np.zeros((count, k, 2)), np.zeros((count, k, 2))
+    place = np.minimum(((events.time - summary.start) / summary.span * count).astype(np.int64), count - 1)
+    at = place, events.arm, half_of(events.row, seed + 4)
+    np.add.at(weight, at, 1.0 / events.propensity)
+    np.add.at(reward, at, events.reward / events.propensity)
+    rounds = np.bincount(place, minlength=count)
+    widths = [0.25 * 2.0**step for step in range(12) if 0.25 * 2.0**step < count] + [np.inf]
+    width = min(widths, key=lambda width: _prediction_error(weight, reward, width))
+    means = _smooth(weight.sum(axis=2), reward.sum(axis=2), width)
+    return MeansOverTime(log.arms, means[rounds > 0], rounds[rounds > 0], width)
+
+
+def _smooth(weight: np.ndarray, reward: np.ndarray, width: float) -> np.ndarray:
+    count = len(weight)
+    distance = np.subtract.outer(np.arange(count), np.arange(count))
+    kernel = np.exp(-0.5 * (distance / width) ** 2)
+    whole = reward.sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
+    prior = 1e-3 * weight.mean(axis=0)  # a period without a row of an arm gets the arm's average
+    return np.asarray((kernel @ reward + prior * whole) / (kernel @ weight + prior))
+
+
+def _prediction_error(weight: np.ndarray, reward: np.ndarray, width: float) -> float:
+    """The squared error of each half's means for the other half's rows, up to a constant."""
+    total = 0.0
+    for half in (0, 1):
+        means = _smooth(weight[:, :, half], reward[:, :, half], width)
+        w, r = weight[:, :, 1 - half], reward[:, :, 1 - half]
+        total += float((means * means * w - 2.0 * means * r).sum())
+    return total

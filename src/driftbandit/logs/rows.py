@@ -1,22 +1,26 @@
-"""Rows become events: columns by name, arms as codes, sets of available arms as menus."""
+"""Arrow columns become events: times in seconds, numbered arms, rewards in [0, 1], sets of available arms as menus."""
 
 import json
+import math
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.checks import nearest
-from driftbandit.logs.convert import DROP, Different, TimeReader, different, name_of, numbers
-from driftbandit.logs.read import Faults, Piece, refuse
+from driftbandit.core.checks import nearest
+from driftbandit.logs.read import Piece, refuse
 
 MOST_ARMS = 1000
-_ROUNDING = 0.5e-4  # of probabilities written with four decimals
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86400.0}
+UNIX = {f"unix-{unit}": UNITS[unit] for unit in ("s", "ms", "us", "ns")}  # numbers that count from 1970
+_BARE = 1e9  # numbers without a unit from here on are not taken for seconds: they would be 31 years
 _OPTIONAL = ("propensity", "reward_time", "available", "outcome")
+_ISO = "Write it as in 2026-11-16T08:30:00, with an offset such as +01:00 in all rows or in none."
 
 
 class Columns(NamedTuple):
-    """What the columns of a log are called."""
+    """The names of a log's columns."""
 
     time: str = "time"
     arm: str = "arm"
@@ -32,225 +36,272 @@ class Events(NamedTuple):
 
     time: Any  # seconds
     arm: Any  # the number of the arm in `Log.arms`
-    reward: Any  # mapped to [0, 1]
+    reward: Any  # as written by `RowReader`; in a `Log` mapped to [0, 1]
     propensity: Any  # the probability with which the logger chose this arm
     known: Any  # when the reward was known; the time of the decision if the log has no such column
     row: Any  # the row in the file, from 1
     menu: Any  # which set of arms was available: a row of `Log.menus`
+    context: Any  # events × features, as `log_features.FeatureColumns` reads them
 
     @property
     def n(self) -> int:
-        """How many."""
         return len(self.time)
 
     def take(self, which: Any) -> "Events":
-        """Some of the events."""
         return Events(*(field[which] for field in self))
 
 
-class Rows:
-    """One reading of a log. `codes` numbers the arms, and `menus` the sets of available arms, as they are met."""
+class RowReader:
+    """Turns the rows of a log into events. Arms (`codes`) and sets of available arms (`menus`) are numbered in the
+    order in which they appear."""
 
     def __init__(
         self,
         columns: Columns,
         given: Sequence[str],
-        declared: list[str] | None,
-        reward_range: tuple[float, float],
-        clock: TimeReader,
-        drop_missing: bool,
+        reward_range: tuple[float, float] | None,
+        unit: str | None,
+        features: Any,
     ) -> None:
-        self.columns, self.given, self.declared, self.clock = columns, given, declared, clock
-        self.reward_range, self.drop_missing, self.comma = reward_range, drop_missing, False
+        if unit is not None and unit not in UNITS and unit not in UNIX:
+            raise refuse(f"{unit!r:.40} is not a unit of time", f"Units are {', '.join([*UNITS, *UNIX])}.")
+        self.columns, self.given, self.reward_range, self.unit = columns, given, reward_range, unit
+        self.features = features  # `log_features.FeatureColumns`
         self.uniform = columns.propensity == "uniform"
+        self.decimal_comma = False
+        self.dates: bool | None = None  # whether times are dates, known with the first rows
         self.codes: dict[str, int] = {}
         self.menus: dict[tuple[int, ...] | None, int] = {None: 0}  # None: all arms
-        self.left_out = 0  # rows without a reward (or whatever else is missing) that were left out
-        self._p: list[str] = []
+        self.left_out = 0  # decisions of a journal without a reward
+        self._first = 1  # the row with which the present piece begins
 
-    def used(self, there: list[str]) -> list[str]:
-        """Check the names of the columns; those that are read."""
-        for role, name in self.columns._asdict().items():
-            if name in there or (role == "propensity" and self.uniform):
-                continue
-            if role in _OPTIONAL and role not in self.given:
-                continue
-            hint = nearest(name, there) or "."
-            uniform = ', or the word "uniform" if every arm had the same probability' if role == "propensity" else ""
-            raise refuse(
-                f"there is no column {name!r:.60} for the {role.replace('_', ' ')}{hint.rstrip('.?')}",
-                f"The columns are {', '.join(there)[:200]}; name the right one by {role}= "
-                f"(--{role.replace('_', '-')} COLUMN){uniform}."
-                if there
-                else "The log has no columns.",
-            )
-        self._p = [] if self.uniform else [name for name in there if name.startswith("p_") and len(name) > 2]
-        if not self.uniform and self.columns.propensity not in there and not self._p:
+    def select(self, present: list[str]) -> list[str]:
+        """Check the names of the columns and return those to read."""
+        if not self.uniform and "propensity" not in self.given and self.columns.propensity not in present:
             raise refuse(
                 "there are no propensities, the probabilities with which the logger chose its arms",
                 "Without them the value of another policy cannot be estimated; if every arm had the same probability, "
-                "say propensity='uniform' (--propensity uniform).",
+                "use propensity='uniform' (--propensity uniform).",
             )
-        return [name for name in dict.fromkeys((*self.columns, *self._p)) if name in there]
-
-    def events(self, piece: Piece, faults: Faults) -> Events:
-        """A piece as events, arms numbered as they are met."""
-        names = self.columns
-        columns, rows = self._without_missing(piece)
-        time = self.clock.read(columns[names.time], names.time, rows, faults)
-        arm = self._arms(different(columns[names.arm]), rows, faults)
-        reward = self._rewards(
-            numbers(columns[names.reward], names.reward, rows, faults, None, self.comma), rows, faults
-        )
-        menu = self._menu(columns, rows, faults)
-        propensity = self._propensities(columns, rows, arm, faults)
-        known = time
-        if names.reward_time in columns:
-            known = self.clock.read(columns[names.reward_time], names.reward_time, rows, faults, np.inf)
-            faults.add(
-                "the reward was known before the decision",
-                f"{names.reward_time} cannot be below {names.time}.",
-                rows[known < time],
-            )
-        return Events(time, arm, reward, propensity, known, rows, menu)
-
-    def _without_missing(self, piece: Piece) -> tuple[dict[str, Any], np.ndarray]:
-        """Leave out decisions of a journal that have no reward yet; and, if asked for, all rows with gaps."""
-        names, columns, rows = self.columns, piece.columns, piece.rows
-        roles = [names.reward] if names.outcome in columns else []
-        if self.drop_missing:
-            roles = [names.time, names.arm, names.reward, *([] if self.uniform else [names.propensity])]
-        there = np.ones(len(rows), bool)
-        for name in roles:
-            if name in columns:
-                found = different(columns[name])
-                there &= np.array([value is not None for value in found.values], bool)[found.which]
-        self.left_out += int((~there).sum())
-        if there.all():
-            return columns, rows
-        keep = np.flatnonzero(there)
-        kept = {
-            name: column.take(keep) if hasattr(column, "take") else [column[at] for at in keep]
-            for name, column in columns.items()
-        }
-        return kept, rows[keep]
-
-    def _code(self, name: str, rows: np.ndarray, faults: Faults) -> int:
-        """The number of an arm."""
-        code = self.codes.get(name)
-        if code is not None:
-            return code
-        if self.declared is not None and name not in self.declared:
-            arms = ", ".join(self.declared)[:200]
-            faults.add(f"{name!r:.60} is not an arm", f"The arms are {arms}.", rows, "unknown arm")
-            return 0
-        if len(self.codes) == MOST_ARMS:
-            raise refuse(
-                f"more than {MOST_ARMS} different arms",
-                "That looks like a column of ids; name the column that says what was played.",
-                int(rows[0]),
-            )
-        self.codes[name] = len(self.codes)
-        return self.codes[name]
-
-    def _arms(self, found: Different, rows: np.ndarray, faults: Faults) -> np.ndarray:
-        name, out = self.columns.arm, np.zeros(len(found.values), np.int64)
-        met = np.unique(found.which)
-        for at in sorted(met, key=lambda at: int(np.argmax(found.which == at)) if len(met) < 64 else int(at)):
-            item, here = found.values[at], found.rows_of(at, rows)
-            if isinstance(item, list | dict | tuple) or "\0" in name_of(item):
-                faults.add(f"{name} is not a name", "An arm is a text or a number.", here, f"{name} kind")
-            elif not name_of(item):
-                faults.add(f"{name} is missing", DROP, here, f"{name} missing")
-            else:
-                out[at] = self._code(name_of(item), here, faults)
-        return np.asarray(out[found.which])
-
-    def _rewards(self, reward: np.ndarray, rows: np.ndarray, faults: Faults) -> np.ndarray:
-        low, high = self.reward_range
-        outside = (reward < low) | (reward > high)
-        if outside.any():
-            faults.add(
-                f"reward {reward[outside][0]:g} lies outside ({low:g}, {high:g})",
-                "Say what rewards can be, as in reward_range=(0, 100) (--reward-range 0 100).",
-                rows[outside],
-                "range",
-            )
-        return (reward - low) / (high - low)
-
-    def _menu(self, columns: dict[str, Any], rows: np.ndarray, faults: Faults) -> np.ndarray:
-        """Which set of arms was available in each row."""
-        name = self.columns.available
-        if name not in columns:
-            return np.zeros(len(rows), np.int32)
-        found = different(columns[name])
-        out = np.zeros(len(found.values), np.int32)
-        for at, item in enumerate(found.values):
-            here = found.rows_of(at, rows)
-            if item is None or not len(here):
+        for role, name in self.columns._asdict().items():
+            if name in present or (role == "propensity" and self.uniform):
                 continue
-            parts = _list(item)
-            if parts is None:
-                faults.add(f"{name} is not a list of arms", "Write it as in a|b|c.", here, f"{name} kind")
-            elif not parts:
-                faults.add(f"{name} names no arm", "At least the arm played was available.", here, f"{name} none")
-            else:
-                menu = tuple(sorted({self._code(part, here, faults) for part in parts}))
-                out[at] = self.menus.setdefault(menu, len(self.menus))
-        return np.asarray(out[found.which])
+            if role in _OPTIONAL and role not in self.given:
+                continue
+            hint = (nearest(name, present) or ".").rstrip(".?")
+            uniform = ', or the word "uniform" if every arm had the same probability' if role == "propensity" else ""
+            raise refuse(
+                f"there is no column {name!r:.60} for the {role.replace('_', ' ')}{hint}",
+                f"The columns are {', '.join(present)[:200]}; name the right one by {role}= "
+                f"(--{role.replace('_', '-')} COLUMN){uniform}.",
+            )
+        named = [name for name in self.columns if name in present]
+        return list(dict.fromkeys([*named, *self.features.select(present, named, self.columns.time)]))
 
-    def _propensities(self, columns: dict[str, Any], rows: np.ndarray, arm: np.ndarray, faults: Faults) -> np.ndarray:
-        name = self.columns.propensity
-        if self.uniform:
-            return np.full(len(rows), np.nan)  # 1 / number of available arms, which is known at the end
-        # Next to a column of propensities, p_ columns that name no arm (p_id, p_page) are about something else.
-        about_arms = name not in columns or any(column[2:] in self.codes for column in self._p)
-        each = self._each(columns, rows, arm, faults) if self._p and about_arms else None
-        if name not in columns:
-            assert each is not None
-            return each
-        out = numbers(columns[name], name, rows, faults, None, self.comma)
-        faults.add(
-            "propensity is 0 or below",
-            "An arm that was played had a positive probability, which the log must hold.",
-            rows[out <= 0.0],
-        )
-        faults.add("propensity is above 1", "It is a probability, in (0, 1].", rows[out > 1.0])
-        if each is not None:
-            off = np.abs(each - out) > 1e-6 + 1e-3 * out
-            faults.add(f"{name} is not the p_ column of the arm played", "Both are the same probability.", rows[off])
+    def events(self, piece: Piece) -> Events:
+        """A piece as events."""
+        names = self.columns
+        rows = np.arange(self._first, self._first + len(piece[names.time]))
+        time = self._times(piece[names.time], names.time)
+        reward = self.numbers(piece[names.reward], names.reward)
+        there = np.ones(len(rows), bool)
+        if names.outcome in piece:
+            there = ~np.isnan(reward)
+            self.left_out += int((~there).sum())
+        self._refuse_missing(np.isnan(time), names.time)
+        self._refuse_missing(np.isnan(reward) & there, names.reward)
+        if self.reward_range is not None:
+            low, high = self.reward_range
+            outside = (reward < low) | (reward > high)
+            if outside.any():
+                cure = "Give the range of all rewards, or none: reward_range (--reward-range) is optional."
+                self.refuse_rows(outside, f"reward {reward[outside][0]:g} lies outside ({low:g}, {high:g})", cure)
+        arm = self._arms(piece[names.arm])
+        menu = self._menu(piece[names.available]) if names.available in piece else np.zeros(len(rows), np.int32)
+        mu = np.full(len(rows), np.nan)  # if uniform, 1 / number of available arms, which is known at the end
+        if not self.uniform:
+            mu = self.numbers(piece[names.propensity], names.propensity)
+            self._refuse_missing(np.isnan(mu), names.propensity)
+            cure = "It is the probability with which the arm was chosen, above 0 and at most 1."
+            self.refuse_rows((mu <= 0.0) | (mu > 1.0), "propensity lies outside (0, 1]", cure)
+        known = time
+        if names.reward_time in piece:
+            known = self._times(piece[names.reward_time], names.reward_time)
+            known = np.where(np.isnan(known), np.inf, known)
+            cure = f"{names.reward_time} cannot be below {names.time}."
+            self.refuse_rows(known < time, "the reward was known before the decision", cure)
+        context = self.features.read(piece, time, self)
+        self._first += len(rows)
+        return Events(time, arm, reward, mu, known, rows, menu, context).take(there)
+
+    def refuse_rows(self, bad: np.ndarray, what: str, cure: str) -> None:
+        if bad.any():
+            raise refuse(what, cure, self._first + int(bad.argmax()))
+
+    def _refuse_missing(self, missing: np.ndarray, name: str) -> None:
+        self.refuse_rows(missing, f"{name} is missing", "Every row needs one: fill it in, or remove the row.")
+
+    def _parse(self, texts: Any, kind: Any, name: str, what: str, cure: str) -> Any:
+        """Texts as another type; the first that cannot be read is named with its row."""
+        import pyarrow as pa
+
+        try:
+            return texts.cast(kind)
+        except pa.ArrowInvalid as error:
+            found = re.search(r"string: '(.*?)' as a", str(error), re.DOTALL)
+            at = texts.to_pylist().index(found[1]) if found and found[1] in texts.to_pylist() else 0
+            raise refuse(f"{name} is {texts[at].as_py()!r:.40}, not {what}", cure, self._first + at) from None
+
+    def numbers(self, column: Any, name: str) -> np.ndarray:
+        """A column as float64, with NaN for missing values. Infinite ones are refused."""
+        import pyarrow as pa
+        from pyarrow import compute, types
+
+        if types.is_null(column.type) or types.is_decimal(column.type):
+            column = column.cast("float64")
+        column = as_texts(column)
+        if types.is_string(column.type):
+            if self.decimal_comma:
+                column = compute.replace_substring(column, ",", ".")
+            try:
+                column = column.cast("float64")
+            except pa.ArrowInvalid:
+                if not all(text is None or text.lower() in ("true", "false") for text in column.unique().to_pylist()):
+                    self._parse(column, "float64", name, "a number", "Write it as in 0.25.")
+                column = column.cast("bool")
+        if types.is_boolean(column.type):
+            column = column.cast("uint8")
+        if not (types.is_integer(column.type) or types.is_floating(column.type)):
+            raise refuse(f"the column {name} holds {column.type!s:.60}, not numbers", "Write them as in 0.25.")
+        values = np.asarray(column.cast("float64", safe=False).to_numpy(zero_copy_only=False), np.float64)
+        self.refuse_rows(np.isinf(values), f"{name} is infinite", "Numbers must be finite.")
+        return values
+
+    def _times(self, column: Any, name: str) -> np.ndarray:
+        """A column of times in seconds, since 1970 if they are dates; NaN for missing ones. Dates without an offset are
+        taken as UTC."""
+        import pyarrow as pa
+        from pyarrow import types
+
+        column = as_texts(column)
+        dates = True
+        if types.is_string(column.type) and not _looks_like_number(column):
+            first = next((text for text in column.to_pylist() if text), "")
+            zone = "UTC" if re.search(r"(Z|[+-]\d\d:?\d\d)$", first[10:]) else None
+            column = self._parse(column, pa.timestamp("ns", zone), name, "a date like the others", _ISO)
+        if types.is_timestamp(column.type) or types.is_date(column.type):
+            micros = column.cast(pa.timestamp("us"), safe=False).cast("int64")
+            values = np.asarray(micros.to_numpy(zero_copy_only=False), np.float64) * 1e-6
+        else:
+            values = self.numbers(column, name)
+            if self.unit is None and (np.abs(values) >= _BARE).any():
+                raise refuse(
+                    f"the column {name} holds numbers such as {np.nanmax(np.abs(values)):.0f}, whose unit is not clear",
+                    f"Name it by time_unit= (--time-unit): {', '.join(UNITS)}; or, if they count from 1970, "
+                    f"{', '.join(UNIX)}.",
+                )
+            unit = self.unit or "s"
+            values, dates = values * (UNITS | UNIX)[unit], unit in UNIX
+        if np.isnan(values).all():
+            return values
+        if self.dates not in (None, dates):
+            raise refuse("times are dates in some rows and numbers in others", "Use one form.", self._first)
+        self.dates = dates
+        return values
+
+    def _arms(self, column: Any) -> np.ndarray:
+        """Numbers of arms, which are compared by their text: 3 and "3" are one arm."""
+        import pyarrow as pa
+
+        try:
+            coded = as_texts(as_texts(column).cast("string")).dictionary_encode()
+        except pa.ArrowException:
+            raise refuse(f"{self.columns.arm} is not a name", "An arm is a text or a number.", self._first) from None
+        names = coded.dictionary.to_pylist()
+        which = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        nameless = [at for at, name in enumerate(names) if not name]
+        self._refuse_missing((which < 0) | np.isin(which, nameless), self.columns.arm)
+        return np.asarray(np.array([self._code(name) for name in names], np.int64)[which])
+
+    def _code(self, name: str) -> int:
+        if name not in self.codes and len(self.codes) == MOST_ARMS:
+            raise refuse(
+                f"there are more than {MOST_ARMS} different arms",
+                "That looks like a column of ids; name the column that holds the arms.",
+            )
+        return self.codes.setdefault(name, len(self.codes))
+
+    def _menu(self, column: Any) -> np.ndarray:
+        """The number of the set of arms that was available in each row."""
+        found: dict[Any, int] = {None: 0}
+        out = np.zeros(len(column), np.int32)
+        for at, item in enumerate(column.to_pylist()):
+            key = tuple(item) if isinstance(item, list) else item
+            if key not in found:
+                arms = _parse_list(item)
+                if not arms:
+                    what = f"{self.columns.available} is not a list of arms"
+                    raise refuse(what, "Write it as in a|b|c.", self._first + at)
+                menu = tuple(sorted({self._code(arm) for arm in arms}))
+                found[key] = self.menus.setdefault(menu, len(self.menus))
+            out[at] = found[key]
         return out
 
-    def _each(self, columns: dict[str, Any], rows: np.ndarray, arm: np.ndarray, faults: Faults) -> np.ndarray:
-        """The probabilities of all arms, checked, and that of the arm played."""
-        table = np.stack([numbers(columns[name], name, rows, faults, 0.0, self.comma) for name in self._p], axis=1)
-        outside = ((table < 0) | (table > 1)).any(axis=1)
-        faults.add("a p_ column is below 0 or above 1", "It holds probabilities.", rows[outside])
-        off = np.abs(table.sum(axis=1) - 1.0) > _ROUNDING * (len(self._p) + 1)
-        faults.add(
-            "the p_ columns do not sum to 1",
-            "They are the probabilities of all arms, with four decimals or more.",
-            rows[off],
-        )
-        place = np.full(max(len(self.codes), 1), -1)
-        for at, column in enumerate(self._p):
-            if column[2:] in self.codes:
-                place[self.codes[column[2:]]] = at
-        for name, code in self.codes.items():
-            if place[code] < 0:
-                faults.add(f"there is no column 'p_{name}'", "Every arm needs one.", rows[arm == code], f"p_ {code}")
-        return np.asarray(table[np.arange(len(rows)), place[arm]])
+    def number_arms(self, events: Events) -> tuple[Events, list[str], np.ndarray]:
+        """The events with arms numbered in their order: numbers by size, then texts; the arms; and the menus, one row
+        per set and one column per arm."""
+        arms = sorted(self.codes, key=_natural)
+        place = np.array([arms.index(arm) for arm in self.codes])
+        menus = np.zeros((len(self.menus), len(arms)), bool)
+        for menu, at in self.menus.items():
+            menus[at, slice(None) if menu is None else place[list(menu)]] = True
+        arm = place[events.arm].astype(np.int16)
+        absent = ~menus[events.menu, arm]
+        if absent.any():
+            row = int(events.row[absent.argmax()])
+            raise refuse("the arm played was not among the available ones", "One of the two is wrong.", row)
+        mu = (1.0 / np.maximum(menus.sum(axis=1), 1))[events.menu] if self.uniform else events.propensity
+        return events._replace(arm=arm, propensity=mu), arms, menus
+
+    @property
+    def printed_unit(self) -> bool | str:
+        """The unit of printed durations, as `periods.format_duration` takes it."""
+        return bool(self.dates) or self.unit or False
 
 
-def _list(item: Any) -> list[str] | None:
-    """A list of arms: a list, its JSON text, or a text with the arms separated by | or ;."""
+def as_texts(column: Any) -> Any:
+    """Texts of any kind as plain strings without spaces around them; other columns as they are."""
+    from pyarrow import compute, types
+
+    if types.is_dictionary(column.type):
+        column = as_texts(column.dictionary).take(column.indices)
+    if types.is_large_string(column.type) or types.is_string_view(column.type):
+        column = column.cast("string")
+    return compute.utf8_trim_whitespace(column) if types.is_string(column.type) else column
+
+
+def _looks_like_number(column: Any) -> bool:
+    first = next((text for text in column.to_pylist() if text), "0")
+    try:
+        return math.isfinite(float(first.replace(",", ".")))
+    except ValueError:
+        return False
+
+
+def _parse_list(item: Any) -> list[str]:
+    """A list of arms: a list, its JSON text, or a text with the arms separated by |; empty if it is none of these."""
     if isinstance(item, str) and item.lstrip().startswith("["):
         try:
             item = json.loads(item)
         except (ValueError, RecursionError):
-            return None
-    if isinstance(item, str):
-        return [part.strip() for part in item.replace(";", "|").split("|") if part.strip()]
-    if isinstance(item, list | tuple | np.ndarray):
-        return [name_of(part) for part in item]
-    return None
+            return []
+    parts = item.split("|") if isinstance(item, str) else item if isinstance(item, list) else []
+    return [name for part in parts if (name := str(part).strip())]
+
+
+def _natural(name: str) -> tuple[int, float, str]:
+    """Sorts numbers by size, then texts."""
+    try:
+        return 0, float(name), name
+    except ValueError:
+        return 1, 0.0, name

@@ -1,7 +1,7 @@
-"""What to play: every policy in the paper, and its relatives. `driftbandit list policies` shows them.
+"""Every policy in the paper, and related ones. `driftbandit list policies` shows them.
 
-A class is loaded when it is first asked for, so that a program pays for the policy it names alone. Written by
-`make format` from the modules of this folder.
+A class is loaded when it is first used, so that a program loads only the policies it names. Written by `make format`
+from the modules of this folder.
 
 >>> from driftbandit.policies import SlidingTS
 >>> SlidingTS(window=678).window
@@ -15,91 +15,93 @@ if TYPE_CHECKING:
     from driftbandit.policies.adswitch import AdSwitch
     from driftbandit.policies.baseline import EpsilonGreedy, FixedArm, Oracle, Uniform
     from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
-    from driftbandit.policies.cts import GlobalCTS
+    from driftbandit.policies.cts import GlobalCTS, PerArmCTS
     from driftbandit.policies.cusum_ucb import CusumUCB
     from driftbandit.policies.delayed import Delayed
     from driftbandit.policies.discounted_ts import DiscountedTS
-    from driftbandit.policies.drift_ts import DriftTS
+    from driftbandit.policies.drift.drift_auto import DriftAuto
+    from driftbandit.policies.drift.drift_lin_ts import DriftLinTS
+    from driftbandit.policies.drift.drift_ts import DriftTS
     from driftbandit.policies.exp3 import EXP3S, REXP3
+    from driftbandit.policies.gaussian_ts import DiscountedGaussianTS, SlidingGaussianTS
     from driftbandit.policies.glr_klucb import GLRKLUCB
     from driftbandit.policies.kl_ucb import KLUCB, DiscountedKLUCB, SlidingKLUCB
-    from driftbandit.policies.lb_sda import LBSDA
+    from driftbandit.policies.lb_sda import LBSDA, SlidingLBSDA
+    from driftbandit.policies.linear.linear_recent import CusumLinUCB, RestartLinUCB, SlidingLinUCB
+    from driftbandit.policies.linear.linear_ts import (
+        DiscountedLinTS,
+        DiscountedLogisticTS,
+        KalmanTS,
+        LinTS,
+        StableLinTS,
+    )
+    from driftbandit.policies.linear.linear_ucb import DiscountedLinUCB, DiscountedRandLinUCB, LinUCB, WeightedLinUCB
     from driftbandit.policies.m_ucb import MonitoredUCB
-    from driftbandit.policies.meta import Meta
-    from driftbandit.policies.per_arm_cts import PerArmCTS
     from driftbandit.policies.restart import PeriodicRestart
-    from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
     from driftbandit.policies.ucb import DiscountedUCB, SlidingUCB
     from driftbandit.policies.unimodal import SlidingOSUB
 
 _MODULES = {
-    "AdSwitch": "driftbandit.policies.adswitch",
-    "BetaTS": "driftbandit.policies.beta_ts",
-    "CusumUCB": "driftbandit.policies.cusum_ucb",
-    "Delayed": "driftbandit.policies.delayed",
-    "DiscountedBetaTS": "driftbandit.policies.beta_ts",
-    "DiscountedKLUCB": "driftbandit.policies.kl_ucb",
-    "DiscountedTS": "driftbandit.policies.discounted_ts",
-    "DiscountedUCB": "driftbandit.policies.ucb",
-    "DriftTS": "driftbandit.policies.drift_ts",
-    "EXP3S": "driftbandit.policies.exp3",
-    "EpsilonGreedy": "driftbandit.policies.baseline",
-    "FixedArm": "driftbandit.policies.baseline",
-    "GLRKLUCB": "driftbandit.policies.glr_klucb",
-    "GlobalCTS": "driftbandit.policies.cts",
-    "KLUCB": "driftbandit.policies.kl_ucb",
-    "LBSDA": "driftbandit.policies.lb_sda",
-    "Meta": "driftbandit.policies.meta",
-    "MonitoredUCB": "driftbandit.policies.m_ucb",
-    "Oracle": "driftbandit.policies.baseline",
-    "PerArmCTS": "driftbandit.policies.per_arm_cts",
-    "PeriodicRestart": "driftbandit.policies.restart",
-    "REXP3": "driftbandit.policies.exp3",
-    "SlidingKLUCB": "driftbandit.policies.kl_ucb",
-    "SlidingLBSDA": "driftbandit.policies.sliding_lb_sda",
-    "SlidingOSUB": "driftbandit.policies.unimodal",
-    "SlidingTS": "driftbandit.policies.beta_ts",
-    "SlidingUCB": "driftbandit.policies.ucb",
-    "Uniform": "driftbandit.policies.baseline",
+    "AdSwitch": "adswitch",
+    "BetaTS": "beta_ts",
+    "CusumLinUCB": "linear.linear_recent",
+    "CusumUCB": "cusum_ucb",
+    "Delayed": "delayed",
+    "DiscountedBetaTS": "beta_ts",
+    "DiscountedGaussianTS": "gaussian_ts",
+    "DiscountedKLUCB": "kl_ucb",
+    "DiscountedLinTS": "linear.linear_ts",
+    "DiscountedLinUCB": "linear.linear_ucb",
+    "DiscountedLogisticTS": "linear.linear_ts",
+    "DiscountedRandLinUCB": "linear.linear_ucb",
+    "DiscountedTS": "discounted_ts",
+    "DiscountedUCB": "ucb",
+    "DriftAuto": "drift.drift_auto",
+    "DriftLinTS": "drift.drift_lin_ts",
+    "DriftTS": "drift.drift_ts",
+    "EXP3S": "exp3",
+    "EpsilonGreedy": "baseline",
+    "FixedArm": "baseline",
+    "GLRKLUCB": "glr_klucb",
+    "GlobalCTS": "cts",
+    "KLUCB": "kl_ucb",
+    "KalmanTS": "linear.linear_ts",
+    "LBSDA": "lb_sda",
+    "LinTS": "linear.linear_ts",
+    "LinUCB": "linear.linear_ucb",
+    "MonitoredUCB": "m_ucb",
+    "Oracle": "baseline",
+    "PerArmCTS": "cts",
+    "PeriodicRestart": "restart",
+    "REXP3": "exp3",
+    "RestartLinUCB": "linear.linear_recent",
+    "SlidingGaussianTS": "gaussian_ts",
+    "SlidingKLUCB": "kl_ucb",
+    "SlidingLBSDA": "lb_sda",
+    "SlidingLinUCB": "linear.linear_recent",
+    "SlidingOSUB": "unimodal",
+    "SlidingTS": "beta_ts",
+    "SlidingUCB": "ucb",
+    "StableLinTS": "linear.linear_ts",
+    "Uniform": "baseline",
+    "WeightedLinUCB": "linear.linear_ucb",
 }
 __all__ = [  # noqa: RUF022
-    "AdSwitch",
-    "BetaTS",
-    "CusumUCB",
-    "Delayed",
-    "DiscountedBetaTS",
-    "DiscountedKLUCB",
-    "DiscountedTS",
-    "DiscountedUCB",
-    "DriftTS",
-    "EXP3S",
-    "EpsilonGreedy",
-    "FixedArm",
-    "GLRKLUCB",
-    "GlobalCTS",
-    "KLUCB",
-    "LBSDA",
-    "Meta",
-    "MonitoredUCB",
-    "Oracle",
-    "PerArmCTS",
-    "PeriodicRestart",
-    "REXP3",
-    "SlidingKLUCB",
-    "SlidingLBSDA",
-    "SlidingOSUB",
-    "SlidingTS",
-    "SlidingUCB",
-    "Uniform",
-]
-if not TYPE_CHECKING:  # a type checker knows the names above and no others, so that it finds a misspelt one
+    "AdSwitch", "BetaTS", "CusumLinUCB", "CusumUCB", "Delayed", "DiscountedBetaTS", "DiscountedGaussianTS",
+    "DiscountedKLUCB", "DiscountedLinTS", "DiscountedLinUCB", "DiscountedLogisticTS", "DiscountedRandLinUCB",
+    "DiscountedTS", "DiscountedUCB", "DriftAuto", "DriftLinTS", "DriftTS", "EXP3S", "EpsilonGreedy", "FixedArm",
+    "GLRKLUCB", "GlobalCTS", "KLUCB", "KalmanTS", "LBSDA", "LinTS", "LinUCB", "MonitoredUCB", "Oracle", "PerArmCTS",
+    "PeriodicRestart", "REXP3", "RestartLinUCB", "SlidingGaussianTS", "SlidingKLUCB", "SlidingLBSDA", "SlidingLinUCB",
+    "SlidingOSUB", "SlidingTS", "SlidingUCB", "StableLinTS", "Uniform", "WeightedLinUCB",
+]  # fmt: skip
+if not TYPE_CHECKING:  # a type checker uses the imports above, so that it finds a misspelt name
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
-            return getattr(import_module(_MODULES[name]), name)
+            return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         if name.startswith("_"):
             raise AttributeError(name)
-        from driftbandit.checks import nearest
+        from driftbandit.core.checks import nearest
 
         hint = nearest(name, _MODULES) or "."
         raise AttributeError(f"There is no policy {name!r}{hint} `driftbandit list policies` shows all.")

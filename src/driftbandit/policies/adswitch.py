@@ -1,14 +1,14 @@
-"""ADSWITCH: successive elimination that keeps testing every arm for change, without knowing how often the world
-changes."""
+"""ADSWITCH: successive elimination that keeps testing every arm for change, with the number of changes unknown."""
 
 import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.parameters import checked, described, within
-from driftbandit.primitives import argmax, compilable, index, where
-from driftbandit.validity import FLAG, REALS, ROUNDS, SCRATCH, fits, need
+from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.primitives import argmax, compilable, index, where
+from driftbandit.core.state import new_state
+from driftbandit.core.validity import FLAG, REALS, ROUNDS, SCRATCH, fits, need
 
 _LEVELS = 64  # no record has more dyadic lengths
 _PLAYS = within("[0, 1e15]")
@@ -16,7 +16,8 @@ _DEBT_MAX = 2.0**62  # more pulls than any run has rounds
 
 
 class AdSwitchState(NamedTuple):
-    """The episode under way: who is good, what bad arms looked like, and sums at the points of the test grid."""
+    """The episode under way: which arms are good, what bad arms looked like, and sums at the points of the test
+    grid."""
 
     plays: Any  # in the episode
     total: Any  # summed rewards in the episode
@@ -60,22 +61,21 @@ class AdSwitchState(NamedTuple):
 class AdSwitch(NamedTuple):
     """Play the arms that may still be best in turn, check bad arms at random, and start over when any arm has changed.
 
-    An arm is evicted when it is clearly worse than another over some recent stretch. From then on it is sampled now
-    and then, for long enough to see a change of size 2**-i with a probability of order 2**-i. A new episode forgets
-    everything: it begins when a good arm's recent rewards differ from its earlier ones, or a bad arm's from those at
-    its eviction.
+    An arm is evicted when it is clearly worse than another over some recent stretch. From then on it is sampled now and
+    then, for long enough to see a change of size 2**-i with a probability of order 2**-i. A new episode, which forgets
+    everything, begins when a good arm's recent rewards differ from its earlier ones, or a bad arm's from those at its
+    eviction.
 
     Needs only the horizon, and was the first policy with regret of order sqrt(B K T log T) for an unknown number B of
     changes. The price is large constants: with c1 = 16.1 at T = 1e5 an arm worse by 0.5 is played some 740 times before
-    it is evicted, and its later samples still take a large share of the rounds. Use it as the reference for "no prior
-    knowledge", on long horizons with few, large changes. Rewards in [0, 1].
+    it is evicted. Use it as the reference for "no prior knowledge", on long horizons with few, large changes. Rewards
+    in [0, 1].
 
-    The paper tests every interval in every round, at O(K t**3). Here, as in other implementations, tests take place
-    every `every` rounds of an episode and on intervals of `every` * 2**j rounds next to each other, at O(K log(t)**2)
-    per test. For that it keeps two prefix sums per arm at every `every`-th round of the episode, 16 K / every bytes per
-    round (32 MB for 10 arms and 10 million rounds), in memory only as far as episodes are long. If rounds go on past
-    `horizon` and an episode outlasts that store, it ends without an alarm. Unconfirmed: c1 = 16.1 (the theory asks for
-    more than 16), and that the earlier interval ends before the later one begins.
+    The paper tests every interval in every round, at O(K t**3). As in other implementations, tests take place every
+    `every` rounds of an episode and on neighbouring intervals of `every` * 2**j rounds, at O(K log(t)**2) per test. The
+    prefix sums take 16 K / every bytes per round (32 MB for 10 arms and 10 million rounds). An episode that outlasts
+    `horizon` ends without an alarm. Unconfirmed: c1 = 16.1 (the theory needs more than 16), and that the earlier
+    interval ends before the later one begins.
 
     Reference: Auer, Gajane and Ortner 2019, "Adaptively tracking the best bandit arm with an unknown number of
     distribution changes"."""
@@ -85,29 +85,23 @@ class AdSwitch(NamedTuple):
     every: Annotated[int, within(">= 1")] = 50  # rounds between tests
 
     def init(self, n_arms: int) -> AdSwitchState:
-        """The first episode: all arms good."""
-        blocks = self.horizon // self.every + 1
-        return AdSwitchState(
-            plays=np.zeros(n_arms, np.int64),
-            total=np.zeros(n_arms),
+        blocks, whole = self.horizon // self.every + 1, np.zeros((2, n_arms), np.int64)
+        return new_state(
+            AdSwitchState,
+            n_arms,
+            plays=whole[0],
             last=np.full(n_arms, -1, np.int64),
             good=np.ones(n_arms, np.int64),
-            frozen=np.zeros(n_arms),
-            gap=np.zeros(n_arms),
-            debt=np.zeros(n_arms, np.int64),
+            debt=whole[1],
             plays_at=np.zeros(blocks * n_arms, np.int64),
             total_at=np.zeros(blocks * n_arms),
             best=np.zeros(_LEVELS),
-            recent=np.zeros(n_arms),
-            width=np.zeros(n_arms),
             start=np.zeros(1, np.int64),
             episode=np.ones(1, np.int64),
             alarms=np.zeros(1, np.int64),
-            scores=np.zeros(n_arms),
         )
 
     def choose(self, state: AdSwitchState, t: int, rng: Any) -> int:
-        """Of the good arms and those that owe samples, the one played longest ago."""
         n_arms = len(state.good)
         scores = state.scores
         rate = self.sampling_rate(state)
@@ -136,12 +130,11 @@ class AdSwitch(NamedTuple):
         return pulls
 
     def learn(self, state: AdSwitchState, t: int, arm: int, reward: float, rng: Any) -> None:
-        """Note debts and the reward; on a point of the grid, test.
+        """Record debts and the reward; on a point of the grid, test.
 
         Debts are taken on by rounds that end in a reward, so they are drawn here; a choice draws them too, to act on
-        them in the same round, but owes nothing if its reward never comes. Of an arm's debts only the one that lasts
-        longest matters: it owes until its plays reach the largest (plays when the debt was made) + pulls. So one
-        number per arm holds them all."""
+        them in the same round. Of an arm's debts only the one that lasts longest matters, so one number per arm
+        holds them all."""
         n_arms = len(state.good)
         rate = self.sampling_rate(state)
         for i in range(n_arms):
@@ -169,8 +162,8 @@ class AdSwitch(NamedTuple):
             self.evict(state, block)
 
     def has_changed(self, state: AdSwitchState, block: int) -> bool:
-        """Does some good arm's suffix differ from the interval before it, or some bad arm's suffix from its frozen
-        mean?"""
+        """Whether some good arm's suffix differs from the interval before it, or some bad arm's suffix from its
+        frozen mean."""
         log = math.log(self.horizon)
         length = 1
         while length > 0:
@@ -207,7 +200,7 @@ class AdSwitch(NamedTuple):
                 level += 1
 
     def begin(self, state: AdSwitchState, start: int) -> None:
-        """A new episode. The sums after 0 blocks are 0 for ever; later ones are written before they are read."""
+        """A new episode. The sums after 0 blocks are always 0; later ones are written before they are read."""
         state.start[0] = start
         state.episode[0] += 1
         for i in range(len(state.good)):
@@ -218,19 +211,17 @@ class AdSwitch(NamedTuple):
             state.debt[i] = 0
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, plays=_PLAYS, total=REALS, last=within(f"[-1, {t}]"), good=FLAG, frozen=REALS, gap=REALS)
         fits(state, debt=within("[0, 9e18]"), plays_at=_PLAYS, total_at=REALS)
         fits(state, best=SCRATCH, recent=SCRATCH, width=SCRATCH, alarms=ROUNDS)
         fits(state, start=within(f"[0, {t}]"), episode=within("[1, 1e15]"))
         need((state.gap[state.good == 0] >= 1e-20).all(), "a bad arm was worse by something")
 
-    def room(self, n_arms: int) -> int:
-        """The numbers that the state holds."""
+    def state_size(self, n_arms: int) -> int:
         return 2 * n_arms * (self.horizon // self.every + 8) + _LEVELS
 
     def grow(self, state: AdSwitchState, after: AdSwitchState, t: int) -> AdSwitchState:
-        """The sums of a block lie side by side, those of a new arm at their end."""
+        """The sums of a block lie next to each other, those of a new arm at their end."""
         n_arms = len(state.good)
         for name in ("plays_at", "total_at"):
             table = getattr(after, name).reshape(-1, n_arms + 1)
@@ -256,8 +247,8 @@ def next_length(length: int, most: int) -> int:
 
 @compilable
 def frozen_differ(state: Any, block: int, length: int, log: float) -> bool:
-    """Write down every arm's mean over the last `length` blocks; does it differ from what a bad arm had when it was
-    evicted?"""
+    """Write every arm's mean over the last `length` blocks, and return whether a bad arm's differs from its frozen
+    mean."""
     plays_at, total_at, good, gap = state.plays_at, state.total_at, state.good, state.gap
     n_arms = len(good)
     now, then = block * n_arms, (block - length) * n_arms
@@ -275,11 +266,11 @@ def frozen_differ(state: Any, block: int, length: int, log: float) -> bool:
 
 @compilable
 def differs_before(plays_at: Any, total_at: Any, recent: Any, widths: Any, block: int, log: float) -> bool:
-    """Does some interval that ends after `block` blocks have a mean further from an arm's recent one than both widths
-    allow?
+    """Whether some interval that ends after `block` blocks has a mean further from an arm's recent one than both widths
+    allow.
 
-    With sum s of n plays that is |s/n - recent| - width > sqrt(2 log / n); times n, and squared, it needs neither root
-    nor division, and is false where n is 0 or the width infinite."""
+    With sum s of n plays that is |s/n - recent| - width > sqrt(2 log / n); times n, and squared, it needs neither
+    root nor division, and is false where n is 0 or the width infinite."""
     n_arms = len(recent)
     now = block * n_arms
     length = 1 if block > 0 else 0

@@ -1,20 +1,21 @@
-"""Yardsticks to measure policies by: chance, one arm for ever, the best arm always, and greedy play with a coin."""
+"""Baselines: uniform choice, one fixed arm, the best arm of every round, and epsilon-greedy."""
 
 import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.parameters import checked, described, within
-from driftbandit.primitives import argmax_fair
-from driftbandit.validity import COUNTS, REALS, SCRATCH, fits
+from driftbandit.core.forgetting import DISCOUNT, half_life_discount, tuned_discount
+from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.primitives import argmax_fair
+from driftbandit.core.state import new_state
+from driftbandit.core.validity import COUNTS, REALS, SCRATCH, fits
 
 
 class UniformState(NamedTuple):
-    """The same chance for every arm."""
+    """The same probability for every arm."""
 
-    chances: Any  # scratch: written by every choice, since arms may have been added
+    probabilities: Any  # scratch: written by every choice, since arms may have been added
 
 
 @described(
@@ -34,31 +35,23 @@ class UniformState(NamedTuple):
 class Uniform(NamedTuple):
     """Every arm with the same probability, whatever happens: what a policy must beat to be worth using.
 
-    Nothing to learn, hence nothing to forget. Its regret is linear: the average gap per round. Useful for collecting
-    data by which all arms can be judged afterwards."""
+    Its regret is linear: the average gap per round. Useful for collecting data by which all arms can be judged
+    afterwards."""
 
     def init(self, n_arms: int) -> UniformState:
-        """Equal chances."""
         return UniformState(np.full(n_arms, 1.0 / n_arms))
 
     def choose(self, state: UniformState, t: int, rng: Any) -> Any:
-        """Any arm."""
-        n_arms = len(state.chances)
+        n_arms = len(state.probabilities)
         for arm in range(n_arms):
-            state.chances[arm] = 1.0 / n_arms
+            state.probabilities[arm] = 1.0 / n_arms
         return int(rng.uniform(0) * n_arms)
 
     def learn(self, state: UniformState, t: int, arm: Any, reward: Any) -> None:
-        """Nothing."""
+        pass
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
-        fits(state, chances=SCRATCH)
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "Uniform":
-        """There is nothing to tune."""
-        return cls()
+        fits(state, probabilities=SCRATCH)
 
 
 class ScoresState(NamedTuple):
@@ -82,14 +75,13 @@ class ScoresState(NamedTuple):
 )
 @checked
 class FixedArm(NamedTuple):
-    """One arm for ever: what the business does today, or the best arm in hindsight if it is known.
+    """Always the same arm: what the business does today, or the best arm in hindsight if it is known.
 
-    In a world that changes its regret is linear, yet many policies that forget too fast do worse."""
+    Where rewards change its regret is linear, yet many policies that forget too fast do worse."""
 
     arm: Annotated[int, within(">= 0")] = 0  # the arm to play, counted from 0
 
     def init(self, n_arms: int) -> ScoresState:
-        """The arm, if there is such an arm."""
         if self.arm >= n_arms:
             raise ValueError(f"FixedArm needs an arm from 0 to {n_arms - 1} here; got {self.arm}.")
         scores = np.zeros(n_arms)
@@ -97,20 +89,13 @@ class FixedArm(NamedTuple):
         return ScoresState(scores)
 
     def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
-        """The arm."""
         return self.arm
 
     def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
-        """Nothing."""
+        pass
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, scores=SCRATCH)
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "FixedArm":
-        """There is nothing to tune."""
-        return cls()
 
 
 @described(
@@ -128,52 +113,41 @@ class FixedArm(NamedTuple):
 )
 @checked
 class Oracle(NamedTuple):
-    """The best arm in every round, by looking into the world: regret 0, in simulations only.
+    """The best arm in every round, from the true means: regret 0, in simulations only. The simulator calls
+    `with_environment`."""
 
-    The simulator gives it the world through `bound`; anywhere else there is no world to look into, and it says so."""
-
-    def with_world(self, world: Any) -> "OracleInWorld":
-        """The oracle of this world."""
-        return OracleInWorld(world)
+    def with_environment(self, environment: Any) -> "BoundOracle":
+        return BoundOracle(environment)
 
     def init(self, n_arms: int) -> ScoresState:
-        """There is no world here."""
         raise ValueError(
-            "Oracle only plays in simulations, where simulate() shows it the world; a live agent needs another policy."
+            "Oracle only plays in simulations, where the true means are known; a live bandit needs another policy."
         )
 
     def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
-        """There is no world here, so the oracle cannot have been started."""
         return 0
 
     def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
-        """Nothing."""
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "Oracle":
-        """There is nothing to tune."""
-        return cls()
+        pass
 
 
-class OracleInWorld(NamedTuple):
-    """An `Oracle` that sees the world it plays in."""
+class BoundOracle(NamedTuple):
+    """An `Oracle` with the true means."""
 
-    world: Any
+    environment: Any
 
     def init(self, n_arms: int) -> ScoresState:
-        """Nothing to remember; the scores stay 0."""
         return ScoresState(np.zeros(n_arms))
 
     def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
-        """The first of the arms with the largest mean in round t."""
-        return self.world.best_arm(t)
+        return self.environment.best_arm(t)
 
     def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
-        """Nothing."""
+        pass
 
 
 class EpsilonGreedyState(NamedTuple):
-    """What greedy play knows of each arm."""
+    """The evidence about each arm."""
 
     pulls: Any  # discounted number of pulls
     mean: Any  # discounted average reward
@@ -185,7 +159,7 @@ class EpsilonGreedyState(NamedTuple):
     family="discounts",
     scratch=("scores",),
     forgets="discounts every past reward by gamma per round; an idle arm keeps its mean",
-    knows="how often the world changes, to set gamma and explore",
+    knows="how often the environment changes, to set gamma and explore",
     rewards="any",
     cost="O(K)",
     formula=r"""
@@ -197,13 +171,13 @@ class EpsilonGreedyState(NamedTuple):
 )
 @checked
 class EpsilonGreedy(NamedTuple):
-    """Greedy with a coin: with probability `explore` any arm, else the one with the largest discounted mean.
+    """With probability `explore` any arm, else the one with the largest discounted mean.
 
-    Means lose a factor `gamma` of their evidence each round; an idle arm keeps its mean. Exploration goes on at the
-    same rate for ever, so regret is linear, with a small factor where gaps are large and changes rare: simple,
-    predictable, for any reward scale.
+    Evidence loses a factor `gamma` each round; an idle arm keeps its mean. Exploration goes on at the same rate, so
+    regret is linear, with a small factor where gaps are large and changes rare: simple, predictable, for any reward
+    scale.
 
-    No theory says how to set both parameters together; `tuned` uses DS-TS's gamma and leaves `explore` at a twentieth.
+    There is no theory for both parameters together; `tuned` uses DS-TS's gamma and leaves `explore` at a twentieth.
 
     Reference: Sutton and Barto 2018, section 2.5, whose constant step size is close to a discounted mean."""
 
@@ -211,11 +185,9 @@ class EpsilonGreedy(NamedTuple):
     gamma: Annotated[float, DISCOUNT] = 0.99  # discount per round
 
     def init(self, n_arms: int) -> EpsilonGreedyState:
-        """No arm played yet."""
-        return EpsilonGreedyState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+        return new_state(EpsilonGreedyState, n_arms)
 
     def choose(self, state: EpsilonGreedyState, t: int, rng: Any) -> Any:
-        """Toss the coin, then any arm or the largest mean; arms never played come first in greedy rounds."""
         scores = state.scores
         for arm in range(len(scores)):
             scores[arm] = state.mean[arm] if state.pulls[arm] > 0.0 else math.inf
@@ -226,32 +198,28 @@ class EpsilonGreedy(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: EpsilonGreedyState, t: int, arm: Any, reward: Any) -> None:
-        """Discount everything, then add the reward."""
         self.fade(state, self.gamma)
         self.take(state, arm, reward, 1.0)
 
     def fade(self, state: EpsilonGreedyState, factor: float) -> None:
-        """Multiply the weight of all evidence by `factor`."""
         pulls = state.pulls
         for i in range(len(pulls)):
             pulls[i] *= factor
 
     def take(self, state: EpsilonGreedyState, arm: Any, reward: Any, weight: float) -> None:
-        """Add one reward of this weight to count and mean; the mean form for the reason given in DS-TS."""
+        """Add one reward of this weight; the mean is kept instead of the sum, as in DS-TS."""
         pulls, mean = state.pulls, state.mean
         pulls[arm] += weight
         mean[arm] += weight * (reward - mean[arm]) / pulls[arm]
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, pulls=COUNTS, mean=REALS)
 
     @classmethod
     def half_life(cls, rounds: float, explore: float = 0.05) -> "EpsilonGreedy":
-        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
-        return cls(explore, Forgetting.half_life(rounds).gamma)
+        return cls(explore, half_life_discount(rounds))
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "EpsilonGreedy":
         """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
-        return cls(gamma=Forgetting.tuned(horizon, phases).gamma)
+        return cls(gamma=tuned_discount(horizon, phases))

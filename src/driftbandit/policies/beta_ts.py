@@ -1,31 +1,31 @@
-"""Thompson sampling for rewards in [0, 1] with a Beta belief about each arm: of everything, discounted, or of a
+"""Thompson sampling for rewards in [0, 1] with a Beta belief about each arm: from all rewards, discounted, or in a
 window."""
 
-import math
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.beliefs import BetaBelief
-from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.parameters import Domain, checked, described, within
+from driftbandit.core.beliefs import BetaBelief
+from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE, tuned_discount
+from driftbandit.core.parameters import Domain, checked, described, within
+from driftbandit.core.primitives import COIN, argmax, argmax_fair, compilable, where
+from driftbandit.core.state import new_state
+from driftbandit.core.validity import COUNTS, fits
 from driftbandit.policies.window import WINDOW, log_window, ring_fits, root_window, slide
-from driftbandit.primitives import COIN, argmax, argmax_fair, compilable, where
-from driftbandit.validity import COUNTS, fits
 
 _BELIEF: Domain = within("[1e-101, 2e15]")  # what priors and rewards add up to
 PRIOR: Domain = within("(0, 1e15]", "1 and 1 is the uniform prior; next to 1e15 no reward would count.")
 
 
 @compilable
-def as_win(reward: Any, coin: Any) -> Any:
+def as_win(reward: Any, u: Any) -> Any:
     """A 0/1 reward with the same mean, decided by a number uniform on [0, 1)."""
-    return where(coin < reward, 1.0, 0.0)
+    return where(u < reward, 1.0, 0.0)
 
 
 class BetaTSState(NamedTuple):
-    """What TS and dTS know of each arm."""
+    """The evidence of TS and dTS about each arm."""
 
     wins: Any  # sum of rewards
     losses: Any  # sum of 1 - reward
@@ -54,68 +54,59 @@ class BetaTSState(NamedTuple):
 class BetaTS(NamedTuple):
     """Thompson sampling (TS): draw each arm's mean from its Beta posterior and play the largest draw.
 
-    It never forgets, so it belongs where nothing changes: there its regret is of order log(T), optimal for 0/1 rewards.
-    After a change it stays with what used to be best for about as long as it took to learn that. The policies that
+    It never forgets, so it suits stationary rewards: there its regret is of order log(T), optimal for 0/1 rewards.
+    After a change it stays with the former best arm for about as long as it took to learn that. The policies that
     forget are measured against it.
 
-    Rewards must lie in [0, 1]. A reward x counts as x of a win and 1 - x of a loss; with `binarize` it is first turned
+    Rewards must lie in [0, 1]. A reward x counts as x of a win and 1 - x of a loss; with `binarise` it is first turned
     into 1 with probability x, else 0, which is the version the theory covers. For 0/1 rewards the two are the same.
 
     Reference: Thompson 1933; Agrawal and Goyal 2012 for rewards between 0 and 1."""
 
     prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
-    binarize: bool = False  # turn every reward into 0 or 1 by a coin
+    binarise: bool = False  # turn every reward into 0 or 1 at random
 
     def init(self, n_arms: int) -> BetaTSState:
-        """Every arm at the prior."""
-        return _blank(n_arms, self.prior_wins, self.prior_losses)
+        a, b = np.full(n_arms, self.prior_wins), np.full(n_arms, self.prior_losses)
+        return new_state(BetaTSState, n_arms, a=a, b=b)
 
     def choose(self, state: BetaTSState, t: int, rng: Any) -> Any:
-        """Draw every arm's mean once and play the largest."""
         rng.betas(state.a, state.b, state.scores)
         return argmax(state.scores)
 
     def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        """Count the reward as part win, part loss."""
-        y = as_win(reward, rng.uniform(COIN)) if self.binarize else reward
+        y = as_win(reward, rng.uniform(COIN)) if self.binarise else reward
         state.wins[arm] += y
         state.losses[arm] += 1.0 - y
         state.a[arm] = self.prior_wins + state.wins[arm]
         state.b[arm] = self.prior_losses + state.losses[arm]
 
     def belief(self, state: BetaTSState) -> BetaBelief:
-        """The distributions the next samples come from."""
         return beta_belief(state)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         _believable(state)
         fits(state, wins=COUNTS, losses=COUNTS)
 
     @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "BetaTS":
-        """There is nothing to tune."""
-        return cls()
-
-    @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "BetaTS":
-        """As in the paper's experiments, which do not name the prior; the code has the uniform one."""
+        """The paper does not name the prior; the authors' code has the uniform one."""
         return cls()
 
     @classmethod
     def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "BetaTS":
-        """As in the authors' code."""
-        return cls()
+        return cls.text(horizon, phases, n_arms, smooth)
 
 
 @described(
     short="dts",
     family="discounts",
     scratch=("scores",),
+    half_life=HALF_LIFE,
     aliases={"dots": {"optimistic": True}},
     forgets="discounts wins and losses by gamma per round; an idle arm returns to the prior",
-    knows="how often the world changes, to set gamma",
+    knows="how often the environment changes, to set gamma",
     rewards="[0, 1]",
     cost="O(K)",
     formula=r"""
@@ -133,15 +124,15 @@ class DiscountedBetaTS(NamedTuple):
     """Discounted Thompson sampling (dTS): each round multiplies all wins and losses by `gamma`, then draws from Beta
     posteriors.
 
-    The prior is not discounted: an arm left alone drifts back to the prior, so its draws spread over all of [0, 1] and
-    it is tried again. That is the contrast with DS-TS, where an idle arm keeps its mean. Exploration therefore never
-    stops, and costs more the more arms there are.
+    The prior is not discounted: an idle arm returns to the prior, so its draws spread over all of [0, 1] and it is
+    tried again. In DS-TS, by contrast, an idle arm keeps its mean. Exploration therefore never stops, and costs more
+    the more arms there are.
 
-    `optimistic` (dOTS) never lets a draw fall below the posterior mean, so only good news moves the choice.
+    `optimistic` (dOTS) never lets a draw fall below the posterior mean.
 
     Suited to 0/1 or [0, 1] rewards that change often. No regret bound is known and no formula for `gamma`: its
     inventors tried values by hand and noted 0.75; `tuned` borrows DS-TS's formula. They turn rewards into 0 or 1
-    (`binarize`); by default a reward counts in parts, as in TS.
+    (`binarise`); by default a reward counts in parts, as in TS.
 
     Reference: Raj and Kalyani 2017."""
 
@@ -149,14 +140,14 @@ class DiscountedBetaTS(NamedTuple):
     optimistic: bool = False  # no draw below the posterior mean: dOTS
     prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
-    binarize: bool = False  # turn every reward into 0 or 1 by a coin
+    binarise: bool = False  # turn every reward into 0 or 1 at random
 
     def init(self, n_arms: int) -> BetaTSState:
-        """Every arm at the prior."""
-        return _blank(n_arms, self.prior_wins, self.prior_losses)
+        a, b = np.full(n_arms, self.prior_wins), np.full(n_arms, self.prior_losses)
+        return new_state(BetaTSState, n_arms, a=a, b=b)
 
     def choose(self, state: BetaTSState, t: int, rng: Any) -> Any:
-        """Draw every arm's mean once and play the largest; with optimism equal posterior means may tie."""
+        """With `optimistic`, equal posterior means may tie."""
         scores = state.scores
         rng.betas(state.a, state.b, scores)
         if not self.optimistic:
@@ -166,18 +157,16 @@ class DiscountedBetaTS(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        """Discount all evidence, then add the reward."""
         y = self.seen(reward, rng)
         self.fade(state, self.gamma)
         self.take(state, arm, y, 1.0)
 
     def seen(self, reward: Any, rng: Any) -> Any:
-        """The reward as `take` is given it: tossed to 0 or 1 with `binarize`."""
-        return as_win(reward, rng.uniform(COIN)) if self.binarize else reward
+        """The reward as `take` expects it: turned into 0 or 1 with `binarise`."""
+        return as_win(reward, rng.uniform(COIN)) if self.binarise else reward
 
     def fade(self, state: BetaTSState, factor: float) -> None:
-        """Multiply the weight of all evidence by `factor`, and only then add the prior: kept in one number with the
-        evidence, the prior would fade too."""
+        """Multiply the weight of all evidence by `factor`, then add the prior, which must not be discounted."""
         wins, losses, a, b = state.wins, state.losses, state.a, state.b
         for i in range(len(wins)):
             wins[i] *= factor
@@ -186,7 +175,6 @@ class DiscountedBetaTS(NamedTuple):
             b[i] = self.prior_losses + losses[i]
 
     def take(self, state: BetaTSState, arm: Any, reward: Any, weight: float) -> None:
-        """Add one reward of this weight, as part win, part loss."""
         wins, losses = state.wins, state.losses
         wins[arm] += weight * reward
         losses[arm] += weight * (1.0 - reward)
@@ -195,33 +183,20 @@ class DiscountedBetaTS(NamedTuple):
 
     @property
     def belief(self) -> Callable[[Any], BetaBelief] | None:
-        """The distributions the next samples come from; with optimism they are not Beta, and there is none to give."""
         return None if self.optimistic else beta_belief
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         _believable(state)
         fits(state, wins=COUNTS, losses=COUNTS)
 
     @classmethod
-    def half_life(cls, rounds: float) -> "DiscountedBetaTS":
-        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
-        return cls(Forgetting.half_life(rounds).gamma)
-
-    @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedBetaTS":
-        """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS: dTS has no theory of its own."""
-        return cls(Forgetting.tuned(horizon, phases).gamma)
-
-    @classmethod
-    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "DiscountedBetaTS":
-        """gamma = 1 - sqrt(changes / horizon) as the authors' code has it in a line they left out of their runs; one
-        change if smooth."""
-        return cls(1.0 - math.sqrt((1 if smooth else phases - 1) / horizon))
+        """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
+        return cls(tuned_discount(horizon, phases))
 
 
 class SlidingTSState(NamedTuple):
-    """What SW-TS knows of each arm, and the rounds it knows it from."""
+    """The evidence of SW-TS about each arm, and the rounds it comes from."""
 
     pulls: Any  # pulls within the window
     sums: Any  # rewards within the window
@@ -237,7 +212,7 @@ class SlidingTSState(NamedTuple):
     family="window",
     scratch=("scores",),
     forgets="all rounds older than the window; an arm not in it is at the prior",
-    knows="how often the world changes, to set the window",
+    knows="how often the environment changes, to set the window",
     rewards="[0, 1]",
     cost="O(K), memory O(window)",
     formula=r"""
@@ -251,13 +226,12 @@ class SlidingTSState(NamedTuple):
 )
 @checked
 class SlidingTS(NamedTuple):
-    """Sliding-window Thompson sampling (SW-TS): Thompson sampling that knows only the last `window` rounds.
+    """Sliding-window Thompson sampling (SW-TS): Thompson sampling from the last `window` rounds only.
 
-    Older rounds are forgotten all at once: when an arm's last reward leaves the window, the arm is back at the prior
-    and will be tried. Suited to [0, 1] rewards with abrupt changes, when something is known about how often. Memory
-    grows with the window, time does not.
+    When an arm's last reward leaves the window, the arm is back at the prior and will be tried. Suited to [0, 1]
+    rewards with abrupt changes, when something is known about how often. Memory grows with the window, time does not.
 
-    For T**α phases its inventors ask for T**((1-α)/2) rounds, which `tuned` computes as sqrt(horizon / phases); Fiandri
+    For T**α phases its inventors use T**((1-α)/2) rounds, which `tuned` computes as sqrt(horizon / phases); Fiandri
     and others (arXiv 2409.05181) found passages of that analysis wrong and gave other bounds; the policy is the same.
     The paper of DS-TS uses the longer window 2 sqrt(T ln T / B): `text`.
 
@@ -266,42 +240,37 @@ class SlidingTS(NamedTuple):
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     prior_wins: Annotated[float, PRIOR] = 1.0  # first parameter of the prior
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
-    binarize: bool = False  # turn every reward into 0 or 1 by a coin
+    binarise: bool = False  # turn every reward into 0 or 1 at random
 
     def init(self, n_arms: int) -> SlidingTSState:
-        """Every arm at the prior, the window empty."""
-        blank = _blank(n_arms, self.prior_wins, self.prior_losses)
-        ring = np.zeros(self.window, np.int64), np.zeros(self.window)
-        return SlidingTSState(*blank, *ring)
+        a, b = np.full(n_arms, self.prior_wins), np.full(n_arms, self.prior_losses)
+        arms, rewards = np.zeros(self.window, np.int64), np.zeros(self.window)
+        return new_state(SlidingTSState, n_arms, a=a, b=b, arms=arms, rewards=rewards)
 
     def choose(self, state: SlidingTSState, t: int, rng: Any) -> Any:
-        """Draw every arm's mean once and play the largest."""
         rng.betas(state.a, state.b, state.scores)
         return argmax(state.scores)
 
     def learn(self, state: SlidingTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        """Slide the window by one round. What a coin decided is kept, so that the same number leaves that came in."""
-        y = as_win(reward, rng.uniform(COIN)) if self.binarize else reward
+        """Slide the window by one round. The binarised reward is stored, so that the same number leaves the window."""
+        y = as_win(reward, rng.uniform(COIN)) if self.binarise else reward
         slide(self, state, t, arm, y)
 
     def believe(self, state: SlidingTSState, arm: Any) -> None:
-        """Beta parameters from the window's sums, which rounding errors must not push below 0."""
+        """Update the Beta parameters from the window's sums, which rounding errors must not push below 0."""
         pulls = state.pulls[arm]
         wins = min(max(state.sums[arm], 0.0), pulls)
         state.a[arm] = self.prior_wins + wins
         state.b[arm] = self.prior_losses + (pulls - wins)
 
     def belief(self, state: SlidingTSState) -> BetaBelief:
-        """The distributions the next samples come from."""
         return beta_belief(state)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         _believable(state)
         ring_fits(state, t)
 
-    def room(self, n_arms: int) -> int:
-        """The numbers that the state holds."""
+    def state_size(self, n_arms: int) -> int:
         return 6 * n_arms + 1 + 2 * self.window
 
     @classmethod
@@ -310,20 +279,12 @@ class SlidingTS(NamedTuple):
         return cls(root_window(horizon, phases))
 
     @classmethod
-    def tuned_smooth(cls, horizon: int, beta: float) -> "SlidingTS":
-        """window = horizon**(1 - beta), for drift in which arms are close in about horizon**beta rounds."""
-        if not 0.0 <= beta <= 1.0:
-            raise ValueError(f"beta needs to be in [0, 1]; got {beta!r}.")
-        return cls(max(1, int(horizon ** (1.0 - beta))))
-
-    @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingTS":
-        """The paper's window, 2 sqrt(horizon ln(horizon) / phases) with one phase in smooth worlds."""
+        """The paper's window, 2 sqrt(horizon ln(horizon) / phases) with one phase in smooth environments."""
         return cls(log_window(horizon, 1 if smooth else phases))
 
     @classmethod
     def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingTS":
-        """The authors' code does as the text says."""
         return cls.text(horizon, phases, n_arms, smooth)
 
 
@@ -334,13 +295,3 @@ def beta_belief(state: Any) -> BetaBelief:
 
 def _believable(state: Any) -> None:
     fits(state, a=_BELIEF, b=_BELIEF)
-
-
-def _blank(n_arms: int, prior_wins: float, prior_losses: float) -> BetaTSState:
-    return BetaTSState(
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.full(n_arms, prior_wins),
-        np.full(n_arms, prior_losses),
-        np.zeros(n_arms),
-    )

@@ -1,22 +1,20 @@
-"""The latest rewards of every arm, kept so that the sum of an arm's last n is one subtraction: what subsampling duels
-feed on.
+"""The latest rewards of every arm, stored so that the sum of an arm's last n is one subtraction: for subsampling duels.
 
 Each reward is stored as the sum of its arm's rewards *before* it; the sum of the last n is then the arm's running total
 less one stored number. Plain floats would not do: 0.1 + 0.2 + 0.3 - (0.1 + 0.2) is not 0.3, and a duel between equal
-rewards, which the challenger must win, would be decided by rounding. So a sum is a pair of floats (value and what
-rounding took from it), good for 32 digits; differences of such sums, rounded once, are what exact arithmetic would give
-in all but freak cases, and need no rebasing however long a policy runs.
+rewards, which the challenger must win, would be decided by rounding. So a sum is a pair of floats (value and rounding
+error), good for 32 digits, and needs no rebasing however long a policy runs.
 
-Arms share one pool of memory, in chunks of about sqrt(longest) places. An arm holds a chunk only while it has rewards
-there, so that the whole takes room for the rewards held plus O(K sqrt(longest)), not K times the longest store."""
+Arms share one pool of memory, in chunks of about sqrt(longest) places. An arm holds a chunk only while it has
+rewards there, so that the whole takes the rewards held plus O(K sqrt(longest)), not K times the longest store."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.primitives import TIES, compilable, index
-from driftbandit.validity import REALS, ROUNDS, fits, need
+from driftbandit.core.primitives import TIES, compilable, index
+from driftbandit.core.validity import REALS, ROUNDS, fits, need
 
 
 class Blocks(NamedTuple):
@@ -36,7 +34,7 @@ class Blocks(NamedTuple):
 
 
 def new_blocks(n_arms: int, entries: int, longest: int) -> Blocks:
-    """Room for `entries` rewards in all and `longest` of one arm."""
+    """Places for `entries` rewards in all and `longest` of one arm."""
     shift = max(2, math.ceil(math.log2(longest) / 2.0))
     size = 1 << shift
     rows = 1 << math.ceil(math.log2(longest // size + 2))
@@ -56,7 +54,7 @@ def new_blocks(n_arms: int, entries: int, longest: int) -> Blocks:
 
 
 class Tail(NamedTuple):
-    """What is needed to sum an arm's last rewards, read once for many duels."""
+    """The numbers needed to sum an arm's last rewards, read once for many duels."""
 
     count: Any
     arrived: Any
@@ -149,8 +147,7 @@ def drop_oldest(blocks: Any, arm: int) -> None:
 
 @compilable
 def take_turn(blocks: Any, recent: Any, cursor: Any, arm: int, reward: float) -> None:
-    """Store a reward in the place of the oldest of all arms, once as many are held as the ring `recent` has places for
-    their arms."""
+    """Store a reward; if the ring `recent` of the arms of all rewards held is full, drop the oldest reward first."""
     at = index(cursor[0])
     gone = recent[at]
     if gone >= 0:
@@ -165,20 +162,20 @@ _MOMENT = 3  # the slot of the number by which a round of draws is recognised
 
 @compilable
 def moment(n_arms: int, rng: Any) -> Any:
-    """A number that tells plans apart: the same for the same draws and the same number of arms.
+    """A number that identifies a plan: the same for the same draws and the same number of arms.
 
-    A plan costs K duels, and where every choice is followed by its reward `learn` would make the very plan that
-    `choose` has just made. So the plan is kept under this number, and anything learnt in between makes it void (-1)."""
+    A plan costs K duels, and where every choice is followed by its reward `learn` would make the plan that `choose`
+    has just made. So the plan is kept under this number, and anything learned in between makes it void (-1)."""
     return n_arms + rng.uniform(_MOMENT)
 
 
 @compilable
 def beats(blocks: Any, challenger: int, leader: Any) -> Any:
-    """Is the challenger's mean at least that of the leader's last rewards, as many as the challenger has? Both must
-    have some.
+    """Whether the challenger's mean is at least that of the leader's last rewards, as many as the challenger has. Both
+    must have some.
 
-    `leader` is the leader's `Tail`. With equal numbers sums are compared instead of means: the same answer without the
-    rounding of two divisions."""
+    `leader` is the leader's `Tail`. With equal numbers, sums are compared instead of means, which saves the rounding
+    of two divisions."""
     mine = blocks.count[challenger]
     if mine <= leader.count:
         return blocks.sums[challenger] >= last_sum(blocks, leader, mine)
@@ -223,15 +220,15 @@ def blocks_fit(blocks: Any) -> None:
     need((blocks.count <= blocks.arrived).all(), "an arm holds no more rewards than it got")
     n_arms, chunks = len(blocks.count), len(blocks.free)
     shift, last_row, used = (int(number) for number in blocks.shape)
-    room = 0 <= shift < 40 and len(blocks.before) == chunks << shift and n_arms * (last_row + 1) == len(blocks.table)
-    need(room and 0 <= used <= chunks, "the memory of rewards has the shape it began with")
+    shaped = 0 <= shift < 40 and len(blocks.before) == chunks << shift and n_arms * (last_row + 1) == len(blocks.table)
+    need(shaped and 0 <= used <= chunks, "the memory of rewards has the shape it began with")
     taken: list[int] = []
     for arm in range(n_arms):
         held, arrived = int(blocks.count[arm]), int(blocks.arrived[arm])
         need(held > 0 or arrived == 0, "an arm without rewards begins anew")
         if held > 0:
             rows = range((arrived - held) >> shift, ((arrived - 1) >> shift) + 1)
-            need(len(rows) <= last_row + 1, "an arm holds no more rewards than it has room for")
+            need(len(rows) <= last_row + 1, "an arm holds no more rewards than it has places for")
             taken += [int(blocks.table[arm * (last_row + 1) + (row & last_row)]) for row in rows]
     both = np.sort(np.concatenate([np.array(taken, np.int64), blocks.free[used:]]))
     need(len(taken) == used and np.array_equal(both, np.arange(chunks)), "each piece of memory is one arm's or free")

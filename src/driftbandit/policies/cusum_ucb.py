@@ -1,18 +1,19 @@
-"""CUSUM-UCB: UCB with a two-sided alarm on every arm; an alarm discards what was known about that arm."""
+"""CUSUM-UCB: UCB with a two-sided alarm on every arm; an alarm discards all evidence about that arm."""
 
 import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.parameters import checked, described, within
+from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.primitives import argmax_fair, compilable
+from driftbandit.core.state import new_state
+from driftbandit.core.validity import COUNTS, REALS, ROUNDS, fits, need
 from driftbandit.policies.window import changes
-from driftbandit.primitives import argmax_fair, compilable
-from driftbandit.validity import COUNTS, REALS, ROUNDS, fits, need
 
 
 class AlarmState(NamedTuple):
-    """What is known of each arm since its last alarm."""
+    """The evidence about each arm since its last alarm."""
 
     pulls: Any  # k
     total: Any  # sum of the rewards
@@ -28,38 +29,19 @@ class AlarmState(NamedTuple):
 
 @compilable
 def padded_scores(scores: Any, mean: Any, pulls: Any, factor: float) -> None:
-    """Write mean + sqrt(factor / pulls) of every arm; +inf where nothing is known. Without a branch, so that it runs
-    on SIMD registers."""
+    """Write mean + sqrt(factor / pulls) of every arm; +inf without pulls. Without a branch, so that it runs on SIMD
+    registers."""
     for i in range(len(scores)):
         value = mean[i] + math.sqrt(factor / max(pulls[i], 1.0))
         scores[i] = value if pulls[i] > 0.0 else math.inf
-
-
-@compilable
-def choose_watched(policy: Any, state: Any, rng: Any) -> int:
-    """An arm in warm-up, else with probability `explore` any arm, else the largest index.
-
-    The indices are written in every case: a caller that may not play the returned arm finds the next best there."""
-    pulls, scores = state.pulls, state.scores
-    padded_scores(scores, state.mean, pulls, policy.xi * math.log(max(state.counted[0], 1.0)))
-    if state.short[0] > 0:
-        skip = int(rng.uniform(1) * state.short[0])
-        for i in range(len(pulls)):
-            if pulls[i] < policy.samples:
-                if skip == 0:
-                    return i
-                skip -= 1
-    if rng.uniform(0) < policy.explore:
-        return int(rng.uniform(1) * len(pulls))
-    return int(argmax_fair(scores, rng))
 
 
 @described(
     short="cusum-ucb",
     family="detects",
     scratch=("scores",),
-    forgets="drops all it knows about an arm when the arm's two-sided cumulative-sum test raises an alarm",
-    knows="how often the world changes, to set threshold and explore; the smallest change, to set drift",
+    forgets="drops all evidence about an arm when the arm's two-sided cumulative-sum test raises an alarm",
+    knows="how often the environment changes, to set threshold and explore; the smallest change, to set drift",
     rewards="any",
     cost="O(K), update O(1)",
     formula=r"""
@@ -74,7 +56,7 @@ def choose_watched(policy: Any, state: Any, rng: Any) -> int:
 )
 @checked
 class CusumUCB(NamedTuple):
-    """UCB whose arms each carry a cumulative-sum test: after an alarm the arm starts from nothing.
+    """UCB with a cumulative-sum test of each arm: after an alarm the arm starts from nothing.
 
     The first `samples` rewards of an arm fix a reference mean u0. From then on g+ adds up y - u0 - drift and g- adds up
     u0 - y - drift, neither below 0, and the arm raises an alarm when one of them reaches `threshold`. Only that arm
@@ -82,11 +64,11 @@ class CusumUCB(NamedTuple):
     `explore` of the rounds is uniform over all arms.
 
     Assumes abrupt changes by more than `drift`, rewards in [0, 1] (threshold is in units of summed reward) and phases
-    long enough to collect `samples` rewards. Use it when changes are few and large; for slow drift the reference goes
-    stale and a window is the better tool. With `warmup`, arms short of `samples` are played first, which costs K *
-    samples rounds at the start and `samples` rounds per alarm: the authors' code of the DS-TS paper does so, and its
-    figures show it; Liu, Lee and Shroff do not. Regret is of order sqrt(T B log(T/B)) when B, the number of changes, is
-    known. Unconfirmed: the theory's xi, taken as 1 by `tuned`.
+    long enough to collect `samples` rewards. Use it when changes are few and large; for slow drift a window is better.
+    With `warmup`, arms short of `samples` are played first, which costs K * samples rounds at the start and `samples`
+    rounds per alarm: the code of the DS-TS paper does so, and its figures show it; Liu, Lee and Shroff do not. Regret
+    is of order sqrt(T B log(T/B)) when B, the number of changes, is known. Unconfirmed: the theory's xi, taken as 1 by
+    `tuned`.
 
     >>> CusumUCB.text(horizon=100_000, phases=10, n_arms=5).threshold
     9.210340371976184
@@ -96,21 +78,32 @@ class CusumUCB(NamedTuple):
 
     samples: Annotated[int, within(">= 1")] = 50  # M: rewards that fix the reference mean
     drift: Annotated[float, within(">= 0")] = 0.05  # epsilon: smaller shifts of the mean are tolerated
-    threshold: Annotated[float, within("(0, inf]")] = 9.21  # h: summed evidence that rings; inf never rings
+    threshold: Annotated[float, within("(0, inf]")] = 9.21  # h: summed evidence that raises an alarm; inf: never
     explore: Annotated[float, within("[0, 1]")] = 0.0303  # alpha: share of uniform rounds
     xi: Annotated[float, within(">= 0")] = 0.5  # width of the confidence bound
     warmup: bool = True  # play arms short of `samples` first
 
     def init(self, n_arms: int) -> AlarmState:
-        """Nothing known."""
-        return _nothing_known(n_arms, self.warmup and self.samples > 0)
+        short = np.array([n_arms if self.warmup else 0], np.int64)
+        return new_state(AlarmState, n_arms, counted=np.zeros(1), short=short, alarms=np.zeros(1, np.int64))
 
     def choose(self, state: AlarmState, t: int, rng: Any) -> int:
-        """An arm in warm-up, else with probability `explore` any arm, else the largest index."""
-        return int(choose_watched(self, state, rng))
+        """An arm in warm-up, else with probability `explore` any arm, else the largest index. The indices are written
+        in every case: a caller that may not play the returned arm finds the next best there."""
+        pulls, scores = state.pulls, state.scores
+        padded_scores(scores, state.mean, pulls, self.xi * math.log(max(state.counted[0], 1.0)))
+        if state.short[0] > 0:
+            skip = int(rng.uniform(1) * state.short[0])
+            for i in range(len(pulls)):
+                if pulls[i] < self.samples:
+                    if skip == 0:
+                        return i
+                    skip -= 1
+        if rng.uniform(0) < self.explore:
+            return int(rng.uniform(1) * len(pulls))
+        return int(argmax_fair(scores, rng))
 
     def learn(self, state: AlarmState, t: int, arm: int, reward: float) -> None:
-        """Add the reward, then test the arm."""
         state.counted[0] += 1.0
         pulls = state.pulls[arm] + 1.0
         state.pulls[arm] = pulls
@@ -130,8 +123,10 @@ class CusumUCB(NamedTuple):
             state.short[0] -= self.warmup
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
-        _known_fits(self, state)
+        fits(state, pulls=COUNTS, total=REALS, mean=REALS, reference=REALS, up=REALS, down=REALS)
+        fits(state, counted=COUNTS, alarms=ROUNDS)
+        short = int((state.pulls < self.samples).sum()) if self.warmup else 0
+        need(state.short[0] == short, "short counts the arms in warm-up")
 
     def grow(self, state: AlarmState, after: AlarmState, t: int) -> AlarmState:
         """One more arm is in warm-up."""
@@ -147,46 +142,23 @@ class CusumUCB(NamedTuple):
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "CusumUCB":
-        """The paper's values: as the theory with phases in place of changes. It names neither xi nor the warm-up;
-        both are its code's."""
+        """As the theory with phases in place of changes. The paper names neither xi nor the warm-up; both are its
+        code's."""
         count = 1 if smooth else phases
         return cls(50, 0.05, _threshold(horizon, count), _explore(horizon, count), 0.5, True)
 
     @classmethod
     def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "CusumUCB":
-        """The authors' code has the values of `text`."""
         return cls.text(horizon, phases, n_arms, smooth)
 
 
 def _threshold(horizon: int, count: int) -> float:
-    # With a phase as short as a round the formula gives 0, which would ring at every reward.
+    # With a phase as short as a round the formula gives 0, an alarm at every reward.
     return max(math.log(horizon / count), 1e-3)
 
 
 def _explore(horizon: int, count: int) -> float:
     return min(1.0, math.sqrt(count / horizon * math.log(horizon / count)))
-
-
-def _known_fits(policy: Any, state: Any) -> None:
-    fits(state, pulls=COUNTS, total=REALS, mean=REALS, reference=REALS, up=REALS, down=REALS)
-    fits(state, counted=COUNTS, alarms=ROUNDS)
-    short = int((state.pulls < policy.samples).sum()) if policy.warmup else 0
-    need(state.short[0] == short, "short counts the arms in warm-up")
-
-
-def _nothing_known(n_arms: int, warmup: bool) -> AlarmState:
-    return AlarmState(
-        pulls=np.zeros(n_arms),
-        total=np.zeros(n_arms),
-        mean=np.zeros(n_arms),
-        reference=np.zeros(n_arms),
-        up=np.zeros(n_arms),
-        down=np.zeros(n_arms),
-        counted=np.zeros(1),
-        short=np.array([n_arms if warmup else 0], np.int64),
-        alarms=np.zeros(1, np.int64),
-        scores=np.zeros(n_arms),
-    )
 
 
 @compilable

@@ -1,15 +1,14 @@
-"""Outcomes that are learned late, only if they are successes, or in another order than they were decided in.
-
-The policy under test is wrapped; the wrapper decides when, and in which order, it learns. In simulations only."""
+"""Outcomes learned late, only if they are successes, or in another order than they were decided in. In simulations
+only."""
 
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import log_of_unit
-from driftbandit.parameters import checked, described, within
+from driftbandit.core.draws import log_of_unit
+from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.primitives import TIES, arm_probability, compilable, index, learn_late_reward, uses_probability
 from driftbandit.policies.restart import needs_policy
-from driftbandit.primitives import TIES, chance_of, compilable, index, teach_late, weighs
 
 ORDERS = ("arrival", "decision", "shuffled", "successes-first")
 _DECISION, _SHUFFLED, _SUCCESSES_FIRST = 1, 2, 3  # positions in ORDERS, which is what compiled code compares
@@ -26,7 +25,7 @@ class DelayedState(NamedTuple):
     base: Any
     arms: Any
     rewards: Any
-    played_with: Any  # the probabilities of these arms at decision time, where the wrapped policy weighs by them
+    played_with: Any  # the probabilities of these arms at decision time, where the wrapped policy uses them
     after: Any  # the next outcome that is learned in the same round; -1: none
     first: Any  # by round: the first outcome learned in it; -1: none
     last: Any
@@ -59,8 +58,8 @@ def shuffle_batch(items: Any, count: int, rng: Any) -> None:
 )
 @checked
 class Delayed(NamedTuple):
-    """Any policy that learns each outcome some rounds after the decision: to simulate what delays, waiting and the
-    order of learning cost.
+    """Any policy that learns each outcome some rounds after the decision: simulates the cost of delays, waiting and the
+    order of learning.
 
     An outcome arrives `rounds` rounds after its decision, or with `random` after an exponential delay of that mean
     (rounded down, at most 20 means).
@@ -73,9 +72,9 @@ class Delayed(NamedTuple):
     With `batch` nothing is learned before the end of a batch of that many rounds. What has arrived by then is learned
     together, in the order of the decisions, `"shuffled"`, or `"successes-first"`.
 
-    Meanwhile the policy decides from what it has learned, and its clock counts the outcomes that it has learned. All
-    outcomes learned in one round are given that round's random numbers. A policy that divides rewards by the
-    probability of their arm (EXP3.S, REXP3, META) is given the probability at decision time.
+    The policy's clock counts the outcomes that it has learned. All outcomes learned in one round are given that round's
+    random numbers. A policy that divides rewards by the probability of their arm (EXP3.S, REXP3) is given the
+    probability at decision time.
 
     >>> from driftbandit.policies import DiscountedTS
     >>> Delayed(base=DiscountedTS(gamma=0.9), rounds=400, random=True, wait=2000, order="decision").wait
@@ -83,14 +82,13 @@ class Delayed(NamedTuple):
     """
 
     base: Any  # the policy
-    rounds: Annotated[int, within(_SIZES, "0 is no delay.")] = 100
+    rounds: Annotated[int, within(_SIZES, "0 means no delay.")] = 100
     random: bool = False  # delays are exponential, with mean `rounds`
     wait: Annotated[int, within(_SIZES, "0: failures are reported like successes.")] = 0
     batch: Annotated[int, within(_SIZES, "0: no batches.")] = 0
     order: str = "arrival"
 
     def validate(self) -> None:
-        """Refuse a base that is not a policy, and an order that means nothing here."""
         needs_policy(self)
         if self.order not in ORDERS:
             raise ValueError(f"Delayed needs order to be one of {', '.join(ORDERS)}; got {self.order!r:.60}.")
@@ -108,31 +106,27 @@ class Delayed(NamedTuple):
         """How many outcomes may be waiting at a time: one for each round of the longest delay."""
         return (self.wait or self.rounds * (LONGEST if self.random else 1)) + self.batch + 1
 
-    def with_world(self, world: Any) -> "DelayedInWorld":
-        """The same policy, ready to play: delays exist in simulations only."""
-        bind = getattr(self.base, "with_world", None)
-        base = self.base if bind is None else bind(world)
+    def with_environment(self, environment: Any) -> "BoundDelayed":
+        bind = getattr(self.base, "with_environment", None)
+        base = self.base if bind is None else bind(environment)
         order = ORDERS.index(self.order)
-        return DelayedInWorld(base, self.rounds, self.random, self.wait, self.batch, order, self.waiting())
+        return BoundDelayed(base, self.rounds, self.random, self.wait, self.batch, order, self.waiting())
 
     def init(self, n_arms: int) -> DelayedState:
-        """Refused: outside a simulation, outcomes are learned when they are reported."""
         raise ValueError("Delayed only plays in simulations; a live bandit has the setting `wait`.")
 
     def choose(self, state: DelayedState, t: int, rng: Any) -> Any:
-        """There is no state outside a simulation."""
         return 0
 
     def learn(self, state: DelayedState, t: int, arm: Any, reward: Any) -> None:
-        """There is no state outside a simulation."""
+        pass
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int, base: Any) -> "Delayed":
-        """There is nothing to tune: delays are given."""
         return cls(base)
 
 
-class DelayedInWorld(NamedTuple):
+class BoundDelayed(NamedTuple):
     """A `Delayed` in a simulation; `order` is a position in ORDERS."""
 
     base: Any
@@ -144,9 +138,8 @@ class DelayedInWorld(NamedTuple):
     size: int  # of the rings
 
     def init(self, n_arms: int) -> DelayedState:
-        """Nothing to learn yet."""
         size = self.size
-        kept = size if weighs(self.base) else 1
+        kept = size if uses_probability(self.base) else 1
         none = np.full(size, -1)
         whole = np.zeros(size, np.int64)
         return DelayedState(
@@ -155,7 +148,6 @@ class DelayedInWorld(NamedTuple):
         )  # fmt: skip
 
     def choose(self, state: DelayedState, t: int, rng: Any) -> Any:
-        """What the wrapped policy chooses from what it has learned."""
         return self.base.choose(state.base, state.learned[0], rng)
 
     def learn(self, state: DelayedState, t: int, arm: Any, reward: Any, rng: Any) -> None:
@@ -167,8 +159,8 @@ class DelayedInWorld(NamedTuple):
             late = self.wait
         state.arms[here] = arm
         state.rewards[here] = 0.0 if lost else reward
-        if weighs(self.base):
-            state.played_with[here] = chance_of(self.base, state.base, state.learned[0], arm, rng)
+        if uses_probability(self.base):
+            state.played_with[here] = arm_probability(self.base, state.base, state.learned[0], arm, rng)
         due = t + late
         if self.batch > 0:
             due = (due // self.batch + 1) * self.batch - 1
@@ -201,8 +193,10 @@ class DelayedInWorld(NamedTuple):
         state.first[now] = -1
         for i in range(count):
             k = index(state.together[i])
-            chance = state.played_with[k if weighs(self.base) else 0]
-            teach_late(self.base, state.base, state.learned[0], state.arms[k], state.rewards[k], rng, chance)
+            probability = state.played_with[k if uses_probability(self.base) else 0]
+            learn_late_reward(
+                self.base, state.base, state.learned[0], state.arms[k], state.rewards[k], rng, probability
+            )
             state.learned[0] += 1
 
     def gather(self, state: DelayedState, now: int, count: int, success: int) -> int:

@@ -5,15 +5,23 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.beliefs import NormalBelief
-from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.parameters import checked, described, within
-from driftbandit.primitives import argmax, where
-from driftbandit.validity import COUNTS, REALS, fits
+from driftbandit.core.beliefs import NormalBelief
+from driftbandit.core.forgetting import (
+    DISCOUNT,
+    code_discount,
+    half_life_discount,
+    text_smooth_discount,
+    tuned_discount,
+    tuned_smooth_discount,
+)
+from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.primitives import argmax, where
+from driftbandit.core.state import new_state
+from driftbandit.core.validity import COUNTS, REALS, fits
 
 
 class DiscountedTSState(NamedTuple):
-    """What DS-TS knows of each arm."""
+    """The evidence of DS-TS about each arm."""
 
     pulls: Any  # discounted number of pulls, N in Algorithm 1
     mean: Any  # discounted average reward
@@ -26,7 +34,7 @@ class DiscountedTSState(NamedTuple):
     family="discounts",
     scratch=("scores",),
     forgets="discounts every past reward by gamma per round; an idle arm keeps its mean, its spread grows to tau_max",
-    knows="how often the world changes, to set gamma; the largest mean, to set tau_max",
+    knows="how often the environment changes, to set gamma; the largest mean, to set tau_max",
     rewards="any",
     cost="O(K)",
     formula=r"""
@@ -44,25 +52,24 @@ class DiscountedTS(NamedTuple):
     """Thompson sampling that forgets: each round multiplies past evidence by `gamma`.
 
     Every arm is judged by a normal sample around its discounted average, with standard deviation N**(-1/2) but at most
-    `tau_max`, where N is its discounted number of pulls. An arm left alone keeps its average and becomes uncertain
-    again, up to `tau_max`.
+    `tau_max`, where N is its discounted number of pulls. An idle arm keeps its average and becomes uncertain again, up
+    to `tau_max`.
 
     Suited to rewards in [0, 1] that change without warning, abruptly or slowly, when something is known about how often
-    they change. With B phases in T rounds the analysis asks for gamma = 1 - sqrt(B/T), which `tuned` computes; its
-    regret is then of order sqrt(TB) log(T)**2 by the paper's Theorem 1 (the constant is astronomical:
-    `driftbandit theory`). `tau_max` between 1/5 and 1/3 of the largest mean reward is the authors' rule of thumb;
-    the analysis needs 1/(12 sqrt 2) = 0.059 or more.
+    they change. With B phases in T rounds the analysis uses gamma = 1 - sqrt(B/T), which `tuned` computes; its
+    regret is then of order sqrt(TB) log(T)**2 by the paper's Theorem 1 (with an astronomical constant: `driftbandit
+    theory`). `tau_max` between 1/5 and 1/3 of the largest mean reward is the authors' rule of thumb; the analysis needs
+    1/(12 sqrt 2) = 0.059 or more. If 1/(1 - gamma) <= 1/tau_max**2 the standard deviation is always `tau_max`: that is
+    the case in nearly every experiment of the paper.
 
-    If 1/(1 - gamma) <= 1/tau_max**2 the standard deviation is always `tau_max`: that is the case in nearly every
-    experiment of the paper.
+    >>> from driftbandit import Bandit
+    >>> bandit = Bandit(["small", "large"], DiscountedTS(gamma=0.99), seed=1)
+    >>> decision = bandit.decide()
+    >>> bandit.reward(decision, 1.0)
+    'learned'
 
-    >>> from driftbandit import Agent
-    >>> agent = Agent(DiscountedTS(gamma=0.99), arms=["small", "large"], seed=1)
-    >>> arm = agent.choose()
-    >>> agent.learn(arm, reward=1.0)
-
-    Reference: Qi, Wang and Zhu 2023, Algorithm 1. We differ from its letter in one point: an arm never played has mean
-    0, where line 11 divides 0 by 0."""
+    Reference: Qi, Wang and Zhu 2023, Algorithm 1. We differ in one point: an arm never played has mean 0, where line
+    11 divides 0 by 0."""
 
     gamma: Annotated[float, DISCOUNT] = 0.99  # discount per round
     tau_max: Annotated[float, within("> 0")] = 0.2  # largest standard deviation of a sample
@@ -70,14 +77,11 @@ class DiscountedTS(NamedTuple):
     weight: Annotated[float, within("> 0")] = 1.0  # kappa of the authors' code: the spread is (weight * N)**(-1/2)
 
     def init(self, n_arms: int) -> DiscountedTSState:
-        """Nothing known: no pulls, means 0."""
-        return DiscountedTSState(np.zeros(n_arms), np.zeros(n_arms), np.full(n_arms, math.inf), np.zeros(n_arms))
+        return new_state(DiscountedTSState, n_arms, spread=np.full(n_arms, math.inf))
 
     def choose(self, state: DiscountedTSState, t: int, rng: Any) -> Any:
-        """Sample every arm once and play the largest sample.
-
-        Below `forget_below` the authors' code reads the discounted sum N * mean, which is next to 0, instead of the
-        mean."""
+        """Below `forget_below` the authors' code reads the discounted sum N * mean, which is close to 0, instead of
+        the mean."""
         scores, means, spread = state.scores, state.mean, state.spread
         tau_max, forget_below = self.tau_max, self.forget_below
         rng.normals(scores)
@@ -89,15 +93,14 @@ class DiscountedTS(NamedTuple):
         return argmax(scores)
 
     def learn(self, state: DiscountedTSState, t: int, arm: Any, reward: Any) -> None:
-        """Discount everything, then add the reward."""
         self.fade(state, self.gamma)
         self.take(state, arm, reward, 1.0)
 
     def fade(self, state: DiscountedTSState, factor: float) -> None:
         """Multiply the weight of all evidence by `factor`: the discount of a round, or of the time that has passed.
 
-        The spread is kept beside the count and grows by factor**(-1/2): a square root and a division for every arm in
-        every round would cost as much as all the normals."""
+        The spread is kept next to the count and grows by factor**(-1/2): a square root and a division for every arm
+        in every round would cost as much as all the normals."""
         pulls, spread = state.pulls, state.spread
         growth = 1.0 / math.sqrt(factor)
         for i in range(len(pulls)):
@@ -107,52 +110,47 @@ class DiscountedTS(NamedTuple):
     def take(self, state: DiscountedTSState, arm: Any, reward: Any, weight: float) -> None:
         """Add one reward of this weight.
 
-        We keep the mean, not the sum of rewards: after a long silence the sum and the count both underflow and their
-        ratio is 0/0, while a mean left alone stays the same to the last bit."""
+        The mean is kept, not the sum of rewards: for an arm that is idle for long the sum and the count both
+        underflow and their ratio is 0/0, while its mean keeps its bits."""
         pulls, mean = state.pulls, state.mean
         pulls[arm] += weight
         state.spread[arm] = 1.0 / math.sqrt(self.weight * pulls[arm])
         mean[arm] += weight * (reward - mean[arm]) / pulls[arm]
 
     def belief(self, state: DiscountedTSState) -> NormalBelief:
-        """The distributions the next samples come from."""
         pulls, mean = np.asarray(state.pulls), np.asarray(state.mean)
         spread = np.minimum(self.tau_max, np.asarray(state.spread))
         return NormalBelief(np.where(pulls < self.forget_below, pulls * mean, mean), spread)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, pulls=COUNTS, mean=REALS, spread=within("[1e-60, inf]"))
 
     @classmethod
     def half_life(cls, rounds: float, tau_max: float = 0.2) -> "DiscountedTS":
-        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
-        return cls(Forgetting.half_life(rounds).gamma, tau_max)
+        return cls(half_life_discount(rounds), tau_max)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0, tau_max: float = 0.2) -> "DiscountedTS":
         """Corollary 1, for abrupt changes: gamma = 1 - sqrt(phases / horizon)."""
-        return cls(Forgetting.tuned(horizon, phases).gamma, tau_max)
+        return cls(tuned_discount(horizon, phases), tau_max)
 
     @classmethod
     def tuned_smooth(cls, horizon: int, beta: float, tau_max: float = 0.2) -> "DiscountedTS":
         """Corollary 2, for drift: gamma = 1 - horizon**(beta - 1)."""
-        return cls(Forgetting.tuned_smooth(horizon, beta).gamma, tau_max)
+        return cls(tuned_smooth_discount(horizon, beta), tau_max)
 
     @classmethod
     def text(
         cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False, tau_max: float = 0.2
     ) -> "DiscountedTS":
-        """The parameters the paper prints: Corollary 1 in abrupt worlds, gamma = 1 - 10 / sqrt(horizon) in smooth
+        """The parameters the paper prints: Corollary 1 for abrupt changes, gamma = 1 - 10 / sqrt(horizon) for smooth
         ones."""
-        rule = Forgetting.text_smooth(horizon) if smooth else Forgetting.tuned(horizon, phases)
-        return cls(rule.gamma, tau_max)
+        return cls(text_smooth_discount(horizon) if smooth else tuned_discount(horizon, phases), tau_max)
 
     @classmethod
     def code(
         cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False, tau_max: float = 0.2
     ) -> "DiscountedTS":
-        """The parameters of the authors' code: gamma = 1 - 10 sqrt((phases - 1) / horizon), means forgotten below N =
-        1e-8."""
-        rule = Forgetting.text_smooth(horizon) if smooth else Forgetting.code(horizon, phases)
-        return cls(rule.gamma, tau_max, forget_below=1e-8)
+        """The authors' code: gamma = 1 - 10 sqrt((phases - 1) / horizon), means forgotten below N = 1e-8."""
+        gamma = text_smooth_discount(horizon) if smooth else code_discount(horizon, phases)
+        return cls(gamma, tau_max, forget_below=1e-8)

@@ -1,19 +1,86 @@
-"""Upper confidence bounds by relative entropy: for rewards in [0, 1] tighter than any square root."""
+"""Upper confidence bounds by relative entropy: for rewards in [0, 1] tighter than any square root.
+
+The functions are written by hand: a live bandit needs only NumPy, and interpreted and compiled code must give the
+same bits."""
 
 import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.parameters import Domain, checked, described, within
-from driftbandit.policies.kl import kl_ucb
+from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE
+from driftbandit.core.parameters import Domain, checked, described, within
+from driftbandit.core.primitives import argmax_fair, compilable
+from driftbandit.core.state import new_state
+from driftbandit.core.validity import COUNTS, SHARE, fits, need
 from driftbandit.policies.ucb import discount
 from driftbandit.policies.window import WINDOW, changes, log_window, ring_fits, slide
-from driftbandit.primitives import argmax_fair, compilable
-from driftbandit.validity import COUNTS, SHARE, fits, need
 
-C: Domain = within(">= 0", "The theory asks for 3, practice for 0.")
+C: Domain = within(">= 0", "The theory needs 3; 0 works better in practice.")
+
+
+@compilable
+def kl_bernoulli(p: float, q: float) -> float:
+    """Relative entropy of Bernoulli(p) to Bernoulli(q), with 0 ln 0 = 0 and q kept off the ends."""
+    q = min(max(q, 1e-15), 1.0 - 1e-15)
+    total = 0.0
+    if p > 0.0:
+        total += p * math.log(p / q)
+    if p < 1.0:
+        total += (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
+    return total
+
+
+@compilable
+def kl_ucb(p: float, bound: float) -> float:
+    """The largest q >= p with kl(p, q) <= bound; exactly p for a bound of 0 and exactly 1 where even q = 1 is within
+    it.
+
+    Halley's iteration on the log-odds x of q: there kl is ln(1 + e**x) - p x + constant, convex, a parabola near p
+    and a straight line far from it, so that two steps from a good start replace thirty halvings of an interval.
+    Right to about 1e-14; arms with equal records get indices with equal bits."""
+    if p >= 1.0:
+        return 1.0
+    if bound <= 0.0:
+        return p
+    if p <= 0.0:  # kl(0, q) is -ln(1 - q)
+        return 1.0 if kl_bernoulli(0.0, 1.0) <= bound else -math.expm1(-bound)
+    log_p = math.log(p)
+    log_rest = math.log(1.0 - p)
+    entropy = p * log_p + (1.0 - p) * log_rest
+    if entropy + 34.5 * (1.0 - p) <= bound and kl_bernoulli(p, 1.0) <= bound:  # 34.5: just below -ln(1e-15)
+        return 1.0
+    variance = p * (1.0 - p)
+    origin = log_p - log_rest
+    if bound < 2.0 * variance:  # the parabola at p, with two terms more of the series
+        step = math.sqrt(2.0 * bound / variance)
+        x = origin + step / (1.0 + ((1.0 - 2.0 * p) * step - bound) / 6.0)
+    else:  # kl >= entropy - (1 - p) ln(1 - q), nearly equal when p is small or q close to 1
+        x = math.log(math.expm1(min((bound - entropy) / (1.0 - p), 37.0)))
+    q = p
+    for _ in range(60):
+        if x > 0.0:
+            small = math.exp(-x)
+            q = 1.0 / (1.0 + small)
+            value = x + math.log(1.0 + small)
+        else:
+            small = math.exp(x)
+            q = small / (1.0 + small)
+            value = math.log(1.0 + small)
+        excess = value - p * x + entropy - bound
+        slope = q - p
+        if slope <= 0.0:
+            break
+        curve = q * (1.0 - q)
+        below = 2.0 * slope * slope - excess * curve
+        step = 2.0 * excess * slope / below if below > slope * slope else excess / slope
+        if step >= x - origin:
+            step = 0.5 * (x - origin)
+        x -= step
+        if abs(step) <= 3e-5 * min(x - origin, 1.0):  # what is left is of third order, below rounding: no further exp
+            q += curve * step * (0.5 * (1.0 - 2.0 * q) * step - 1.0)
+            break
+    return max(p, min(q, p + math.sqrt(0.5 * bound)))
 
 
 @compilable
@@ -26,7 +93,7 @@ def log_budget(n: float, c: float) -> float:
 
 
 class KLUCBState(NamedTuple):
-    """What kl-UCB knows of each arm."""
+    """The evidence of kl-UCB about each arm."""
 
     pulls: Any
     sums: Any
@@ -52,20 +119,18 @@ class KLUCB(NamedTuple):
     """kl-UCB: an arm's index is the largest mean q that its record does not refute, kl(average, q) <= (ln t + c ln ln
     t) / pulls.
 
-    Here kl is the relative entropy of 0/1 laws. It never forgets, so it belongs where nothing changes: regret there is
-    of order log(T) with the best possible constant for 0/1 rewards. Rewards must lie in [0, 1]. The proof wants c = 3;
-    c = 0 is better in practice.
+    kl is the relative entropy of 0/1 laws. It never forgets, so it suits stationary rewards: regret there is of order
+    log(T) with the best possible constant for 0/1 rewards. Rewards must lie in [0, 1]. The proof needs c = 3; c = 0 is
+    better in practice.
 
     Reference: Garivier and Cappé 2011."""
 
     c: Annotated[float, C] = 0.0  # weight of ln ln t
 
     def init(self, n_arms: int) -> KLUCBState:
-        """No arm played yet."""
-        return KLUCBState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+        return new_state(KLUCBState, n_arms)
 
     def choose(self, state: KLUCBState, t: int, rng: Any) -> Any:
-        """The largest index, a fair choice among equal ones; arms never played come first."""
         scores, pulls, sums = state.scores, state.pulls, state.sums
         budget = log_budget(t, self.c)
         for arm in range(len(scores)):
@@ -73,23 +138,16 @@ class KLUCB(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: KLUCBState, t: int, arm: Any, reward: Any) -> None:
-        """Count and add."""
         state.pulls[arm] += 1.0
         state.sums[arm] += reward
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, pulls=COUNTS, sums=COUNTS)
         need((state.sums <= state.pulls * (1.0 + 1e-9) + 1e-9).all(), "no sum of rewards exceeds their number")
 
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "KLUCB":
-        """There is nothing to tune."""
-        return cls()
-
 
 class DiscountedKLUCBState(NamedTuple):
-    """What D-klUCB knows of each arm."""
+    """The evidence of D-klUCB about each arm."""
 
     pulls: Any  # discounted number of pulls
     mean: Any  # discounted average reward
@@ -101,8 +159,9 @@ class DiscountedKLUCBState(NamedTuple):
     short="d-klucb",
     family="discounts",
     scratch=("scores",),
+    half_life=HALF_LIFE,
     forgets="discounts every past reward by gamma per round; an idle arm's index rises until it is played",
-    knows="how often the world changes, to set gamma; the range of rewards",
+    knows="how often the environment changes, to set gamma; the range of rewards",
     rewards="[0, 1]",
     cost="O(K)",
     formula=r"""
@@ -120,20 +179,18 @@ class DiscountedKLUCB(NamedTuple):
 
     The index is the largest q with kl(mean, q) <= ln n / N, N the arm's discounted pulls and n those of all arms. An
     idle arm's index rises to 1, so it is played again unless another arm's is 1 too. Suited to few arms, rewards in [0,
-    1], abrupt changes; being tighter than D-UCB it explores less. No regret bound of its own is known; `tuned` borrows
-    D-UCB's gamma.
+    1], abrupt changes; being tighter than D-UCB it explores less. No regret bound is known; `tuned` borrows D-UCB's
+    gamma.
 
     Reference: the kl form of Garivier and Moulines 2011, as in the code of Besson, Kaufmann and others."""
 
     gamma: Annotated[float, DISCOUNT] = 0.9975  # discount per round
 
     def init(self, n_arms: int) -> DiscountedKLUCBState:
-        """No arm played yet."""
-        return DiscountedKLUCBState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(1), np.zeros(n_arms))
+        return new_state(DiscountedKLUCBState, n_arms, total=np.zeros(1))
 
     def choose(self, state: DiscountedKLUCBState, t: int, rng: Any) -> Any:
-        """The largest index, a fair choice among equal ones; a count of 0, also by underflow, means the arm must be
-        tried."""
+        """A count of 0, also by underflow, means that the arm must be tried."""
         scores, pulls, mean = state.scores, state.pulls, state.mean
         budget = math.log(max(state.total[0], 1.0))
         for arm in range(len(scores)):
@@ -141,31 +198,22 @@ class DiscountedKLUCB(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: DiscountedKLUCBState, t: int, arm: Any, reward: Any) -> None:
-        """Discount everything, then add the reward."""
         self.fade(state, self.gamma)
         self.take(state, arm, reward, 1.0)
 
     def fade(self, state: DiscountedKLUCBState, factor: float) -> None:
-        """Multiply the weight of all evidence by `factor`."""
         pulls = state.pulls
         state.total[0] *= factor
         for i in range(len(pulls)):
             pulls[i] *= factor
 
     def take(self, state: DiscountedKLUCBState, arm: Any, reward: Any, weight: float) -> None:
-        """Add one reward of this weight to count and mean; the mean form for the reason given in DS-TS."""
         pulls, mean = state.pulls, state.mean
         state.total[0] += weight
         pulls[arm] += weight
         mean[arm] += weight * (reward - mean[arm]) / pulls[arm]
 
-    @classmethod
-    def half_life(cls, rounds: float) -> "DiscountedKLUCB":
-        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
-        return cls(Forgetting.half_life(rounds).gamma)
-
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, pulls=COUNTS, mean=SHARE, total=COUNTS)
 
     @classmethod
@@ -175,7 +223,7 @@ class DiscountedKLUCB(NamedTuple):
 
 
 class SlidingKLUCBState(NamedTuple):
-    """What SW-klUCB knows of each arm, and the rounds it knows it from."""
+    """The evidence of SW-klUCB about each arm, and the rounds it comes from."""
 
     pulls: Any  # pulls within the window
     sums: Any  # rewards within the window
@@ -190,7 +238,7 @@ class SlidingKLUCBState(NamedTuple):
     family="window",
     scratch=("scores",),
     forgets="all rounds older than the window; an arm not in it is played at once",
-    knows="how often the world changes, to set the window; the range of rewards",
+    knows="how often the environment changes, to set the window; the range of rewards",
     rewards="[0, 1]",
     cost="O(K), memory O(window)",
     formula=r"""
@@ -217,18 +265,10 @@ class SlidingKLUCB(NamedTuple):
     c: Annotated[float, C] = 0.0  # weight of ln ln
 
     def init(self, n_arms: int) -> SlidingKLUCBState:
-        """No arm played yet, the window empty."""
-        return SlidingKLUCBState(
-            np.zeros(n_arms),
-            np.zeros(n_arms),
-            np.zeros(n_arms),
-            np.zeros(n_arms),
-            np.zeros(self.window, np.int64),
-            np.zeros(self.window),
-        )
+        arms, rewards = np.zeros(self.window, np.int64), np.zeros(self.window)
+        return new_state(SlidingKLUCBState, n_arms, arms=arms, rewards=rewards)
 
     def choose(self, state: SlidingKLUCBState, t: int, rng: Any) -> Any:
-        """The largest index, a fair choice among equal ones; arms not in the window come first."""
         scores, pulls, mean = state.scores, state.pulls, state.mean
         budget = log_budget(min(t, self.window), self.c)
         for arm in range(len(scores)):
@@ -236,20 +276,16 @@ class SlidingKLUCB(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: SlidingKLUCBState, t: int, arm: Any, reward: Any) -> None:
-        """Slide the window by one round; only two arms change."""
         slide(self, state, t, arm, reward)
 
     def believe(self, state: SlidingKLUCBState, arm: Any) -> None:
-        """The mean of one arm, which rounding errors may not push out of [0, 1]."""
         state.mean[arm] = min(max(state.sums[arm] / max(state.pulls[arm], 1.0), 0.0), 1.0)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, mean=SHARE)
         ring_fits(state, t)
 
-    def room(self, n_arms: int) -> int:
-        """The numbers that the state holds."""
+    def state_size(self, n_arms: int) -> int:
         return 4 * n_arms + 2 * self.window
 
     @classmethod

@@ -5,26 +5,25 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.parameters import checked, described, within
+from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.primitives import argmax_fair
+from driftbandit.core.state import new_state
+from driftbandit.core.validity import COUNTS, REALS, ROUNDS, fits
 from driftbandit.policies.cusum_ucb import padded_scores
 from driftbandit.policies.window import changes
-from driftbandit.primitives import argmax_fair
-from driftbandit.validity import COUNTS, REALS, ROUNDS, fits
 
 _NEVER = 2.0**62  # a period longer than any run, that still fits an integer
 
 
 class MonitoredUCBState(NamedTuple):
-    """What is known of each arm since the last alarm, and its newest rewards."""
+    """The evidence about each arm since the last alarm, and its newest rewards."""
 
     pulls: Any  # k
     total: Any  # sum of the rewards
     mean: Any  # total / pulls
     recent: Any  # arm * window + j: each arm's last rewards, a ring
     place: Any  # where the arm's next reward goes in its ring
-    halves: (
-        Any  # arm * 4 + j: sums of the older and the newer half of a full ring, and fresh sums of the pass under way
-    )
+    halves: Any  # arm * 4 + j: sums of the older and the newer half of a full ring, and fresh sums of this pass
     start: Any  # length 1: rounds played when the last alarm was over
     period: Any  # length 1: rounds between two visits of forced exploration; 0 if nothing is forced
     alarms: Any  # length 1: alarms so far
@@ -49,18 +48,17 @@ class MonitoredUCBState(NamedTuple):
 )
 @checked
 class MonitoredUCB(NamedTuple):
-    """UCB1 under watch: when the newer and the older half of an arm's last `window` rewards differ too much,
-    everything is forgotten.
+    """UCB1 that forgets everything when the newer and the older half of an arm's last `window` rewards differ too much.
 
-    An alarm needs |sum of newer half - sum of older half| > `threshold`, on an arm with `window` rewards since the
-    last alarm, and restarts all arms. Every floor(K / explore) rounds the arms are visited once in turn, so that a
-    share `explore` of the rounds watches arms that UCB1 would not play.
+    An alarm needs |sum of newer half - sum of older half| > `threshold`, on an arm with `window` rewards since the last
+    alarm, and restarts all arms. Every floor(K / explore) rounds the arms are visited once in turn, so that a share
+    `explore` of the rounds observes arms that UCB1 would not play.
 
-    Assumes abrupt changes that move some mean by at least 2 threshold / window (0.25 at the paper's values) and
-    phases much longer than K * window / explore. Use it when changes are rare, large and common to many arms. Rewards
-    in [0, 1]. The regret is of order sqrt(T B K log T) if B and the smallest change are known. The paper's window of
-    800 is not the one its source recommends (7270 for a smallest change of 0.2 at K = 5, T = 1e5), nor is its
-    `explore`; `tuned` has the source's formulas.
+    Assumes abrupt changes that move some mean by at least 2 threshold / window (0.25 at the paper's values) and phases
+    much longer than K * window / explore. Use it when changes are rare, large and common to many arms. Rewards in [0,
+    1]. The regret is of order sqrt(T B K log T) if B and the smallest change are known. The paper's window of 800 is
+    not the one its source recommends (7270 for a smallest change of 0.2 at K = 5, T = 1e5), nor is its `explore`;
+    `tuned` has the source's formulas.
 
     >>> MonitoredUCB.text(horizon=100_000, phases=10, n_arms=5)
     MonitoredUCB(window=800, threshold=100.65..., explore=0.07587...)
@@ -69,28 +67,24 @@ class MonitoredUCB(NamedTuple):
     piecewise-stationary bandit"."""
 
     window: Annotated[int, within(">= 2", "It is split into two halves, so it is even.")] = 800  # w
-    threshold: Annotated[float, within("[0, inf]")] = 100.65  # b; at window / 2 or more it never rings
+    threshold: Annotated[float, within("[0, inf]")] = 100.65  # b; at window / 2 or more there is no alarm
     explore: Annotated[float, within("[0, 1]")] = 0.0759  # gamma: share of forced rounds
 
     def validate(self) -> None:
-        """Refuse an odd window."""
         if self.window % 2 == 1:
             raise ValueError(f"MonitoredUCB needs an even window, since it compares two halves; got {self.window}.")
 
     def init(self, n_arms: int) -> MonitoredUCBState:
-        """Nothing known."""
         period = math.floor(min(n_arms / self.explore, _NEVER)) if self.explore > 0.0 else 0
-        return MonitoredUCBState(
-            pulls=np.zeros(n_arms),
-            total=np.zeros(n_arms),
-            mean=np.zeros(n_arms),
+        return new_state(
+            MonitoredUCBState,
+            n_arms,
             recent=np.zeros(n_arms * self.window),
             place=np.zeros(n_arms, np.int64),
             halves=np.zeros(4 * n_arms),
             start=np.zeros(1, np.int64),
             period=np.array([period], np.int64),
             alarms=np.zeros(1, np.int64),
-            scores=np.zeros(n_arms),
         )
 
     def choose(self, state: MonitoredUCBState, t: int, rng: Any) -> int:
@@ -108,12 +102,11 @@ class MonitoredUCB(NamedTuple):
     def learn(self, state: MonitoredUCBState, t: int, arm: int, reward: float) -> None:
         """Add the reward, move the arm's two half-sums by one place, and test.
 
-        A reward enters the newer half, the one in the middle of the ring passes to the older half, the oldest leaves:
-        three numbers, however long the window. Beside that both halves are summed afresh on every pass through the
-        ring, and take over at its end, so that rounding cannot pile up.
+        A reward enters the newer half, the one in the middle of the ring passes to the older half, the oldest leaves.
+        Both halves are also summed afresh on every pass through the ring, so that rounding errors cannot accumulate.
 
-        An alarm only sets the counts to 0, and an arm's first reward after it overwrites the rest: with little to do
-        here the compiler puts this method into the loop itself, where a call would copy the whole state."""
+        An alarm only sets the counts to 0, and an arm's first reward after it overwrites the rest: the method is
+        then short enough for the compiler to inline, where a call would copy the whole state."""
         window = self.window
         half = window // 2
         recent, halves = state.recent, state.halves
@@ -151,19 +144,17 @@ class MonitoredUCB(NamedTuple):
                 state.pulls[i] = 0.0
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, pulls=COUNTS, total=REALS, mean=REALS, recent=REALS, halves=REALS, alarms=ROUNDS, period=ROUNDS)
         fits(state, place=within(f"[0, {self.window - 1}]"), start=within(f"[0, {t}]"))
 
-    def room(self, n_arms: int) -> int:
-        """The numbers that the state holds."""
+    def state_size(self, n_arms: int) -> int:
         return n_arms * (self.window + 9)
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int, smallest_change: float = 0.6) -> "MonitoredUCB":
         """Cao et al.: w = 4 / d**2 (sqrt(ln(2KT**2)) + sqrt(ln(2T)))**2 rounded up to even, b = sqrt(w/2 ln(2KT**2)),
         and gamma = sqrt(changes K (2b + 3 sqrt(w)) / (2T)), at most 1. The smallest change d = 0.6 is about what the
-        paper's w = 800 stands for."""
+        paper's w = 800 corresponds to."""
         count = changes(phases)
         if not 0.0 < smallest_change <= 1.0:
             raise ValueError(f"MonitoredUCB.tuned needs smallest_change in (0, 1]; got {smallest_change!r}.")
@@ -183,5 +174,4 @@ class MonitoredUCB(NamedTuple):
 
     @classmethod
     def code(cls, horizon: int, phases: int, n_arms: int, smooth: bool = False) -> "MonitoredUCB":
-        """The authors' code has the values of `text`."""
         return cls.text(horizon, phases, n_arms, smooth)

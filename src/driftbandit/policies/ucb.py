@@ -1,22 +1,23 @@
-"""Upper confidence bounds: play the arm that could be best, given how little is known about it."""
+"""Upper confidence bounds: play the arm that could be best, given how little evidence there is about it."""
 
 import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.forgetting import DISCOUNT, Forgetting
-from driftbandit.parameters import Domain, checked, described, within
+from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE
+from driftbandit.core.parameters import Domain, checked, described, within
+from driftbandit.core.primitives import argmax_fair, where
+from driftbandit.core.state import new_state
+from driftbandit.core.validity import COUNTS, REALS, SHARE, fits
 from driftbandit.policies.window import WINDOW, changes, log_window, ring_fits, slide
-from driftbandit.primitives import argmax_fair, where
-from driftbandit.validity import COUNTS, REALS, SHARE, fits
 
 _MEAN: Domain = within("[-1e150, inf]")  # infinite for an arm not played
-XI: Domain = within("> 0", "The theory asks for more than 1/2.")
+XI: Domain = within("> 0", "The theory needs more than 1/2.")
 
 
 class DiscountedUCBState(NamedTuple):
-    """What a discounted bound knows of each arm."""
+    """The evidence of D-UCB about each arm."""
 
     pulls: Any  # discounted number of pulls
     mean: Any  # discounted average reward
@@ -29,8 +30,9 @@ class DiscountedUCBState(NamedTuple):
     short="d-ucb",
     family="discounts",
     scratch=("scores",),
+    half_life=HALF_LIFE,
     forgets="discounts every past reward by gamma per round; an idle arm's bonus grows until it is played",
-    knows="how often the world changes, to set gamma; the range of rewards",
+    knows="how often the environment changes, to set gamma; the range of rewards",
     rewards="any",
     cost="O(K)",
     formula=r"""
@@ -46,14 +48,14 @@ class DiscountedUCBState(NamedTuple):
 class DiscountedUCB(NamedTuple):
     """Discounted UCB (D-UCB): upper confidence bounds from counts and means that lose a factor `gamma` each round.
 
-    The index is mean + 2 reward_max sqrt(xi ln n / N), N the arm's discounted pulls and n those of all arms. As N fades
-    the bonus of an idle arm grows without limit, so every arm is played again and again: at gamma = 0.9975 each must
-    hold several of the 400 rounds in memory, which with 30 arms is a large share of all play. Suited to few arms,
-    rewards in [0, reward_max], abrupt changes.
+    The index is mean + 2 reward_max sqrt(xi ln n / N), N the arm's discounted pulls and n those of all arms. The bonus
+    of an idle arm grows without limit, so every arm is played again and again: at gamma = 0.9975 each must hold several
+    of the 400 rounds in memory, which with 30 arms is a large share of all play. Suited to few arms, rewards in [0,
+    reward_max], abrupt changes.
 
     With Υ changes in T rounds and gamma = 1 - sqrt(Υ/T) / (4 reward_max), which `tuned` computes, the regret is of
-    order sqrt(TΥ) log(T). `xi` must exceed 1/2 for the proof; 2/3 is what the paper of DS-TS took. At gamma = 1, xi =
-    1/2 this is UCB1.
+    order sqrt(TΥ) log(T). `xi` must exceed 1/2 for the proof; the paper of DS-TS uses 2/3. At gamma = 1, xi = 1/2 this
+    is UCB1.
 
     Reference: Kocsis and Szepesvári 2006; Garivier and Moulines 2011."""
 
@@ -62,14 +64,10 @@ class DiscountedUCB(NamedTuple):
     reward_max: Annotated[float, within("> 0")] = 1.0  # rewards lie in [0, reward_max]
 
     def init(self, n_arms: int) -> DiscountedUCBState:
-        """No arm played yet."""
-        return DiscountedUCBState(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms), np.zeros(1), np.zeros(n_arms))
+        return new_state(DiscountedUCBState, n_arms, total=np.zeros(1))
 
     def choose(self, state: DiscountedUCBState, t: int, rng: Any) -> Any:
-        """The largest index, a fair choice among equal ones.
-
-        A count of 0 means never played, or idle for so long that the count underflowed: either way the arm must be
-        tried."""
+        """A count of 0, also by underflow, means that the arm must be tried."""
         scores, pulls, mean, root = state.scores, state.pulls, state.mean, state.root
         width = 2.0 * self.reward_max * math.sqrt(self.xi * math.log(max(state.total[0], 1.0)))
         for arm in range(len(scores)):
@@ -77,12 +75,11 @@ class DiscountedUCB(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: DiscountedUCBState, t: int, arm: Any, reward: Any) -> None:
-        """Discount everything, then add the reward."""
         self.fade(state, self.gamma)
         self.take(state, arm, reward, 1.0)
 
     def fade(self, state: DiscountedUCBState, factor: float) -> None:
-        """Multiply the weight of all evidence by `factor`; roots are kept for the reason given in DS-TS."""
+        """Multiply the weight of all evidence by `factor`; roots are kept as in DS-TS."""
         pulls, root = state.pulls, state.root
         growth = 1.0 / math.sqrt(factor)
         state.total[0] *= factor
@@ -91,20 +88,13 @@ class DiscountedUCB(NamedTuple):
             root[i] *= growth
 
     def take(self, state: DiscountedUCBState, arm: Any, reward: Any, weight: float) -> None:
-        """Add one reward of this weight to count and mean; the mean form for the reason given in DS-TS."""
         pulls, mean = state.pulls, state.mean
         state.total[0] += weight
         pulls[arm] += weight
         state.root[arm] = 1.0 / math.sqrt(pulls[arm])
         mean[arm] += weight * (reward - mean[arm]) / pulls[arm]
 
-    @classmethod
-    def half_life(cls, rounds: float) -> "DiscountedUCB":
-        """Evidence loses half its weight every `rounds` rounds: gamma = 2**(-1/rounds)."""
-        return cls(Forgetting.half_life(rounds).gamma)
-
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, pulls=COUNTS, mean=REALS, root=within("[0, inf]"), total=COUNTS)
 
     @classmethod
@@ -114,17 +104,17 @@ class DiscountedUCB(NamedTuple):
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "DiscountedUCB":
-        """The paper's gamma = 1 - sqrt(phases / horizon) / 4, with one phase in smooth worlds."""
+        """The paper's gamma = 1 - sqrt(phases / horizon) / 4, with one phase in smooth environments."""
         return cls(discount(horizon, 1 if smooth else phases, 4.0))
 
     @classmethod
     def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "DiscountedUCB":
-        """The authors' code: a 16th instead of a quarter, and a 12th of sqrt(1 / horizon) in smooth worlds."""
+        """The authors' code: a 16th instead of a quarter, and a 12th of sqrt(1 / horizon) in smooth environments."""
         return cls(discount(horizon, 1, 12.0) if smooth else discount(horizon, phases, 16.0))
 
 
 class SlidingUCBState(NamedTuple):
-    """What a sliding bound knows of each arm, and the rounds it knows it from."""
+    """The evidence of SW-UCB about each arm, and the rounds it comes from."""
 
     pulls: Any  # pulls within the window
     sums: Any  # rewards within the window
@@ -140,7 +130,7 @@ class SlidingUCBState(NamedTuple):
     family="window",
     scratch=("scores",),
     forgets="all rounds older than the window; an arm not in it is played at once",
-    knows="how often the world changes, to set the window; the range of rewards",
+    knows="how often the environment changes, to set the window; the range of rewards",
     rewards="any",
     cost="O(K), memory O(window)",
     formula=r"""
@@ -157,13 +147,12 @@ class SlidingUCB(NamedTuple):
     """Sliding-window UCB (SW-UCB): upper confidence bounds from the last `window` rounds only.
 
     The index is S/N + reward_max sqrt(xi ln min(t, window) / N), with N pulls and sum S within the window. An arm that
-    left the window is played at once, so every arm is played at least once per window. Suited to few arms, rewards in
-    [0, reward_max], abrupt changes.
+    left the window is played at once. Suited to few arms, rewards in [0, reward_max], abrupt changes.
 
     With Υ changes in T rounds and window = 2 reward_max sqrt(T ln T / Υ), which `tuned` computes, the regret is of
     order sqrt(TΥ) log(T). `xi` must exceed 1/2 for the proof. With a window of T rounds and xi = 2 this is UCB1. The
     minimum belongs inside the logarithm; the code of the DS-TS paper takes min(ln t, window), in which the window has
-    no part.
+    no effect.
 
     Reference: Garivier and Moulines 2011."""
 
@@ -172,11 +161,10 @@ class SlidingUCB(NamedTuple):
     reward_max: Annotated[float, within("> 0")] = 1.0  # rewards lie in [0, reward_max]
 
     def init(self, n_arms: int) -> SlidingUCBState:
-        """No arm played yet, the window empty."""
-        return empty_window(n_arms, self.window)
+        arms, rewards = np.zeros(self.window, np.int64), np.zeros(self.window)
+        return new_state(SlidingUCBState, n_arms, mean=np.full(n_arms, math.inf), arms=arms, rewards=rewards)
 
     def choose(self, state: SlidingUCBState, t: int, rng: Any) -> Any:
-        """The largest index, a fair choice among equal ones; arms not in the window come first."""
         scores, mean, root = state.scores, state.mean, state.root
         width = self.reward_max * math.sqrt(self.xi * math.log(max(min(t, self.window), 1)))
         for arm in range(len(scores)):
@@ -184,23 +172,19 @@ class SlidingUCB(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: SlidingUCBState, t: int, arm: Any, reward: Any) -> None:
-        """Slide the window by one round; only two arms change."""
         slide(self, state, t, arm, reward)
 
     def believe(self, state: SlidingUCBState, arm: Any) -> None:
-        """Mean and width of one arm."""
         pulls = state.pulls[arm]
         held = max(pulls, 1.0)
         state.mean[arm] = where(pulls > 0.0, state.sums[arm] / held, math.inf)
         state.root[arm] = where(pulls > 0.0, 1.0 / math.sqrt(held), 0.0)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, mean=_MEAN, root=SHARE)
         ring_fits(state, t)
 
-    def room(self, n_arms: int) -> int:
-        """The numbers that the state holds."""
+    def state_size(self, n_arms: int) -> int:
         return 5 * n_arms + 2 * self.window
 
     @classmethod
@@ -208,27 +192,9 @@ class SlidingUCB(NamedTuple):
         """window = 2 reward_max sqrt(horizon ln(horizon) / changes)."""
         return cls(log_window(horizon, changes(phases), 2.0 * reward_max), reward_max=reward_max)
 
-    @classmethod
-    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingUCB":
-        """The window of the authors' code, 6 sqrt(horizon ln(horizon) / phases); none of their figures uses it."""
-        return cls(log_window(horizon, 1 if smooth else phases, 6.0))
-
 
 def discount(horizon: int, count: int, divisor: float) -> float:
     """1 - sqrt(count / horizon) / divisor, the form of every discount proposed for D-UCB."""
     if horizon < 1 or count < 1 or count > horizon:
         raise ValueError(f"Tuning needs 1 <= phases <= horizon; got horizon={horizon!r}, phases={count!r}.")
     return 1.0 - math.sqrt(count / horizon) / divisor
-
-
-def empty_window(n_arms: int, window: int) -> SlidingUCBState:
-    """The state of a sliding bound before the first round."""
-    return SlidingUCBState(
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.full(n_arms, math.inf),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(window, np.int64),
-        np.zeros(window),
-    )

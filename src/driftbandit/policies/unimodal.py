@@ -1,25 +1,24 @@
-"""Bandits whose means rise to one peak and fall again along a line of arms: only the peak's neighbours need
-comparing."""
+"""Bandits whose means rise to one peak and fall again along a line of arms: only the peak's neighbours are compared."""
 
 import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.parameters import checked, described, within
-from driftbandit.policies.kl import kl_ucb
-from driftbandit.policies.kl_ucb import C, log_budget
+from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.primitives import argmax_fair, compilable
+from driftbandit.core.state import new_state
+from driftbandit.core.validity import ARM_OR_NONE, FLAG, ROUNDS, fits
+from driftbandit.policies.kl_ucb import C, kl_ucb, log_budget
 from driftbandit.policies.window import WINDOW, changes, log_window, ring_fits, slide
-from driftbandit.primitives import argmax_fair, compilable
-from driftbandit.validity import ARM_OR_NONE, FLAG, ROUNDS, fits
 
 
 @compilable
 def compare(state: Any, leader: int, budget: float, rng: Any) -> int:
     """The largest kl-UCB index among the leader and its neighbours, equal ones drawn fairly.
 
-    Other arms get their mean less 2 as a score, which is below every index: it ranks them where none of the three
-    can be played."""
+    Other arms get their mean less 2 as a score, below every index: it ranks them where none of the three can be
+    played."""
     scores, pulls, mean = state.scores, state.pulls, state.mean
     first = max(leader - 1, 0)
     last = min(leader + 1, len(scores) - 1)
@@ -47,9 +46,7 @@ def compare(state: Any, leader: int, budget: float, rng: Any) -> int:
 
 @compilable
 def leader_of(mean: Any, plays: Any, rng: Any) -> int:
-    """The arm with the largest mean, -1 while an arm waits for its first play.
-
-    Choosing and learning find it alike, from the record as it is and the numbers of the round."""
+    """The arm with the largest mean, -1 while an arm waits for its first play."""
     for arm in range(len(mean)):
         if plays[arm] == 0:
             return -1
@@ -57,7 +54,7 @@ def leader_of(mean: Any, plays: Any, rng: Any) -> int:
 
 
 class SlidingOSUBState(NamedTuple):
-    """What SW-OSUB knows of each arm, and the rounds it knows it from."""
+    """The evidence of SW-OSUB about each arm, and the rounds it comes from."""
 
     pulls: Any  # pulls within the window
     sums: Any  # rewards within the window
@@ -94,17 +91,15 @@ class SlidingOSUB(NamedTuple):
     """SW-OSUB: find the peak of a line of arms from the last `window` rounds, and follow it when it moves.
 
     The leader is the arm with the largest mean. Every third round it leads it is played itself, otherwise the largest
-    kl-UCB index among it and its neighbours, with the leader's own count of rounds in the logarithm.
+    kl-UCB index among it and its neighbours, with the leader's count of rounds in the logarithm.
 
     A neighbour of the leader that left the window is played as soon as the neighbourhood is compared; arms further away
-    are not revisited, and need not be while means stay unimodal and move slowly. Suited to the smooth worlds of the
-    paper, whose means are unimodal in the arm; an abrupt jump of the peak has to be climbed to arm by arm. Rewards in
-    [0, 1].
+    are not revisited. Suited to the smooth environments of the paper, whose means are unimodal in the arm; an abrupt
+    jump of the peak has to be climbed arm by arm. Rewards in [0, 1].
 
     Its inventors bound the regret under drift by σ per round. Their window, σ**(-3/4) ln(1/σ) / 8, is unconfirmed, and
-    so is σ**(-4/5), the value met in experiments: `tuned_smooth`. `tuned` borrows SW-UCB's window. Which rounds count
-    where is settled as follows: every third round led since the start plays the leader, the logarithm counts rounds led
-    within the window.
+    so is σ**(-4/5), the value met in experiments: `tuned_smooth`. `tuned` borrows SW-UCB's window. Every third round
+    led since the start plays the leader; the logarithm counts rounds led within the window.
 
     Reference: Combes and Proutière 2014. The details are checked against a public implementation, not word by word
     against the article."""
@@ -113,18 +108,17 @@ class SlidingOSUB(NamedTuple):
     c: Annotated[float, C] = 0.0  # weight of ln ln
 
     def init(self, n_arms: int) -> SlidingOSUBState:
-        """No arm played yet, the window empty."""
-        return SlidingOSUBState(
-            np.zeros(n_arms),
-            np.zeros(n_arms),
-            np.full(n_arms, -math.inf),
-            np.zeros(n_arms, np.int64),
-            np.zeros(n_arms, np.int64),
-            np.zeros(n_arms, np.int64),
-            np.zeros(n_arms),
-            np.full(self.window, -1, np.int64),
-            np.zeros(self.window, np.int64),
-            np.zeros(self.window),
+        seen, led, lately = np.zeros((3, n_arms), np.int64)
+        return new_state(
+            SlidingOSUBState,
+            n_arms,
+            mean=np.full(n_arms, -math.inf),
+            seen=seen,
+            led=led,
+            lately=lately,
+            leaders=np.full(self.window, -1, np.int64),
+            arms=np.zeros(self.window, np.int64),
+            rewards=np.zeros(self.window),
         )
 
     def choose(self, state: SlidingOSUBState, t: int, rng: Any) -> Any:
@@ -143,7 +137,6 @@ class SlidingOSUB(NamedTuple):
         return compare(state, leader, log_budget(state.lately[leader] + 1, self.c), rng)
 
     def learn(self, state: SlidingOSUBState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        """Slide both rings by one round."""
         here = t % self.window
         gone = state.leaders[here]
         if gone >= 0:
@@ -157,18 +150,15 @@ class SlidingOSUB(NamedTuple):
         slide(self, state, t, arm, reward)
 
     def believe(self, state: SlidingOSUBState, arm: Any) -> None:
-        """The mean of one arm, which rounding errors may not push out of [0, 1]."""
         pulls = state.pulls[arm]
         state.mean[arm] = min(max(state.sums[arm] / pulls, 0.0), 1.0) if pulls > 0.0 else -math.inf
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        """What a snapshot may hold."""
         fits(state, len(state.pulls), seen=FLAG, led=ROUNDS, lately=ROUNDS, leaders=ARM_OR_NONE)
         fits(state, mean=within("[-inf, 1]"))
         ring_fits(state, t)
 
-    def room(self, n_arms: int) -> int:
-        """The numbers that the state holds."""
+    def state_size(self, n_arms: int) -> int:
         return 8 * n_arms + 1 + 3 * self.window
 
     @classmethod

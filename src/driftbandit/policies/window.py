@@ -1,30 +1,28 @@
-"""The last rounds and nothing older: one ring buffer for every policy with a window, and the windows that theory asks
-for.
+"""Sliding windows: the ring buffer of the last rounds, and the window lengths that theory suggests.
 
 A sliding policy's state has four fields that belong here: `arms` and `rewards` hold the last rounds (all arms
-together), `pulls` and `sums` what each arm got within the window. Round t lies at t % window, so that many runs in
-lockstep, whose clocks agree, find it in one place."""
+together), `pulls` and `sums` each arm's totals within the window. Round t lies at t % window, so that runs in
+lockstep find it in the same place."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from driftbandit.parameters import Domain, within
-from driftbandit.primitives import compilable, index, where
-from driftbandit.validity import ARM, REALS, close, fits, need
+from driftbandit.core.parameters import Domain, within
+from driftbandit.core.primitives import compilable, index, where
+from driftbandit.core.validity import ARM, REALS, close, fits, need
 
 WINDOW: Domain = within(">= 1", "tuned(horizon, phases, n_arms) gives a value to start from.")
 
 
 @compilable
 def slide(policy: Any, state: Any, t: int, arm: Any, reward: Any) -> None:
-    """Take in round t, let go of the oldest if the window is full, and let the policy renew what it derives from an
-    arm's record, by `policy.believe(state, arm)`, where that changed.
+    """Add round t, remove the oldest if the window is full, and let the policy update the numbers it derives from the
+    arms that changed, by `policy.believe(state, arm)`.
 
-    Adding and subtracting real numbers leaves a rounding error behind. An arm that has left the window therefore gets
-    the sum 0 exactly, and all sums are recomputed each time the ring comes round, when its content happens to lie in
-    order of time."""
+    Adding and subtracting real numbers leaves rounding errors. An arm that has left the window therefore gets the
+    sum 0 exactly, and all sums are recomputed each time the ring comes round."""
     arms, rewards, pulls, sums = state.arms, state.rewards, state.pulls, state.sums
     here = index(t % len(arms))
     gone = index(arms[here])
@@ -75,5 +73,5 @@ def log_window(horizon: int, count: int, factor: float = 2.0) -> int:
 
 
 def changes(phases: int) -> int:
-    """Phases are separated by one change fewer; formulas that divide by changes take at least one."""
+    """One fewer than phases; formulas that divide by changes use at least one."""
     return max(1, phases - 1)

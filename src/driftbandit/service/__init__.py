@@ -1,5 +1,6 @@
 """Bandits over HTTP: `driftbandit serve`, the page that shows them, and `driftbandit demo`.
 
-`calls` has the table of operations and checks a request, `types` are the messages, `auth` the keys; `handlers` answer
-the API and `pages` the browser. `app` joins them into one ASGI application, and `server` runs it. Deciding, learning
-and storing is `driftbandit.live`."""
+`calls` has the table of operations, checks a request and counts it; `types` are the messages, `auth` has keys and
+sessions; `handlers` answer the API and `pages` the browser. `charts` computes what the page draws, from `beliefs` and
+the journal. `app` joins them into one ASGI application, and `server` runs it; `traffic` is the demonstration. Deciding,
+learning and storing is `driftbandit.bandit`."""

@@ -1,39 +1,28 @@
-"""The table of operations, from which come the routes, the checks and /openapi.json; and one request, checked."""
+"""The table of operations, from which come the routes, the checks and /openapi.json; and one request, checked and
+counted."""
 
 import json
-import math
+import logging
 import re
 import time
+from collections import Counter as Counts
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from starlette.requests import Request
+from prometheus_client import Counter, Histogram
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from driftbandit.agent.inputs import from_json_arm
-from driftbandit.live.ids import checked_name
+from driftbandit.bandit.inputs import from_json_arm
 from driftbandit.service import problems
-from driftbandit.service.auth import EVERYTHING
-from driftbandit.service.keys import StoredKey
-from driftbandit.service.problems import HttpProblem
+from driftbandit.service.auth import EVERYTHING, StoredKey
+from driftbandit.service.problems import HttpProblem, log_event
 from driftbandit.service.types import LONGEST_ARM, encode
 
-_JSON = "application/json"
-
 Handler = Callable[..., Awaitable[Any]]
-
-
-class Query(NamedTuple):
-    """A parameter of the query string."""
-
-    name: str
-    kind: type
-    text: str
-    default: Any = None
-    least: float | None = None
-    most: float | None = None
-    longest: int = 500  # characters of a text
+_JSON = "application/json"
+_EDGES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)  # seconds
 
 
 class Operation(NamedTuple):
@@ -45,7 +34,7 @@ class Operation(NamedTuple):
     summary: str
     body: Any  # the type of the message, or None
     answer: Any  # the type of the answer; None for text
-    query: tuple[Query, ...]
+    query: Any  # the type of the query string, or None
     handler: Handler
     status: int = 200
     limit: int = 65_536  # bytes of the body
@@ -57,7 +46,6 @@ class Operation(NamedTuple):
 
     @property
     def parameters(self) -> list[str]:
-        """The names in the path."""
         return re.findall(r"\{(\w+)\}", self.path)
 
 
@@ -65,16 +53,48 @@ TABLE: list[Operation] = []
 
 
 def operation(
-    method: str, path: str, scope: str | None, answer: Any, body: Any = None, query: tuple[Query, ...] = (), **more: Any
+    method: str, path: str, scope: str | None, answer: Any, body: Any = None, query: Any = None, **more: Any
 ) -> Callable[[Handler], Handler]:
-    """Put a handler into the table. Its docstring is the summary that the page of the API shows."""
+    """Put a handler into the table. Its docstring is the summary that the page of the API shows; `query` has the
+    parameters of the query string by name."""
 
     def add(handler: Handler) -> Handler:
         summary = " ".join((handler.__doc__ or "").split())
-        TABLE.append(Operation(method, path, scope, summary, body, answer, query, handler, **more))
+        fields = [(name, *found) for name, found in (query or {}).items()]
+        kind = msgspec.defstruct("Query", fields, kw_only=True, forbid_unknown_fields=True) if query else None
+        TABLE.append(Operation(method, path, scope, summary, body, answer, kind, handler, **more))
         return handler
 
     return add
+
+
+def parameter(kind: Any, text: str, default: Any = None, **limits: Any) -> tuple[Any, Any]:
+    """A parameter of the query string: its type, and its default. `limits` are those of msgspec.Meta."""
+    found: Any = Annotated[kind, msgspec.Meta(description=text, **limits)]
+    return found | None if default is None else found, default
+
+
+class Metrics:
+    """Counts since the start of this process."""
+
+    def __init__(self) -> None:
+        self.decisions: Counts[str] = Counts()  # by bandit
+        self.rewards: Counts[tuple[str, str]] = Counts()  # by bandit and verdict
+        self.requests = Counter("driftbandit_requests", "requests answered", ["operation", "status"], registry=None)
+        self.seconds = Histogram(
+            "driftbandit_request_seconds", "time from the request to its answer", ["operation"], buckets=_EDGES,
+            registry=None,
+        )  # fmt: skip
+        self._children: dict[tuple[str, int], tuple[Counter, Histogram]] = {}  # finding them takes longer than counting
+
+    def observe(self, operation: str, status: int, seconds: float) -> None:
+        """Count an answered request and its duration."""
+        found = self._children.get((operation, status))
+        if found is None:
+            found = self.requests.labels(operation, status), self.seconds.labels(operation)
+            self._children[operation, status] = found
+        found[0].inc()
+        found[1].observe(seconds)
 
 
 class Call:
@@ -82,17 +102,18 @@ class Call:
 
     __slots__ = ("body", "key", "query", "request", "service")
 
-    def __init__(self, request: Request, service: Any, key: StoredKey, body: Any, query: dict[str, Any]) -> None:
+    def __init__(self, request: Request, service: Any, key: StoredKey, body: Any, query: Any) -> None:
         self.request, self.service, self.key, self.body, self.query = request, service, key, body, query
 
     def path(self, name: str) -> str:
-        """A name in the path."""
         return str(self.request.path_params[name])
 
     async def bandit(self) -> Any:
-        """The bandit in the path."""
-        name = self.request.path_params["bandit"]
-        return self.service.bandits.ready(name) or await self.service.bandits.find(checked_name(name))
+        return await self.service.bandits.find(self.request.path_params["bandit"])
+
+    async def bandit_or_new(self) -> Any:
+        """The bandit, which is made if a template allows it."""
+        return await self.service.bandits.find_or_make(self.request.path_params["bandit"], self.who)
 
     @property
     def who(self) -> str:
@@ -105,92 +126,79 @@ def endpoint(operation: Operation, service: Any) -> Any:
     """The operation as Starlette calls it."""
     decode = msgspec.json.Decoder(operation.body).decode if operation.body is not None else None
     scope, handler, limit, status = operation.scope, operation.handler, operation.limit, operation.status
-    observe, per_bandit = service.metrics.observe, "bandit" in operation.parameters
+    kind, observe, per_bandit = operation.query, service.metrics.observe, "bandit" in operation.parameters
+    writes, changes = operation.method != "GET", operation.scope == "admin" and operation.method != "GET"
 
     async def answer(request: Request) -> Response:
         began = time.perf_counter()
+        key: StoredKey | None = None
+        name = request.path_params["bandit"] if per_bandit else None
         try:
             with service.admission:
-                name = request.path_params["bandit"] if per_bandit else None
                 key = EVERYTHING if scope is None else service.access.allow(request, scope, name)
-                query = (
-                    read_query(operation.query, request.query_params) if operation.query or request.url.query else {}
-                )
+                query = read_query(kind, request) if kind or request.scope["query_string"] else None
                 body = None
                 if decode is not None:
                     text = await read_body(request, limit) or b"{}"
                     body = decode(text)
-                    _check_names(text)
+                    _decode_strictly(text.decode())
                 out = await handler(Call(request, service, key, body, query))
             response = out if isinstance(out, Response) else Response(encode(out), status, media_type=_JSON)
+            if changes:
+                _log("change", logging.INFO, operation, response, name or getattr(body, "name", None), key)
         except Exception as error:
             response = problems.answer(error)
+            if writes:
+                why = problems.describe(error)[:500]
+                _log("refused write", logging.WARNING, operation, response, name, key, error=why)
         observe(operation.name, response.status_code, time.perf_counter() - began)
         return response
 
     return answer
 
 
-# ---- what a request contains -----------------------------------------------------------------------------------------
+def _log(what: str, level: int, operation: Operation, response: Response, bandit: str | None, key: StoredKey | None,
+         error: str | None = None) -> None:  # fmt: skip
+    """A line of the log about an operation. A name that no bandit can have is shortened."""
+    shown, who = None if bandit is None else bandit[:128], None if key is None else key.name
+    fields = {"operation": operation.name, "bandit": shown, "key": who, "status": response.status_code, "error": error}
+    log_event(level, what, **fields)
 
 
 async def read_body(request: Request, limit: int) -> bytes:
     """The body. One that is too long is refused before it is read to its end."""
-    if int(request.headers.get("content-length") or 0) > limit:
-        raise HttpProblem(413, "large", f"A body here has at most {limit} bytes.")
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > limit:
-            raise HttpProblem(413, "large", f"A body here has at most {limit} bytes.")
+    parts, size, too_long = [], 0, int(request.headers.get("content-length") or 0) > limit
+    while not too_long:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        part = message.get("body", b"")
         parts.append(part)
-    return b"".join(parts)
+        size += len(part)
+        too_long = size > limit
+        if not too_long and not message.get("more_body"):
+            return b"".join(parts)
+    raise HttpProblem(413, "large", f"A body here has at most {limit} bytes.")
 
 
 def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse a name that occurs twice: programs differ in which of the two counts."""
     if len(dict(pairs)) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise ValueError(f"The body has the field {twice!r:.60} twice; give each field once.")
+        raise ValueError(f"{twice!r:.60} is given twice; give it once.")
 
 
-_decode_names = json.JSONDecoder(object_pairs_hook=_refuse_twice).decode
+_decode_strictly = json.JSONDecoder(object_pairs_hook=_refuse_twice).decode
 
 
-def _check_names(text: bytes) -> None:
-    """Refuse valid JSON that names a field twice: programs differ in which of the two counts."""
-    _decode_names(text.decode())
-
-
-def read_query(wanted: tuple[Query, ...], given: Any) -> dict[str, Any]:
+def read_query(kind: Any, request: Request) -> Any:
     """The parameters of the query string, each of its type and within its bounds."""
-    known = [query.name for query in wanted]
-    wrong = [name for name in given if name not in known]
-    if wrong:
-        raise ValueError(f"Unknown parameter {wrong[0]!r:.60}; the parameters are: {', '.join(known) or 'none'}.")
-    twice = [name for name in known if len(given.getlist(name)) > 1]
-    if twice:
-        raise ValueError(f"The parameter {twice[0]!r} is given twice; give it once.")
-    return {query.name: _parameter(query, given.get(query.name)) for query in wanted}
-
-
-def _parameter(query: Query, text: str | None) -> Any:
-    if text is None:
-        return query.default
-    if query.kind is str:
-        if len(text) > query.longest or "\0" in text:
-            raise ValueError(f"{query.name} is a text of at most {query.longest} characters.")
-        return text
-    try:
-        number = query.kind(text)
-        if not math.isfinite(number) or not text.isascii() or "_" in text:
-            raise ValueError
-    except (ValueError, OverflowError):
-        kind = "a whole number" if query.kind is int else "a number"
-        raise ValueError(f"{query.name} is {kind}; got {text!r:.60}.") from None
-    if (query.least is not None and number < query.least) or (query.most is not None and number > query.most):
-        raise ValueError(f"{query.name} lies between {query.least:g} and {query.most:g}; got {text!r:.60}.")
-    return number
+    pairs = request.query_params.multi_items()
+    _refuse_twice(pairs)
+    if kind is None:
+        raise ValueError(f"Unknown parameter {pairs[0][0] if pairs else '?'!r:.60}; this operation has none.")
+    return msgspec.convert(dict(pairs), kind, strict=False)
 
 
 def read_arm(arm: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from driftbandit.service.calls import TABLE, Operation, Query
-from driftbandit.service.types import Error
+from driftbandit.service.calls import TABLE, Operation
+from driftbandit.service.types import Error, Id, Name
 
 _REF = "#/components/schemas/{name}"
 _ERRORS = {
@@ -16,14 +16,12 @@ _ERRORS = {
     "403": "the key does not allow it, or a page of another site sent it",
     "404": "there is no such bandit or decision",
     "409": "the same id was used for something else; nothing was changed",
-    "413": "the body is too long", "422": "the message is wrong; `error` says what is",
+    "410": "the bandit was archived and decides no more",
+    "413": "the body is too long", "422": "the message is wrong; `error` explains how",
     "429": "too many requests with this key",
     "503": "the service or its store is busy or unavailable; send it again with the same id",
 }  # fmt: skip
-_NAMES = {
-    "bandit": r"^[A-Za-z0-9_][A-Za-z0-9_.:~-]{0,127}$",
-    "id": r"^[A-Za-z0-9_.:~-]{1,128}$",
-}
+_IN_PATH = {"bandit": Name, "id": Id, "template": Name}
 
 
 @cache
@@ -33,7 +31,7 @@ def document() -> bytes:
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
     for operation in TABLE:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation)
     return json.dumps({
         "openapi": "3.1.0",
         "info": {"title": "driftbandit", "version": metadata.version("driftbandit"), "license": {"name": "MIT"},
@@ -46,15 +44,15 @@ def document() -> bytes:
     }).encode()  # fmt: skip
 
 
-def _described(operation: Operation) -> dict[str, Any]:
+def _describe(operation: Operation) -> dict[str, Any]:
     out: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
         "responses": {str(operation.status): _answer(operation)},
         "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": _NAMES[name]}}
+            {"name": name, "in": "path", "required": True, "schema": msgspec.json.schema(_IN_PATH[name])}
             for name in operation.parameters
-        ] + [_parameter(query) for query in operation.query],
+        ] + query_parameters(operation),
     }  # fmt: skip
     if operation.name == "create":
         out["responses"]["200"] = {**_answer(operation), "description": "it already exists with these settings"}
@@ -63,27 +61,34 @@ def _described(operation: Operation) -> dict[str, Any]:
     else:
         out["description"] = f"Needs a key with the scope {operation.scope!r}."
     if operation.body is not None:
-        schema = {"$ref": _REF.format(name=operation.body.__name__)}
-        out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    error = {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}
+        out["requestBody"] = {"required": True, "content": _json_of(operation.body)}
     for status, text in _ERRORS.items():
-        out["responses"][status] = {"description": text, "content": error}
+        out["responses"][status] = {"description": text, "content": _json_of(Error)}
     return out
 
 
+def _json_of(kind: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": _REF.format(name=kind.__name__)}}}
+
+
 def _answer(operation: Operation) -> dict[str, Any]:
-    if operation.answer is None:
-        kind = {"events": "text/event-stream", "openapi": "application/json"}.get(operation.name, "text/plain")
-        return {"description": "done", "content": {kind: {"schema": {}}}}
-    schema = {"$ref": _REF.format(name=operation.answer.__name__)}
-    return {"description": "done", "content": {"application/json": {"schema": schema}}}
+    if operation.answer is not None:
+        return {"description": "done", "content": _json_of(operation.answer)}
+    kind = {"events": "text/event-stream", "openapi": "application/json"}.get(operation.name, "text/plain")
+    return {"description": "done", "content": {kind: {"schema": {}}}}
 
 
-def _parameter(query: Query) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": {int: "integer", float: "number", str: "string"}[query.kind]}
-    if query.kind is str:
-        schema["maxLength"] = query.longest
-    for word, value in (("minimum", query.least), ("maximum", query.most), ("default", query.default)):
-        if value is not None:
-            schema[word] = value
-    return {"name": query.name, "in": "query", "required": False, "description": query.text, "schema": schema}
+def query_parameters(operation: Operation) -> list[dict[str, Any]]:
+    """The parameters of the query string; the page of the API shows them too."""
+    if operation.query is None:
+        return []
+    (_,), found = msgspec.json.schema_components([operation.query])
+    out = []
+    for name, field in found[operation.query.__name__]["properties"].items():
+        schema = {**field, **field.get("anyOf", [{}])[0]}  # one that may be left out is of its type or null
+        text = schema.pop("description")
+        schema.pop("anyOf", None)
+        if schema["default"] is None:
+            del schema["default"]
+        out.append({"name": name, "in": "query", "required": False, "description": text, "schema": schema})
+    return out

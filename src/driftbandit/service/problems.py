@@ -1,19 +1,31 @@
-"""Errors as answers: the library's message, and a status."""
+"""Errors as answers, with the library's message and a status; and the log of the service, as text or JSON: a line for
+every start, stop, change, refused write and fault."""
 
+import json
 import logging
+from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from driftbandit.live.errors import Conflict, Damaged, StoreError, Unknown
+from driftbandit.errors import Archived, DamagedJournal, DriftbanditError, NotFound, RecordConflict, StoreError
 from driftbandit.service.types import Error, encode
 
 log = logging.getLogger("driftbandit.service")
-RETRY = "1"  # seconds
+_KINDS: list[tuple[type[BaseException] | tuple[type[BaseException], ...], int, str]] = [
+    (RecordConflict, 409, "conflict"),
+    (Archived, 410, "archived"),
+    (NotFound, 404, "unknown"),
+    (DamagedJournal, 500, "damaged"),
+    (ClientDisconnect, 400, "gone"),  # the client has disconnected
+    ((StoreError, TimeoutError), 503, "store"),
+    ((ValueError, TypeError, msgspec.ValidationError, RecursionError, MemoryError), 422, "invalid"),
+]
 
 
-class HttpProblem(Exception):
+class HttpProblem(DriftbanditError):
     """An error of the service itself: no key, too large, too many requests."""
 
     def __init__(self, status: int, kind: str, text: str, retry: bool = False) -> None:
@@ -21,26 +33,14 @@ class HttpProblem(Exception):
         self.status, self.kind, self.retry = status, kind, retry
 
 
-def kind_of(error: BaseException) -> tuple[int, str]:
+def classify(error: BaseException) -> tuple[int, str]:
     """The status and the word for an error."""
     if isinstance(error, HttpProblem):
         return error.status, error.kind
-    if isinstance(error, Conflict):
-        return 409, "conflict"
-    if isinstance(error, Unknown):
-        return 404, "unknown"
-    if isinstance(error, Damaged):
-        return 500, "damaged"
-    if isinstance(error, ClientDisconnect):
-        return 400, "gone"  # the client has disconnected
-    if isinstance(error, StoreError | TimeoutError):
-        return 503, "store"
-    if isinstance(error, ValueError | TypeError | msgspec.ValidationError | RecursionError | MemoryError):
-        return 422, "invalid"
-    return 500, "fault"
+    return next(((status, word) for kinds, status, word in _KINDS if isinstance(error, kinds)), (500, "fault"))
 
 
-def sentence(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """The message for the caller, without the details of an internal fault."""
     if isinstance(error, ClientDisconnect):
         return "The connection ended before the body did."
@@ -52,17 +52,52 @@ def sentence(error: BaseException) -> str:
         return f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}."
     if isinstance(error, msgspec.DecodeError):
         return f"The body is not valid JSON: {str(error)[:200]}."
-    if kind_of(error)[0] == 500:
+    if classify(error)[0] == 500:
         return "Internal error, or the journal is damaged; see the log of the service."
     return str(error)
 
 
 def answer(error: BaseException) -> Response:
     """The response to an error."""
-    status, kind = kind_of(error)
+    status, kind = classify(error)
     if status == 500:
         log.error("a request failed", exc_info=error)
-    headers = {"Retry-After": RETRY} if status in (429, 503) or getattr(error, "retry", False) else {}
+    headers = {"Retry-After": "1"} if status in (429, 503) or getattr(error, "retry", False) else {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return Response(encode(Error(sentence(error), kind)), status, headers, "application/json")
+    return Response(encode(Error(describe(error), kind)), status, headers, "application/json")
+
+
+# ---- the log ---------------------------------------------------------------------------------------------------------
+
+
+class _Line(logging.Formatter):
+    """A line with the time, the level, the message and the fields of the record."""
+
+    def __init__(self, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        level, message, fields = record.levelname.lower(), record.getMessage(), getattr(record, "fields", {})
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        if self._as_json:
+            line = {"time": time, "level": level, "logger": record.name, "message": message, **fields}
+            return json.dumps({**line, "trace": trace} if trace else line)
+        shown = [f"{name}={json.dumps(value)}" for name, value in fields.items()]
+        return "\n".join([" ".join([time, level, message, *shown]), *([trace] if trace else [])])
+
+
+def configure_logging(form: str) -> None:
+    """Write the log of this process to its standard error stream, as "text" or "json"."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Line(form == "json"))
+    logging.getLogger().handlers[:] = [handler]
+    logging.getLogger("driftbandit").setLevel(logging.INFO)
+
+
+def log_event(level: int, message: str, **fields: Any) -> None:
+    """Log a message with fields that programs can read; those without a value are left out."""
+    known = {name: value for name, value in fields.items() if value is not None}
+    log.log(level, message, extra={"fields": known})

@@ -1,41 +1,92 @@
-"""Running a service: one process, or several on one port, until SIGTERM. Accepted requests are answered first."""
+"""Running a service: its connections, and one process or several on one port, until SIGTERM. Accepted requests are
+answered first."""
 
-import asyncio
 import contextlib
 import gc
+import logging
 import multiprocessing
 import os
 import signal
 import socket
-import sys
 import time
+from importlib import metadata
 from typing import Any, NamedTuple
 
-from driftbandit.live.opening import is_url
-from driftbandit.service.auth import is_local
-from driftbandit.service.connections import KEPT, Connections
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from driftbandit.bandit.opening import is_url, writing
+from driftbandit.service.auth import Keys, is_local
+from driftbandit.service.problems import configure_logging, log_event
 
 _GRACE = 20  # seconds for accepted requests
-_MOST = 4096  # connections; above it idle ones are closed early
+_KEPT = 75  # seconds for an idle connection; proxies keep one for less, so they never send into a closed one
+_CONNECTIONS = 4096
+_MOST_HEAD = 65_536  # bytes of a request's first line and headers
+
+
+class Connection(HttpToolsProtocol):
+    """An HTTP/1.1 connection: uvicorn's, on the parser in C, with heads that are bounded and have one meaning.
+
+    The parser accepts heads of any length, two hosts, trailers, and transfer codings that this service does not decode.
+    Proxies read such requests in different ways, which lets one request hide inside another. An exception raised in a
+    callback of the parser is answered with 400, and closes the connection."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._head_size = 0  # bytes that arrived of a head that is not complete
+        self._head_complete = False
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._head_complete:
+            return
+        self._head_size += len(data)
+        if self._head_size > _MOST_HEAD:
+            self.send_400_response("The head of the request is too long.")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head_size, self._head_complete = 0, False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._head_complete:
+            raise ValueError("trailers are not supported")
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        hosts = [value for name, value in self.headers if name == b"host"]
+        lengths = [name for name, _ in self.headers if name in (b"content-length", b"transfer-encoding")]
+        decoded = all(value.lower() == b"chunked" for name, value in self.headers if name == b"transfer-encoding")
+        if len(hosts) > 1 or len(lengths) > 1 or not decoded:
+            raise ValueError("the host or the length of the body is ambiguous")
+        self._head_complete = True
+        super().on_headers_complete()
 
 
 class ServerOptions(NamedTuple):
     """The options of `serve`, as plain values that can be passed to a worker process."""
 
-    db: str = "driftbandit.db"
+    journal: str = "driftbandit.db"
     host: str = "127.0.0.1"
     port: int = 8000
     keys: str | None = None
-    config: str | None = None
     workers: int = 1
     proxies: str = "127.0.0.1"
     most: int = 512
     max_lag: float = 5.0
+    max_open: int = 5_000
     watch: bool = False
-    quiet: bool = False
+    log_format: str = "text"
+    exports: str | None = None
+
+    @property
+    def shown_journal(self) -> str:
+        """The journal, without the user and password of an address."""
+        return self.journal.rsplit("@", 1)[-1] if is_url(self.journal) else self.journal
 
 
-def check(options: ServerOptions) -> None:
+def check_options(options: ServerOptions) -> None:
     """Refuse options that are unsafe or cannot work, before anything is opened."""
     if options.keys is not None and not os.path.exists(options.keys):
         raise ValueError(
@@ -43,14 +94,14 @@ def check(options: ServerOptions) -> None:
         )
     if options.keys is None and not is_local(options.host):
         raise ValueError(
-            f"{options.host} can be reached from other machines, and there are no keys, so anybody could decide and "
+            f"{options.host} can be reached from other machines, and there are no keys, so anyone could decide and "
             "change. Give --keys FILE (`driftbandit keys add FILE NAME` makes one), or stay on 127.0.0.1."
         )
-    if options.workers > 1 and not is_url(options.db):
-        raise ValueError("A SQLite journal has one writing process; --workers needs --db postgresql://...")
+    if options.workers > 1 and not is_url(options.journal):
+        raise ValueError("A SQLite journal has one writing process; --workers needs a PostgreSQL one, postgresql://...")
 
 
-def bound(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named TCP: asyncio turns Nagle's delay off only then. With it the second part of an answer waits up to 40 ms for
@@ -78,126 +129,89 @@ def make_service(options: ServerOptions, truth: Any = None) -> Any:
     """The service that the options describe."""
     from driftbandit.service.app import Service
     from driftbandit.service.bandits import Bandits, WatchedBandits
-    from driftbandit.service.keys import Keys
 
-    bandits = WatchedBandits(options.db) if options.watch else Bandits(options.db)
+    bandits = (WatchedBandits if options.watch else Bandits)(options.journal, options.max_open)
     try:
         keys = None if options.keys is None else Keys(options.keys)
         if keys is not None:
-            keys.all()
-        return Service(bandits, keys, truth, options.most, options.max_lag)
+            keys.all()  # a file that cannot be read is refused now
+        return Service(bandits, keys, truth, options.most, options.max_lag, options.exports)
     except BaseException:
         bandits.close()
         raise
 
 
-def run_app(
-    service: Any, sock: socket.socket, options: ServerOptions, start: Any = None, seconds: float | None = None
-) -> None:
-    """Serve on a socket until a signal, or for some seconds. Streams end first; the others would wait for them."""
-    import uvicorn
-
+def run_service(service: Any, sock: socket.socket, options: ServerOptions, start: Any = None) -> None:
+    """Serve on a socket until a signal."""
     from driftbandit.service.app import build
 
-    class Server(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: Any) -> None:
-            service.ending.set()
-            super().handle_exit(sig, frame)
-
-    connections = Connections(_most_connections())
-    app = connections.wrap(build(service, start))
+    configure_logging(options.log_format)
     gc.collect()
     gc.freeze()  # imported modules stay: the collector need not look at them while requests wait
     config = uvicorn.Config(
-        app, http=connections.protocol(), log_level="warning", access_log=False, server_header=False,
-        timeout_graceful_shutdown=_GRACE, timeout_keep_alive=KEPT,
-        forwarded_allow_ips=options.proxies, proxy_headers=True, lifespan="on", ws="none", backlog=2048,
+        build(service, start), http=Connection, log_config=None, log_level="warning", access_log=False,
+        server_header=False, timeout_graceful_shutdown=_GRACE, timeout_keep_alive=_KEPT,
+        limit_concurrency=_most_connections(), forwarded_allow_ips=options.proxies, proxy_headers=True, lifespan="on",
+        ws="none", backlog=2048,
     )  # fmt: skip
-    server = Server(config)
-
-    def end() -> None:
-        service.ending.set()
-        server.should_exit = True
-
-    async def main() -> None:
-        if seconds is not None:
-            asyncio.get_running_loop().call_later(seconds, end)
-        watch = asyncio.create_task(connections.watch())
-        await server.serve(sockets=[sock])
-        watch.cancel()
-
-    asyncio.run(main())
+    version = metadata.version("driftbandit")
+    log_event(
+        logging.INFO, "start", address=address(sock), journal=options.shown_journal, pid=os.getpid(), version=version
+    )
+    uvicorn.Server(config).run(sockets=[sock])
 
 
 def _most_connections() -> int:
-    """The number of connections that the system allows, after raising its limit as far as possible."""
+    """Half of the files that the system lets this process open, after raising that limit as far as possible."""
     try:
         import resource
     except ImportError:  # a system without such limits
-        return _MOST
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard and soft < 4 * _MOST:
-        soft = min(hard, 4 * _MOST) if hard != resource.RLIM_INFINITY else 4 * _MOST
-        with contextlib.suppress(OSError, ValueError):  # a system may forbid it
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return min(_MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
+        return _CONNECTIONS
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # a system may forbid it
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return min(_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 
 
 def serve(options: ServerOptions) -> int:
     """Until SIGTERM or Ctrl-C."""
-    check(options)
-    if options.config is not None:
-        _configure(options)
+    check_options(options)
     if options.workers > 1:
-        return _many(options)
+        return _serve_with_workers(options)
     service = make_service(options)
     try:
-        sock = bound(options.host, options.port)
+        sock = listen(options.host, options.port)
     except BaseException:
-        service.jobs.close()
+        service.charts.close()
         service.bandits.close()
         raise
     _print_address(options, sock)
-    run_app(service, sock, options)
+    run_service(service, sock, options)
     return 0
-
-
-def _configure(options: ServerOptions) -> None:
-    from driftbandit.service.bandits import Bandits
-    from driftbandit.service.configfile import apply
-
-    bandits = Bandits(options.db)
-    try:
-        for line in apply(str(options.config), bandits):
-            print(line, flush=True)
-    finally:
-        bandits.close()
 
 
 def _print_address(options: ServerOptions, sock: socket.socket) -> None:
     what = "watching" if options.watch else "serving"
-    where = options.db.rsplit("@", 1)[-1] if is_url(options.db) else options.db
-    if not options.quiet:
-        print(f"{what} {where} at {address(sock)}  (API: {address(sock)}api)", flush=True)
+    if options.log_format == "text":  # in JSON the line about the start has the address
+        print(f"{what} {options.shown_journal} at {address(sock)}  (API: {address(sock)}api)", flush=True)
 
 
 # ---- several processes -----------------------------------------------------------------------------------------------
 
 
-def _worker(options: ServerOptions, sock: socket.socket) -> None:
-    run_app(make_service(options), sock, options)
+def _run_worker(options: ServerOptions, sock: socket.socket) -> None:
+    run_service(make_service(options), sock, options)
 
 
-def _many(options: ServerOptions) -> int:
+def _serve_with_workers(options: ServerOptions) -> int:
     """Several processes that accept from one socket; one that dies is replaced."""
-    from driftbandit.live.opening import writing
-
-    writing(options.db).release()  # makes the tables once, before the workers open them
+    configure_logging(options.log_format)
+    writing(options.journal).release()  # makes the tables once, before the workers open them
     context = multiprocessing.get_context("spawn")
-    sock = bound(options.host, options.port)
+    sock = listen(options.host, options.port)
 
     def begin() -> Any:
-        process = context.Process(target=_worker, args=(options, sock), daemon=False)
+        process = context.Process(target=_run_worker, args=(options, sock), daemon=False)
         process.start()
         return process
 
@@ -210,7 +224,7 @@ def _many(options: ServerOptions) -> int:
         time.sleep(0.2)
         for place, process in enumerate(workers):
             if not process.is_alive() and not ending:
-                print(f"driftbandit: a worker ended with {process.exitcode}; starting another.", file=sys.stderr)
+                log_event(logging.ERROR, "a worker ended; starting another", pid=process.pid, code=process.exitcode)
                 time.sleep(0.5)
                 workers[place] = begin()
     for process in workers:

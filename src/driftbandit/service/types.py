@@ -18,10 +18,22 @@ Arm = Label | Whole | float | bool | dict[str, list[str | Whole | float | bool |
 PolicyText = Annotated[
     str, Meta(min_length=1, max_length=500, description='a policy of the library, "ds-ts(gamma=0.99)"')
 ]
-Time = Annotated[str, Meta(min_length=1, max_length=40, description='a duration, "6 h" or "15 min"')]
+Duration = Annotated[str, Meta(min_length=1, max_length=40, description='a duration, "6 h" or "15 min"')]
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
 Learn = Annotated[str, Meta(pattern="^(wait|arrival)$", description="when rewards are learned, where wait is set")]
 Arms = Annotated[list[Arm], Meta(min_length=1, max_length=MOST_ARMS)]
+# So are the numbers of levels, features and candidates, where the library's message gives the count and the way out.
+Kind = Annotated[list[str], Meta(extra_json_schema={"minItems": 1, "maxItems": 64})] | str
+FeatureKinds = Annotated[
+    dict[str, Kind],
+    Meta(extra_json_schema={"maxProperties": 64}, description='{"device": ["tv"], "basket": "number"}'),
+]
+_VALUES = dict[str, str | float | bool | None]
+Context = Annotated[_VALUES, Meta(extra_json_schema={"maxProperties": 64}, description='{"device": "mobile"}')]
+Candidates = Annotated[
+    dict[str, _VALUES],
+    Meta(extra_json_schema={"minProperties": 1, "maxProperties": 100}, description='{"offer-17": {"price": 9.9}}'),
+]
 Who = Annotated[str, Meta(max_length=200, description="who changes it; kept in the journal")]
 
 
@@ -29,48 +41,48 @@ class Strict(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=Tru
     """A message to the service. An unknown field is an error, so that a misspelt one is noticed."""
 
 
-class NewBandit(Strict):
-    """A new bandit."""
+class BanditOptions(Strict):
+    """The options of a bandit that can be changed later."""
+
+    policy: PolicyText | UnsetType | None = UNSET
+    half_life: Duration | UnsetType | None = UNSET
+    first: bool | UnsetType | None = UNSET
+    floor: Share | UnsetType | None = UNSET
+    holdback: Share | UnsetType | None = UNSET
+    baseline: Arm | UnsetType | None = UNSET
+    learn_holdback: bool | UnsetType | None = UNSET
+    wait: Duration | UnsetType | None = UNSET
+    default: float | UnsetType | None = UNSET
+    learn: Learn | UnsetType | None = UNSET
+    features: FeatureKinds | UnsetType | None = UNSET
+    retention: Duration | UnsetType | None = UNSET
+
+
+class NewBandit(BanditOptions, kw_only=True):
+    """A new bandit. Without a policy it plays drift-auto, or drift-lin-ts if it has features; null is the default of
+    an option. With candidates, every decision brings its own arms, and there are none here."""
 
     name: Name
-    arms: Arms
-    policy: PolicyText = "drift-ts"
-    half_life: Time | None = None
-    floor: Share | None = None
-    holdback: Share | None = None
-    baseline: Arm | None = None
-    learn_holdback: bool | None = None
-    wait: Time | None = None
-    default: float | None = None
-    learn: Learn | None = None
-    reward_range: tuple[float, float] | None = None
-    outside: Annotated[str, Meta(pattern="^(refuse|clip|allow)$")] | None = None
-    seed: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    arms: Arms | None = None
+    candidates: bool | UnsetType | None = UNSET
+    reward_range: tuple[float, float] | UnsetType | None = UNSET
+    goal: Annotated[str, Meta(pattern="^(maximise|minimise)$")] | UnsetType | None = UNSET
+    seed: Annotated[int, Meta(ge=0, le=2**53)] | UnsetType | None = UNSET
 
 
-class Changes(Strict):
-    """What to change; null removes half_life and wait. A new policy or half-life learns the whole journal again, unless
-    from_now is true."""
+class Templates(Struct):
+    """What new bandits are made like, by the beginning of their names."""
 
-    policy: PolicyText | UnsetType = UNSET
-    half_life: Time | UnsetType | None = UNSET
-    floor: Share | UnsetType = UNSET
-    holdback: Share | UnsetType = UNSET
-    baseline: Arm | UnsetType = UNSET
-    learn_holdback: bool | UnsetType = UNSET
-    wait: Time | UnsetType | None = UNSET
-    default: float | UnsetType = UNSET
+    templates: list[NewBandit]
+
+
+class Changes(BanditOptions, kw_only=True):
+    """What to change; null removes half_life, wait, features and retention, and is refused for other options. A new
+    policy, half-life or features learn the whole journal again, unless from_now is true."""
+
     add_arm: Arm | UnsetType = UNSET
     retire_arm: Arm | UnsetType = UNSET
-    learn: Learn | UnsetType = UNSET
     from_now: bool = False
-    who: Who = ""
-
-
-class OneArm(Strict):
-    """An arm to add, retire or fix."""
-
-    arm: Arm
     who: Who = ""
 
 
@@ -80,21 +92,49 @@ class Nothing(Strict):
     who: Who = ""
 
 
+class OneArm(Nothing, kw_only=True):
+    """An arm to add, retire or fix."""
+
+    arm: Arm
+
+
 class Ask(Strict):
     """A request for a decision. The same id again gives the same decision."""
 
     id: Id | None = None
+    context: Context | None = None
+    candidates: Candidates | None = None
     available: Arms | None = None
     probability: bool = False
 
 
 class AskMany(Strict):
-    """Several decisions in one commit: a number of them, or one for each id."""
+    """Several decisions in one commit: a number of them, or one for each id; in one context, or in one each; among
+    the same candidates, or among those of each."""
 
     count: Annotated[int, Meta(ge=1, le=1000)] | None = None
     ids: Annotated[list[Id], Meta(min_length=1, max_length=1000)] | None = None
+    context: Context | Annotated[list[Context], Meta(min_length=1, max_length=1000)] | None = None
+    candidates: Candidates | Annotated[list[Candidates], Meta(min_length=1, max_length=1000)] | None = None
     available: Arms | None = None
     probability: bool = False
+
+
+class WhatIf(Strict):
+    """A question about a context, in which what is left out counts as its mean so far; or about candidates."""
+
+    context: Context | None = None
+    candidates: Candidates | None = None
+    available: Arms | None = None
+    draws: Annotated[int, Meta(ge=1, le=10_000)] = 2000  # for probabilities that have no formula
+
+
+class Greedy(Strict):
+    """A question for the best arm in a context, or for the best candidate."""
+
+    context: Context | None = None
+    candidates: Candidates | None = None
+    available: Arms | None = None
 
 
 class Reward(Strict):
@@ -128,8 +168,8 @@ class MadeMany(Struct):
 
 
 class RewardVerdict(Struct, omit_defaults=True):
-    """ "learnt", "waiting" (it is learned when its decision is `wait` old), "again" (it was reported before) or "late"
-    (stored, not learned); or the error of this reward."""
+    """ "learned", "waiting" (it is learned when its decision is `wait` old), "again" (it was there already) or "late"
+    (stored, not learned); or the error this reward met."""
 
     id: str
     verdict: str | None = None
@@ -152,6 +192,7 @@ class Record(Struct):
     late: float | None
     came: int | None
     waiting: bool
+    context: dict[str, Any] | None
 
 
 class Records(Struct):
@@ -160,31 +201,30 @@ class Records(Struct):
     decisions: list[Record]
 
 
-class BanditInfo(Struct):
+class BanditInfo(BanditOptions, kw_only=True):
     """All settings of a bandit."""
 
     name: str
-    policy: str
     arms: list[Any]
     retired: list[Any]
-    half_life: str | None
-    floor: float
-    holdback: float
-    baseline: Any
-    learn_holdback: bool
-    wait: str | None
-    default: float
-    learn: str
-    reward_range: tuple[float, float]
-    outside: str
+    reward_range: tuple[float, float] | None
+    goal: str
     fixed: Any
-    changes: int
+    candidates: bool
+    archived: int | None = None  # when, in microseconds since 1970
+
+
+class Erased(Struct):
+    """Whether the id had not been erased before."""
+
+    erased: bool
 
 
 class Names(Struct):
-    """The bandits that the key may read."""
+    """Bandits that the key may read, and the name after which the next page begins; null on the last page."""
 
     bandits: list[str]
+    next: str | None
 
 
 class ArmInfo(Struct):
@@ -200,22 +240,18 @@ class ArmInfo(Struct):
 
 
 class ArmsInfo(Struct):
-    """All arms now; `error` bounds the error of the probabilities."""
+    """All arms now; `error` bounds the error of the probabilities, and `believes` is false for a policy that expects no
+    rewards. Before the first reward, an expected one is null."""
 
     arms: list[ArmInfo]
     error: float
+    believes: bool = True
 
 
-class HistoryInfo(Struct):
-    """Counts over time, one row per interval and one column per arm; times in microseconds since 1970. With `wait`, an
-    outcome counts at the time when its decision is that old."""
+class GreedyInfo(Struct):
+    """The arm with the best believed mean reward."""
 
-    starts: list[int]
-    width: int
-    arms: list[Any]
-    decisions: list[list[int]]
-    outcomes: list[list[int]]
-    rewards: list[list[float]]
+    arm: Any
 
 
 class UpliftInfo(Struct):
@@ -232,6 +268,7 @@ class UpliftInfo(Struct):
     periods: int
     left_out: int
     holdback: float
+    goal: str
     text: str
 
 
@@ -263,8 +300,10 @@ class ChangesInfo(Struct):
 
 
 class HealthInfo(Struct):
-    """Counts and lags of one bandit; null where this process only reads the journal. `waiting` counts outcomes
-    that are learned when their decision is old enough, `late` rewards that came after `wait`."""
+    """Counts and lags of one bandit; lags are null where this process only reads the journal. `waiting` counts outcomes
+    that are learned when their decision is old enough, `late` rewards that came after `wait`. `plays` is the policy
+    that decides now, where it depends on the rewards; `cut` counts absurdly large rewards that it cut. Of the contexts
+    learned, `missing` counts those without a feature, `undeclared` those with a level that was not declared."""
 
     decisions: int
     rewards: int
@@ -272,12 +311,16 @@ class HealthInfo(Struct):
     late: int
     waiting: int
     events: int
-    clipped: int
+    plays: str
+    cut: int
     delays: str | None
     warnings: list[str]
-    queued: int | None
-    lag_ms: float | None
-    clock_set_back_s: float | None
+    missing: dict[str, int]
+    undeclared: dict[str, dict[str, int]]
+    queued: int | None = None
+    lag_seconds: float | None = None
+    clock_set_back_seconds: float | None = None
+    clock_ahead_seconds: float | None = None
 
 
 class Score(Struct):
@@ -302,87 +345,36 @@ class ExpectedInfo(Struct):
     """The expected reward of an arm, and its standard deviation."""
 
     arm: Any
-    mean: float
-    sd: float
+    mean: float | None
+    sd: float | None
 
 
 class Explained(Struct):
-    """What the policy believes about the environment: the probabilities that it is stationary (`still`), jumps, drifts
-    or has common drift (`tides`); how many rounds ago it last changed, and how many rounds it uses."""
+    """What the policy believes: the probabilities that the environment is stationary, jumps, drifts or has common
+    drift; rounds since it last changed, and rounds used. `features` has sentences for each feature that matters."""
 
-    still: float
-    jumps: float
-    drifts: float
-    tides: float
-    last_change: int | None
-    memory: int
-    learnt: int
     arms: list[ExpectedInfo]
     text: str
+    features: dict[str, list[str]] | None = None
+    stationary: float | None = None
+    jumps: float | None = None
+    drifts: float | None = None
+    common_drift: float | None = None
+    last_change: int | None = None
+    memory: int | None = None
+    learned: int | None = None
 
 
-class BeliefSeries(Struct):
-    """Beliefs over time: rows are times (microseconds), columns arms; null where there is no belief."""
+class SettledInfo(Struct):
+    """How many defaults were written."""
 
-    times: list[int]
-    mean: list[list[float | None]]
-    spread: list[list[float | None]]
-    weight: list[list[float | None]]
+    defaults: int
 
 
-class Mark(Struct):
-    """A change of configuration, or an alarm of a policy that detects changes."""
+class ClockInfo(Struct):
+    """By how much the times of a bandit are ahead of the clock."""
 
-    at: int
-    kind: str
-    text: str
-
-
-class Delays(Struct):
-    """The delays of rewards of the last decisions: a histogram with edges in seconds, the number of decisions that are
-    old enough and have no reward, and a sentence about all rewards."""
-
-    edges: list[float]
-    counts: list[int]
-    none: int
-    wait: float | None
-    text: str
-
-
-class Density(Struct):
-    """The belief of each arm now, as densities over reward."""
-
-    at: list[float]
-    density: list[list[float]]
-
-
-class ChartsInfo(Struct):
-    """Everything the page of one bandit draws."""
-
-    arms: list[Any]
-    retired: list[int]
-    fixed: int | None
-    since: int
-    until: int
-    first: int | None
-    history: HistoryInfo
-    beliefs: BeliefSeries
-    marks: list[Mark]
-    delays: Delays
-    densities: Density | None
-    truth: list[list[float]] | None = None  # in a demonstration: the true means at `beliefs.times`
-    filling: float | None = None  # the part of an older journal that has been read so far
-
-
-class WhatIf(Struct):
-    """The same journal folded with another policy. `state` is "running", "done" or "failed"."""
-
-    state: str
-    progress: float
-    policy: str
-    half_life: str | None
-    beliefs: BeliefSeries | None = None
-    text: str = ""
+    ahead_seconds: float
 
 
 class Error(Struct, omit_defaults=True):

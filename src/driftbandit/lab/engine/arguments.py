@@ -1,30 +1,27 @@
-"""What the loop is called with: policy, state, world and streams of one run as lists, as arrays, or of many runs in
-lanes.
-
-The loop is written once; which of the three it plays is decided by the types it is handed here. `Shared` is what all
-runs of one simulation have in common, `Task` says which of them are played together."""
+"""The arguments of the loop: policy, state, environment and streams of one run as lists or arrays, or of many runs in
+lanes. The loop is written once; the types of its arguments decide which of the three it plays."""
 
 import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import POLICY, REWARD, Stream, stream_key
+from driftbandit.core.draws import CONTEXT, POLICY, REWARD, Stream, stream_key
+from driftbandit.core.primitives import learn_reward
+from driftbandit.core.state import init_in, to_lists
 from driftbandit.lab.engine.loop import Trajectory
-from driftbandit.lab.support import html
-from driftbandit.state import to_lists
-from driftbandit.text.policy_check import own_classes
+from driftbandit.spec.policy_check import own_classes
 
 
 class NumpyStream(Stream):
-    """A `Stream` that is also a `numpy.random.Generator`: `rng.random()`, `rng.normal(mean, sd)`, `rng.integers(k)`,
-    `rng.beta(a, b)`, `rng.choice(...)`. The generator starts anew in every round from the key of the round, so a run
-    can be repeated. One whole number is a slot, as in `rng.uniform(1)`, and so is a third number of `rng.beta`."""
+    """A `Stream` for users' interpreted policies that is also a `numpy.random.Generator`, such as `rng.integers(k)`.
+
+    The generator is seeded in every round by the key of the round, so a run can be repeated. A single whole number is a
+    slot, as in `rng.uniform(1)`, and so is a third number of `rng.beta`."""
 
     _generator: Any = None
 
     def at(self, t: int) -> "NumpyStream":
-        """Move to round t."""
         super().at(t)
         self._generator = None
         return self
@@ -38,15 +35,12 @@ class NumpyStream(Stream):
         return getattr(self._generator, name)
 
     def uniform(self, *given: Any, **named: Any) -> Any:
-        """The number of a slot, or NumPy's `uniform`."""
         return super().uniform(*given) if _is_slot(given, named) else self.__getattr__("uniform")(*given, **named)
 
     def normal(self, *given: Any, **named: Any) -> Any:
-        """The standard normal of a slot, or NumPy's `normal`."""
         return super().normal(*given) if _is_slot(given, named) else self.__getattr__("normal")(*given, **named)
 
     def beta(self, a: Any, b: Any, *slot: Any, **named: Any) -> Any:
-        """The Beta draw of a slot, or NumPy's `beta`."""
         return super().beta(a, b, *slot) if _is_slot(slot, named) else self.__getattr__("beta")(a, b, **named)
 
 
@@ -55,48 +49,36 @@ def _is_slot(given: tuple[Any, ...], named: dict[str, Any]) -> bool:
 
 
 class Simulation(NamedTuple):
-    """What came out of playing one policy in one world: one row per run."""
+    """The outcome of playing one policy in one environment: one row per run."""
 
     rounds: np.ndarray  # the checkpoints: number of rounds played
     regret: np.ndarray  # runs × checkpoints, pseudo-regret so far
     seconds: float  # wall time, without compiling
-    pulls: np.ndarray | None = None  # runs × arms, if asked for
-    arms: np.ndarray | None = None  # runs × horizon, if asked for
-    rewards: np.ndarray | None = None  # runs × horizon, if asked for
-    alarms: list[np.ndarray] | None = None  # with trajectories: the rounds in which each run's policy gave an alarm
-    drift: dict[str, np.ndarray] | None = None  # the columns of `lab.jobs.drift`, if asked for
+    pulls: np.ndarray | None = None  # runs × arms; None unless requested
+    arms: np.ndarray | None = None  # runs × horizon; None unless requested
+    rewards: np.ndarray | None = None  # runs × horizon; None unless requested
+    alarms: list[np.ndarray] | None = None  # with trajectories: the rounds of each run's alarms
+    drift: dict[str, np.ndarray] | None = None  # the columns of `lab.drift_metrics`; None unless requested
 
     def __repr__(self) -> str:
         final = self.regret[:, -1]
         return f"<{len(final)} runs of {self.rounds[-1]} rounds: regret {final.mean():.1f} on average>"
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the regret at the end, and how it grew."""
-        final, runs = self.regret[:, -1], len(self.regret)
-        spread = f"{final.std(ddof=1):.1f}" if runs > 1 else "-"
-        cells = [f"{value:.1f}" for value in (final.mean(), final.min(), np.median(final), final.max())]
-        head = ["regret at the end", "mean", "smallest", "median", "largest", "spread over runs", "seconds"]
-        row = ["", *cells, spread, f"{self.seconds:.2f}"]
-        shown = html.table(f"{runs} runs of {self.rounds[-1]} rounds", head, [row])
-        low, mean, high = self.regret.min(axis=0), self.regret.mean(axis=0), self.regret.max(axis=0)
-        return shown + html.curve(self.rounds, low, mean, high, "regret over the rounds: mean, smallest, largest run")
 
-
-def empty(runs: int, marks: np.ndarray, n_arms: int, horizon: int, pulls: bool, trajectories: bool) -> Simulation:
-    """Room for what will come out."""
-    return Simulation(
-        marks,
-        np.zeros((runs, len(marks))),
-        0.0,
-        np.zeros((runs, n_arms), np.int64) if pulls else None,
-        np.zeros((runs, horizon), np.int32) if trajectories else None,
-        np.zeros((runs, horizon)) if trajectories else None,
-        [np.zeros(0, np.int64)] * runs if trajectories else None,
-    )
+def empty(shared: "Shared") -> Simulation:
+    """A simulation to be filled."""
+    runs, horizon = len(shared.environments), shared.horizon
+    result = Simulation(shared.marks, np.zeros((runs, len(shared.marks))), 0.0)
+    if shared.pulls:
+        result = result._replace(pulls=np.zeros((runs, shared.n_arms), np.int64))
+    if shared.trajectories:
+        arms, rewards = np.zeros((runs, horizon), np.int32), np.zeros((runs, horizon))
+        result = result._replace(arms=arms, rewards=rewards, alarms=[np.zeros(0, np.int64)] * runs)
+    return result
 
 
 def checkpoint_rounds(horizon: int, checkpoints: int | np.ndarray) -> np.ndarray:
-    """The rounds at which regret is reported: evenly spaced and ending at the horizon, or those given."""
+    """The rounds at which regret is reported: equally spaced and ending at the horizon, or those given."""
     if isinstance(checkpoints, int | np.integer):
         if checkpoints < 1:
             raise ValueError(f"checkpoints needs to be 1 or more; got {checkpoints}.")
@@ -122,10 +104,10 @@ class Task(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What all runs of one simulation have in common."""
+    """What all runs of a simulation share."""
 
     policy: Any
-    worlds: list[Any]  # one per run
+    environments: list[Any]  # the environment of each run
     seed: int
     first_run: int
     marks: np.ndarray
@@ -135,20 +117,23 @@ class Shared(NamedTuple):
 
     @property
     def n_arms(self) -> int:
-        return int(self.worlds[0].n_arms)
+        return int(self.environments[0].n_arms)
 
     @property
     def horizon(self) -> int:
-        return int(self.worlds[0].horizon)
+        return int(self.environments[0].horizon)
 
     @property
     def lockstep(self) -> bool:
-        """Do policy, world and reward law all work on rows of lanes?"""
-        world = self.worlds[0]
-        parts = [self.policy, world, getattr(world, "law", None)]
-        if hasattr(self.policy, "with_world"):  # an oracle looks into one world, and lanes may have one each
+        """Whether policy, environment and reward law all work on rows of lanes."""
+        environment = self.environments[0]
+        parts = [self.policy, environment, getattr(environment, "law", None)]
+        if hasattr(self.policy, "with_environment"):  # an oracle is given one environment, and lanes may have one each
             return False
-        return not self.trajectories and all(getattr(part, "lockstep", False) for part in parts if part is not None)
+        contextual = getattr(environment, "n_features", 0) > 0
+        return not (self.trajectories or contextual) and all(
+            getattr(part, "lockstep", False) for part in parts if part is not None
+        )
 
 
 class Arguments(NamedTuple):
@@ -169,37 +154,112 @@ class Arguments(NamedTuple):
     trace: Any
 
 
-def arguments(shared: Shared, task: Task) -> Arguments:
+def prepare(shared: Shared, task: Task) -> Arguments:
     """The loop's arguments for the task's runs, before their first round."""
     runs = task.runs + [task.runs[-1]] * (task.lanes - len(task.runs))
     keys = {
-        which: [stream_key(shared.seed, shared.first_run + run, which) for run in runs] for which in (POLICY, REWARD)
+        which: [stream_key(shared.seed, shared.first_run + run, which) for run in runs]
+        for which in (POLICY, REWARD, CONTEXT)
     }
-    worlds = [shared.worlds[run] for run in runs]
-    policy = with_world(shared.policy, worlds[0])
+    environments = [shared.environments[run] for run in runs]
+    policy = with_environment(shared.policy, environments[0])
     common = Arguments(
         policy,
-        policy.init(shared.n_arms),
-        worlds[0],
+        init_in(policy, environments[0]),
+        environments[0],
         draws=None,
         reward_rng=None,
         start=0,
         stop=0,
         regret_so_far=None,
-        marks=np.append(shared.marks, shared.horizon + 1),  # one beyond the end: the loop may always look at the next
+        marks=np.append(shared.marks, shared.horizon + 1),  # one beyond the end, since the loop looks at the next
         cursor=np.array([0, shared.n_arms]),
         out=np.zeros((task.lanes, len(shared.marks))),
         counts=None,
         trace=None,
     )
-    if not shared.compiled:
-        return _interpreted(shared, common, keys)
-    return _alone(shared, common, keys) if task.lanes == 1 else _together(shared, common, keys, worlds, task.lanes)
+    if task.lanes > 1:
+        return _lanes(shared, common, keys, environments, task.lanes)
+    given = _single(shared, common, keys) if shared.compiled else _interpreted(shared, common, keys)
+    return _in_context(shared, given, keys[CONTEXT]) if getattr(environments[0], "n_features", 0) else given
+
+
+class Informed(NamedTuple):
+    """A contextual policy in the loop, which has no features: they are written and given to it by `choose`."""
+
+    base: Any
+    environment: Any
+    stream: Any
+    features: Any  # of the present round
+    chosen: Any  # those of the arm played
+
+    def choose(self, state: Any, t: int, rng: Any) -> Any:
+        self.environment.features(t, self.stream.at(t), self.features)
+        return self.base.choose_in(state, t, rng, self.features)
+
+    def learn(self, state: Any, t: int, arm: Any, reward: Any) -> None:
+        first = arm * len(self.chosen) if self.environment.joint else 0
+        for j in range(len(self.chosen)):
+            self.chosen[j] = self.features[first + j]
+        self.base.learn_in(state, t, arm, reward, self.chosen)
+
+
+class Uninformed(NamedTuple):
+    """A policy without features in a contextual environment."""
+
+    base: Any
+    environment: Any
+    stream: Any
+    features: Any
+    chosen: Any
+
+    def choose(self, state: Any, t: int, rng: Any) -> Any:
+        self.environment.features(t, self.stream.at(t), self.features)
+        return self.base.choose(state, t, rng)
+
+    def learn(self, state: Any, t: int, arm: Any, reward: Any, rng: Any) -> None:
+        learn_reward(self.base, state, t, arm, reward, rng)
+
+
+class InContext(NamedTuple):
+    """A contextual environment in the loop: `features` are those that the policy met in this round."""
+
+    base: Any
+    features: Any
+
+    def mean(self, t: int, arm: Any) -> Any:
+        return self.base.mean_in(t, arm, self.features)
+
+    def best(self, t: int) -> Any:
+        return self.base.best_in(t, self.features)
+
+    def pull(self, t: int, arm: Any, rng: Any) -> Any:
+        return self.base.pull_in(t, arm, self.features, rng)
+
+
+def _in_context(shared: Shared, given: Arguments, keys: list[int]) -> Arguments:
+    """The arguments of one run with features, which policy and environment share."""
+    environment, policy = given.environment, given.policy
+    sizes = environment.n_features * (environment.n_arms if environment.joint else 1), environment.n_features
+    stream: Any = Stream(keys[0])
+    features: list[Any] = [np.zeros(size) for size in sizes]
+    if shared.compiled:
+        from driftbandit.lab.engine import compiled_draws, numba_methods
+
+        stream = compiled_draws.KeyStream(np.array(keys, np.uint64))
+        for cls in (Informed, Uninformed, InContext):
+            numba_methods.register(cls)
+    elif not own_classes(policy):
+        features = [[0.0] * size for size in sizes]
+    kind = Informed if hasattr(policy, "choose_in") else Uninformed
+    return given._replace(
+        policy=kind(policy, environment, stream, *features), environment=InContext(environment, features[0])
+    )
 
 
 def _interpreted(shared: Shared, common: Arguments, keys: dict[int, list[int]]) -> Arguments:
-    """One run in plain Python. The package's own states are lists there, which are faster than arrays; a user's are
-    what `init` made, so that NumPy's expressions mean what they say."""
+    """One run in plain Python. The package's own states become lists, which are faster than arrays; a user's stay as
+    `init` made them, so that NumPy expressions work."""
     own = own_classes(common.policy, common.state)
     state = common.state if own else to_lists(common.state)
     return common._replace(
@@ -213,8 +273,8 @@ def _interpreted(shared: Shared, common: Arguments, keys: dict[int, list[int]]) 
     )
 
 
-def _alone(shared: Shared, common: Arguments, keys: dict[int, list[int]]) -> Arguments:
-    """One run in machine code, its normal draws computed some rounds ahead."""
+def _single(shared: Shared, common: Arguments, keys: dict[int, list[int]]) -> Arguments:
+    """One run in machine code, with normal draws computed some rounds ahead."""
     from driftbandit.lab.engine import compiled_draws
 
     return common._replace(
@@ -226,8 +286,8 @@ def _alone(shared: Shared, common: Arguments, keys: dict[int, list[int]]) -> Arg
     )
 
 
-def _together(
-    shared: Shared, common: Arguments, keys: dict[int, list[int]], worlds: list[Any], lanes: int
+def _lanes(
+    shared: Shared, common: Arguments, keys: dict[int, list[int]], environments: list[Any], lanes: int
 ) -> Arguments:
     """One run per lane."""
     from driftbandit.lab.engine import compiled_draws
@@ -235,7 +295,7 @@ def _together(
 
     return common._replace(
         state=in_lanes(common.state, lanes),
-        environment=_stacked(worlds),
+        environment=_stack(environments),
         draws=compiled_draws.lane_stream(keys[POLICY], shared.n_arms),
         reward_rng=compiled_draws.KeyStream(LaneArray(np.array([keys[REWARD]], np.uint64))),
         regret_so_far=LaneArray(np.zeros((1, lanes))),
@@ -244,23 +304,27 @@ def _together(
 
 
 def collect(task: Task, played: Arguments, result: Simulation) -> None:
-    """Copy what the loop wrote into the rows of the task's runs."""
+    """Copy the loop's output into the rows of the task's runs."""
     for lane, run in enumerate(task.runs):
         result.regret[run] = played.out[lane]
         if result.pulls is not None:
             result.pulls[run] = played.counts.array[:, lane] if task.lanes > 1 else played.counts
         if result.arms is not None and result.rewards is not None and result.alarms is not None:
             result.arms[run], result.rewards[run] = played.trace.arms, played.trace.rewards
-            # A wrapper that restarts its policy sets the count back to 0, which is not an alarm.
+            # A wrapper that restarts its policy sets the count to 0, which is not an alarm.
             result.alarms[run] = np.flatnonzero(np.diff(played.trace.alarms, prepend=0) > 0)
 
 
-def with_world(policy: Any, world: Any) -> Any:
-    """Policies that may look into the world (the oracles) are given it. A plain object may keep what it learned in
-    itself, so that every run has a copy; tuples stay as they are."""
-    given = getattr(policy, "with_world", None)
+def with_environment(policy: Any, environment: Any) -> Any:
+    """Give the environment to policies that need it (the oracles). A plain object may keep its state in itself, so
+    every run has a copy; tuples stay as they are."""
+    given = getattr(policy, "with_environment", None)
     if given is not None:
-        return given(world)
+        if getattr(environment, "n_features", 0):
+            raise ValueError(
+                f"{type(policy).__name__} knows means of arms; it cannot play where these depend on features."
+            )
+        return given(environment)
     return policy if isinstance(policy, tuple) else copy.deepcopy(policy)
 
 
@@ -273,7 +337,7 @@ def _trajectory(shared: Shared, state: Any, make: Any) -> Any:
 
 
 def alarm_counter(state: Any) -> Any:
-    """The field `alarms` of a state, or of the state of what a wrapper wraps; None for policies that detect nothing."""
+    """The field `alarms` of a state, or of the state inside a wrapper's; None for policies without alarms."""
     if not isinstance(state, tuple) or not hasattr(state, "_fields"):
         return None
     if "alarms" in state._fields:
@@ -292,17 +356,19 @@ def in_lanes(state: Any, lanes: int) -> Any:
     return type(state)._make(fields)
 
 
-def _stacked(worlds: list[Any]) -> Any:
-    """One world for all lanes: the same one, or one whose differing arrays hold one lane per run."""
+def _stack(environments: list[Any]) -> Any:
+    """One environment for all lanes; arrays that differ between runs get one lane per run."""
     from driftbandit.lab.engine.lane_arrays import LaneArray
 
-    first = worlds[0]
-    if all(world is first for world in worlds):
+    first = environments[0]
+    if all(environment is first for environment in environments):
         return first
     fields = []
     for position, field in enumerate(first):
-        if isinstance(field, np.ndarray) and any((world[position] != field).any() for world in worlds):
-            fields.append(LaneArray(np.stack([world[position] for world in worlds], axis=1)))
+        if isinstance(field, np.ndarray) and any(
+            (environment[position] != field).any() for environment in environments
+        ):
+            fields.append(LaneArray(np.stack([environment[position] for environment in environments], axis=1)))
         else:
             fields.append(field)
     return type(first)._make(fields)

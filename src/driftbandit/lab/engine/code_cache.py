@@ -1,9 +1,8 @@
-"""Where compiled loops are kept, so that the next process starts at once, and never with old or damaged code.
+"""Compiled loops on disk: one file per signature, in a folder named by the digest of all sources.
 
-One file per signature, in a folder named by the digest of all sources. Numba's own cache is not used for three reasons:
-it compares only the file of the outermost function, it runs whatever a damaged file contains, and it reads in all
-that Numba can compile before it loads anything, 0.8 s of every start. A file here begins with a checksum and contains
-its signature; whatever does not match is compiled again."""
+Numba's own cache is not used: it compares only the file of the outermost function, runs a damaged file, and loads all
+that Numba can compile first, 0.8 s of every start. A file here begins with a checksum and contains its signature; a
+mismatch is compiled again."""
 
 import contextlib
 import hashlib
@@ -18,15 +17,15 @@ import numba
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from driftbandit.lab.engine import columns, compiled_draws, lane_arrays, loop  # noqa: F401  what compiled loops call
+from driftbandit.lab.digest import code_digest
+from driftbandit.lab.engine import compiled_draws, lane_arrays, loop  # noqa: F401  what compiled loops call
 from driftbandit.lab.engine.numba_methods import OPTIONS
-from driftbandit.lab.support.digest import code_digest
-from driftbandit.lab.support.files import cache_root, replacing
-from driftbandit.text import user_code
+from driftbandit.lab.files import cache_root, replace_file
+from driftbandit.spec import user_code
 
 _FOLDERS = 100  # versions of the code whose compiled loops are kept
 _dispatchers: dict[tuple[Any, ...], Any] = {}
-LOCK = threading.RLock()  # held while something is told to the compiler, which keeps it in tables of its own
+LOCK = threading.RLock()  # held while the compiler's tables change
 
 
 class KernelCache:
@@ -47,6 +46,8 @@ class KernelCache:
             return None
         if head != hashlib.sha256(body).hexdigest().encode():
             return None
+        if "unicode_type" in str(signature):  # machine code that compares texts calls what only this makes known
+            target_context.refresh()
         *kept, payload = pickle.loads(body)
         return CompileResult._rebuild(target_context, *payload) if kept == [self._name, signature] else None
 
@@ -58,13 +59,13 @@ class KernelCache:
         path = self._path(signature, result.codegen)
         with contextlib.suppress(OSError):
             path.parent.mkdir(exist_ok=True)
-            with replacing(path) as draft:
+            with replace_file(path) as draft:
                 draft.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
 
 
 def compiled(function: Callable[..., Any], *tuples: Any) -> Any:
-    """A function as machine code for these policies, states and worlds, on demand: kept on disk if every class
-    involved is the package's or from a file that `text.user_code` loaded, otherwise for this process only."""
+    """The function as machine code for these policies, states and environments: kept on disk if every class is the
+    package's or from a file that `spec.user_code` loaded, otherwise for this process only."""
     classes = user_code.classes_in(tuples)
     kept = all(cls.__module__.startswith(("driftbandit.", user_code.PREFIX)) for cls in classes)
     key = (function, classes, code_digest(tuples)) if kept else (function,)
@@ -90,5 +91,5 @@ def _prune(root: Path) -> None:
 
 
 def compiled_advance(*tuples: Any) -> Any:
-    """The simulator's loop for these policies, states and worlds."""
+    """The simulator's loop for these policies, states and environments."""
     return compiled(loop.advance, *tuples)

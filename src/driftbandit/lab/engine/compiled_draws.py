@@ -1,35 +1,32 @@
-"""The streams of compiled code: the numbers of `driftbandit.draws`, hashed as they are asked for or some rounds
-ahead."""
+"""The streams of compiled code: the numbers of `driftbandit.core.draws`, hashed on demand or some rounds ahead."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.draws import ATTEMPTS, Draws, beta_attempt, beta_passes, round_key
+from driftbandit.core.draws import ATTEMPTS, Draws, beta_attempt, beta_passes, round_key
+from driftbandit.core.primitives import compilable, where
 from driftbandit.lab.engine import simd
 from driftbandit.lab.engine.lane_arrays import LaneArray
 from driftbandit.lab.engine.numba_methods import register
-from driftbandit.primitives import compilable, where
 
 _LANE_BITS = 8
 _LANE_MASK = (1 << _LANE_BITS) - 1
-AHEAD = 32  # rounds whose normals are computed together when a run plays alone
+AHEAD = 32  # rounds whose normals are computed together for a single run
 TOGETHER = 8  # arms whose Beta draws are made together: one AVX-512 register of float64
 
 
 class KeyStream(NamedTuple):
-    """A stream whose numbers are hashed as they are asked for: one run's, or one per lane."""
+    """A stream whose numbers are hashed on demand: one run's, or one per lane."""
 
     keys: Any
 
     def at(self, t: int) -> Any:
-        """The numbers of round t."""
         return Draws(round_key(self.keys[0], t))
 
 
 class AheadStream(NamedTuple):
-    """A single run's stream that computes the normals of many rounds at once, since nothing in them depends on what is
-    learnt meanwhile."""
+    """A single run's stream that computes the normals of many rounds at once, since they do not depend on rewards."""
 
     keys: Any
     steps: Any  # 0, 1, .. as a row, one for each round ahead
@@ -38,7 +35,6 @@ class AheadStream(NamedTuple):
     normal_rows: Any
 
     def at(self, t: int) -> Any:
-        """The numbers of round t."""
         return AheadDraws(round_key(self.keys[0], t), t, self)
 
 
@@ -50,27 +46,21 @@ class AheadDraws(NamedTuple):
     stream: Any
 
     def block_keys(self, first: int) -> Any:
-        """The keys of the block's rounds, as a row."""
         return round_key(self.stream.keys[0], self.stream.steps[0] + first)
 
     def uniform(self, slot: int) -> Any:
-        """As `Draws.uniform`."""
         return Draws(self.key).uniform(slot)
 
     def normal(self, slot: int) -> Any:
-        """As `Draws.normal`."""
         return Draws(self.key).normal(slot)
 
     def spare(self, attempt: int) -> Any:
-        """As `Draws.spare`."""
         return Draws(self.key).spare(attempt)
 
     def beta(self, a: float, b: float, slot: int) -> Any:
-        """As `Draws.beta`."""
         return Draws(self.key).beta(a, b, slot)
 
     def normals(self, out: Any) -> None:
-        """As `Draws.normals`, from the block, which has room for as many as there are arms."""
         if len(out) > len(self.stream.normal_rows):
             Draws(self.key).normals(out)
             return
@@ -83,7 +73,6 @@ class AheadDraws(NamedTuple):
             out[i] = self.stream.normal_rows.store[i, column]
 
     def betas(self, a: Any, b: Any, out: Any) -> None:
-        """As `Draws.betas`, eight arms at a time."""
         n = len(out)
         for first in range(0, n, TOGETHER):
             arm = min(self.stream.eight[0] + first, n - 1)  # beyond the last arm, the last one again: the same numbers
@@ -100,10 +89,9 @@ class LaneStream(NamedTuple):
 
     keys: Any
     eight: Any  # 0, 1, .., 7 as a row
-    todo: Any  # scratch: arm and lane of the Beta draws of a round that need a closer look, packed into one number
+    todo: Any  # scratch: arm and lane, in one number, of the Beta draws that were not accepted at once
 
     def at(self, t: int) -> Any:
-        """The numbers of round t."""
         return LaneDraws(round_key(self.keys[0], t), t, self)
 
 
@@ -115,22 +103,18 @@ class LaneDraws(NamedTuple):
     stream: Any
 
     def uniform(self, slot: int) -> Any:
-        """As `Draws.uniform`."""
         return Draws(self.key).uniform(slot)
 
     def normal(self, slot: int) -> Any:
-        """As `Draws.normal`."""
         return Draws(self.key).normal(slot)
 
     def normals(self, out: Any) -> None:
-        """As `Draws.normals`."""
         Draws(self.key).normals(out)
 
     def betas(self, a: Any, b: Any, out: Any) -> None:
-        """As `Draws.betas`: one attempt for every lane, then, eight at a time wherever they are, those that need a
-        closer look. Of 32 lanes some nearly always do; together they cost little."""
+        # One attempt for every lane; then, eight at a time over all arms and lanes, those that were not accepted.
         todo, keys, lanes = self.stream.todo, self.stream.keys.store, out.store.shape[1]
-        together = len(todo) // lanes  # so many rows have room in `todo` even if every lane needs a closer look
+        together = len(todo) // lanes  # rows that fit in `todo` even if no lane is accepted
         for begin in range(0, len(out), together):
             n = 0
             for arm in range(begin, min(begin + together, len(out))):
@@ -158,8 +142,7 @@ class LaneDraws(NamedTuple):
 
 @compilable
 def first_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
-    """The first attempt at Beta draws, entry by entry: the values, which of them stand without a closer look, and what
-    they were made of."""
+    """The first attempt at Beta draws, entry by entry: the values, which of them are accepted, and their material."""
     x, y, u = Draws(key).beta_material(arm, 0)
     ga, gb, sure = beta_attempt(wins, losses, x, y, u)
     flat = (wins == 1.0) & (losses == 1.0)
@@ -168,7 +151,7 @@ def first_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
 
 @compilable
 def usual_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
-    """Beta draws for a row of arms, by as many attempts as the unluckiest needs; and, as the bits of a number, the
+    """Beta draws for a row of arms, by as many attempts as the slowest entry needs; and, as the bits of a number, the
     entries with a parameter below 1, which `Draws.beta` has to draw."""
     value, settled, x, y, u = first_betas(key, arm, wins, losses)
     attempt = 0
@@ -189,7 +172,7 @@ for _cls in (Draws, KeyStream, AheadStream, AheadDraws, LaneStream, LaneDraws):
 
 
 def ahead_stream(key: int, n_arms: int) -> AheadStream:
-    """The stream of a run that plays alone, with room for its blocks."""
+    """The stream of a single run."""
     return AheadStream(
         np.array([key], np.uint64),
         _count(AHEAD),
@@ -205,7 +188,7 @@ def _count(lanes: int) -> LaneArray:
 
 
 def lane_stream(keys: list[int], n_arms: int) -> LaneStream:
-    """The streams of runs in lockstep, with room for what a round leaves to do."""
+    """The streams of runs in lockstep."""
     return LaneStream(
         LaneArray(np.array([keys], np.uint64)),
         _count(TOGETHER),

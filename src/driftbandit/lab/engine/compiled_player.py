@@ -17,13 +17,13 @@ from numba.core.errors import NumbaError
 from numba.extending import NativeValue, intrinsic, register_model, typeof_impl, unbox
 from numba.np.arrayobj import populate_array
 
-from driftbandit.draws import Draws, round_key
-from driftbandit.half_life import half_to_the, learn_by_time
+from driftbandit.core.draws import Draws, round_key
+from driftbandit.core.primitives import learn_late_reward, learn_reward
+from driftbandit.core.state import to_arrays, to_lists
 from driftbandit.lab.engine import code_cache, numba_methods
 from driftbandit.player import Player
-from driftbandit.primitives import teach, teach_late
-from driftbandit.state import to_arrays, to_lists
-from driftbandit.text import policy_check
+from driftbandit.spec import policy_check
+from driftbandit.spec.half_life import half_to_the, learn_by_time
 
 _I64 = ir.IntType(64)
 
@@ -104,38 +104,45 @@ def load(typing_context: Any, ref: Any) -> Any:
 # ---- what is compiled, each function when it is first used -----------------------------------------------------------
 
 
-def choose_once(policy: Any, ref: Any, t: int, key: Any) -> Any:
-    """The arm of one decision, whose numbers have this key."""
-    return policy.choose(load(ref), t, Draws(key))
+def choose_once(policy: Any, ref: Any, t: int, key: Any, features: Any) -> Any:
+    """The arm of one decision, whose numbers have this key, with these features or None."""
+    if features is None:
+        return policy.choose(load(ref), t, Draws(key))
+    return policy.choose_in(load(ref), t, Draws(key), features)
 
 
-def learn_once(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any) -> None:
-    """Learn one reward, the t-th."""
-    teach(policy, load(ref), t, arm, reward, Draws(round_key(key, t)))
+def learn_once(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any, features: Any) -> None:
+    """Learn one reward, the t-th, of an arm that was chosen with these features or None."""
+    if features is None:
+        learn_reward(policy, load(ref), t, arm, reward, Draws(round_key(key, t)))
+    else:
+        policy.learn_in(load(ref), t, arm, reward, features)
 
 
 def learn_once_late(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any, probability: float) -> None:
     """Learn one reward of an arm that was played with this probability."""
-    teach_late(policy, load(ref), t, arm, reward, Draws(round_key(key, t)), probability)
+    learn_late_reward(policy, load(ref), t, arm, reward, Draws(round_key(key, t)), probability)
 
 
-def learn_once_at(policy: Any, ref: Any, time: int, half_life: int, arm: int, reward: float, decided: int) -> Any:
+def learn_once_at(
+    policy: Any, ref: Any, time: int, half_life: int, arm: int, reward: float, decided: int, features: Any
+) -> Any:
     """Learn one reward by the age of its decision; the state's time afterwards."""
-    return learn_by_time(policy, load(ref), time, half_life, arm, reward, decided)
+    return learn_by_time(policy, load(ref), time, half_life, arm, reward, decided, features)
 
 
 def learn_all(policy: Any, ref: Any, t: int, key: Any, arms: Any, rewards: Any) -> None:
     """Learn rewards one after the other, the first of them the t-th."""
     state = load(ref)
     for j in range(len(arms)):
-        teach(policy, state, t + j, arms[j], rewards[j], Draws(round_key(key, t + j)))
+        learn_reward(policy, state, t + j, arms[j], rewards[j], Draws(round_key(key, t + j)))
 
 
 def learn_all_at(policy: Any, ref: Any, time: int, half_life: int, arms: Any, rewards: Any, decided: Any) -> Any:
     """The same with a half-life. The state's time afterwards."""
     state = load(ref)
     for j in range(len(arms)):
-        time = learn_by_time(policy, state, time, half_life, arms[j], rewards[j], decided[j])
+        time = learn_by_time(policy, state, time, half_life, arms[j], rewards[j], decided[j], None)
     return time
 
 
@@ -156,12 +163,14 @@ class CompiledPlayer(Player):
         half_life: int | None = None,
         time: int = 0,
         most: int | None = None,
+        n_features: int = 0,
+        joint: bool = False,
     ) -> None:
-        policy_check.check(policy, n_arms)
+        policy_check.check(policy, n_arms, n_features=n_features, joint=joint)
         numba_methods.prepare(policy)
         self._key = np.uint64(key)
-        super().__init__(policy, n_arms, key, half_life, time, most)
-        self._choose = self._entry(choose_once, types.int64, types.uint64)
+        super().__init__(policy, n_arms, key, half_life, time, most, n_features, joint)
+        self._choose = self._entry(choose_once, types.int64, types.uint64, self._features())
         self._learn_entry()  # what cannot be compiled is refused before anything is decided
 
     def rekey(self, key: int) -> None:
@@ -170,15 +179,25 @@ class CompiledPlayer(Player):
         self._key = np.uint64(key)
 
     def _hold(self, state: Any) -> None:
-        like = self.policy.init(self.n_arms)
-        self._block, self.state = in_one_block(to_arrays(state, like))
+        self._block, self.state = in_one_block(to_arrays(state, self._first_state()))
         numba_methods.prepare(self.state)
         self._ref = self._view_ref = StateRef(self.state)
         if self.half_life is not None or not self._in_place:
             self._view_block, self._view = in_one_block(self.state)
             self._view_ref = StateRef(self._view)
         self._viewed = None
+        self._refs: dict[int, Any] = {}  # in the joint form, by the number of arms: the state with its scratch
         self._entries: dict[Any, Any] = {}
+        self._learn: Any = None  # what learns one reward
+
+    def _replace(self, state: Any) -> None:
+        if self._view_ref is not self._ref:
+            self._hold(state)
+            return
+        if self.n_arms not in self._refs:
+            self._refs[self.n_arms] = state, StateRef(state)
+        self.state, self._ref = self._refs[self.n_arms]
+        self._view_ref = self._ref
 
     def lists(self) -> Any:
         """The state as plain lists."""
@@ -212,39 +231,65 @@ class CompiledPlayer(Player):
             self._viewed = stamp
         return self._view
 
-    def _ask(self, view: Any, rng: Any) -> int:
-        return int(self._choose(self.policy, self._view_ref, self.learned, rng.round_key))
+    def choose(self, rng: Any, allowed: list[int] | None = None, at: int = 0, features: Any = None) -> int:
+        """The arm that the policy plays with these random numbers, among the allowed ones (None: all)."""
+        if self._view_ref is not self._ref:
+            self.view(at)
+        if self.n_features or features is not None:
+            features = self.check_features(features, self.n_arms)
+        arm = int(self._choose(self.policy, self._view_ref, self.learned, rng.round_key, features))
+        return arm if allowed is None or arm in allowed else self._keep_to(allowed, arm, self.view(at), rng, features)
 
-    def learn(self, slot: int, reward: float, decided: int = 0, probability: float | None = None) -> None:
+    def check_features(self, features: Any, arms: int = 1) -> Any:
+        """The features as an array; others are refused."""
+        return np.array(super().check_features(features, arms))
+
+    def _ask(self, view: Any, rng: Any, features: Any = None) -> int:
+        return int(self._choose(self.policy, self._view_ref, self.learned, rng.round_key, features))
+
+    def learn(
+        self, slot: int, reward: float, decided: int = 0, probability: float | None = None, features: Any = None
+    ) -> None:
         """Learn one reward."""
-        t, slot = self.learned, self._checked(slot)
+        if not 0 <= slot < self.n_arms:
+            self._checked(slot)
+        t, learn = self.learned, self._learn or self._learn_entry()
+        if self.n_features or features is not None:
+            features = self.check_features(features)
         if self.half_life is not None:
-            value = float(reward if self._coins is None else self.policy.seen(reward, self._coins.at(t)))
-            entry = self._learn_entry()
-            self.time = int(entry(self.policy, self._ref, self.time, self.half_life, slot, value, decided))
-        elif probability is not None and self.weighs:
+            coins = self._coins if features is None else None
+            value = float(reward if coins is None else self.policy.seen(reward, coins.at(t)))
+            self.time = int(learn(self.policy, self._ref, self.time, self.half_life, slot, value, decided, features))
+        elif features is None and probability is not None and self.uses_probability:
             kinds = types.int64, types.int64, types.float64, types.uint64, types.float64
             late = self._entry(learn_once_late, *kinds)
             late(self.policy, self._ref, t, slot, reward, self._key, probability)
         else:
-            self._learn_entry()(self.policy, self._ref, t, slot, reward, self._key)
+            learn(self.policy, self._ref, t, slot, reward, self._key, features)
         self.learned = t + 1
+
+    def _features(self) -> Any:
+        """The compiler's type of the features."""
+        return types.Array(types.float64, 1, "C") if self.n_features else types.none
 
     def _learn_entry(self) -> Any:
         """What learns one reward."""
+        whole, real = types.int64, types.float64
         if self.half_life is None:
-            return self._entry(learn_once, types.int64, types.int64, types.float64, types.uint64)
-        return self._entry(learn_once_at, types.int64, types.int64, types.int64, types.float64, types.int64)
+            self._learn = self._entry(learn_once, whole, whole, real, types.uint64, self._features())
+        else:
+            self._learn = self._entry(learn_once_at, whole, whole, whole, real, whole, self._features())
+        return self._learn
 
     def _checked(self, slot: int) -> int:
         if not 0 <= slot < self.n_arms:  # machine code would not notice
-            raise IndexError(f"there is no arm {slot}")
+            raise IndexError(f"There is no arm {slot}.")
         return slot
 
-    def learn_many(self, rewards: Iterable[tuple[int, float, int, float | None]]) -> None:
+    def learn_many(self, rewards: Iterable[tuple[Any, ...]]) -> None:
         """Learn several rewards in one call of machine code."""
         rows = list(rewards)
-        if len(rows) < 2 or (self.weighs and self.half_life is None):
+        if len(rows) < 2 or self.n_features or (self.uses_probability and self.half_life is None):
             super().learn_many(rows)
             return
         arms = np.array([self._checked(row[0]) for row in rows], np.int64)

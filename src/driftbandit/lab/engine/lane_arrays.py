@@ -1,7 +1,7 @@
 """Arrays of SIMD rows: `LaneArray`, laid out [entry][lane], and how its entries are read and written.
 
-An index that is a number gives the same entry of every lane, one vector load; an index that is a row gives each lane an
-entry of its own, a gather."""
+A number as index gives the same entry of every lane, one vector load. A row as index gives each lane the entry that its
+number names, a gather."""
 
 import operator
 from typing import Any
@@ -13,8 +13,9 @@ from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.imputils import lower_builtin
 from numba.extending import NativeValue, intrinsic, make_attribute_wrapper, overload, register_model, typeof_impl, unbox
+from numba.np.arrayobj import populate_array
 
-from driftbandit import primitives
+from driftbandit.core import primitives
 from driftbandit.lab.engine import loop, simd
 from driftbandit.lab.engine.loop import NO_SUCH_ARM
 from driftbandit.lab.engine.numba_methods import INLINED
@@ -22,15 +23,14 @@ from driftbandit.lab.engine.simd import ELEMENT, I32, I64, LaneRow, as_row, defi
 
 
 class LaneArray:
-    """Python's side of an array of rows: a C-contiguous array of shape (entries, lanes)."""
+    """An array of rows in Python: a C-contiguous array of shape (entries, lanes)."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = np.ascontiguousarray(array)
 
 
 class LaneArrayType(types.Type):
-    """Numba type of a `LaneArray`: indexing it by a number gives a row; by a row of positions, each lane's own
-    entry."""
+    """Numba type of a `LaneArray`."""
 
     def __init__(self, dtype: Any, lanes: int) -> None:
         self.dtype, self.lanes = dtype, lanes
@@ -45,7 +45,7 @@ def _typeof_lane_array(value: LaneArray, context: Any) -> LaneArrayType:
 
 @register_model(LaneArrayType)
 class LaneArrayModel(models.StructModel):
-    """How a lane array lies in memory: an ordinary array of (entries, lanes)."""
+    """The layout in memory: an ordinary array of shape (entries, lanes)."""
 
     def __init__(self, dmm: Any, fe_type: LaneArrayType) -> None:
         super().__init__(dmm, fe_type, [("store", fe_type.store)])
@@ -56,7 +56,7 @@ make_attribute_wrapper(LaneArrayType, "store", "store")
 
 @unbox(LaneArrayType)
 def unbox_lane_array(kind: LaneArrayType, value: Any, c: Any) -> NativeValue:
-    """From Python's object to the machine's."""
+    """Convert the Python object for compiled code."""
     array = c.pyapi.object_getattr_string(value, "array")
     native = c.unbox(kind.store, array)
     struct = cgutils.create_struct_proxy(kind)(c.context, c.builder)
@@ -65,7 +65,10 @@ def unbox_lane_array(kind: LaneArrayType, value: Any, c: Any) -> NativeValue:
     return NativeValue(struct._getvalue(), is_error=native.is_error)
 
 
-def _pointer(context: Any, builder: Any, kind: LaneArrayType, value: Any) -> Any:
+def _pointer(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Pointer to the first number of a `LaneArray`, or of an ordinary array, which all lanes share."""
+    if isinstance(kind, types.Array):
+        return context.make_array(kind)(context, builder, value=value).data
     struct = cgutils.create_struct_proxy(kind)(context, builder, value=value)
     return context.make_array(kind.store)(context, builder, value=struct.store).data
 
@@ -77,13 +80,15 @@ def _row_at(context: Any, builder: Any, kind: LaneArrayType, value: Any, index: 
     return builder.bitcast(start, ir.VectorType(ELEMENT[kind.dtype], kind.lanes).as_pointer())
 
 
-def _lane_pointers(context: Any, builder: Any, kind: LaneArrayType, value: Any, entries: Any) -> Any:
-    """For every lane, its number and a pointer to its own entry."""
+def _lane_pointers(context: Any, builder: Any, kind: Any, value: Any, entries: Any, lanes: int) -> Any:
+    """For every lane, its number and a pointer to the entry that it names, in its own column of a `LaneArray`."""
     base = _pointer(context, builder, kind, value)
-    for lane in range(kind.lanes):
+    for lane in range(lanes):
         position = ir.Constant(I32, lane)
-        row = builder.mul(builder.extract_element(entries, position), ir.Constant(I64, kind.lanes))
-        yield position, builder.gep(base, [builder.add(row, ir.Constant(I64, lane))])
+        entry = builder.extract_element(entries, position)
+        if isinstance(kind, LaneArrayType):
+            entry = builder.add(builder.mul(entry, ir.Constant(I64, lanes)), ir.Constant(I64, lane))
+        yield position, builder.gep(base, [entry])
 
 
 def _entry_shape(context: Any, array: Any, index: Any) -> Any:
@@ -99,39 +104,16 @@ def _load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _gather(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    row = ir.Constant(context.get_value_type(signature.return_type), ir.Undefined)
-    for position, pointer in _lane_pointers(context, builder, signature.args[0], args[0], args[1]):
-        row = builder.insert_element(row, builder.load(pointer), position)
-    return row
-
-
-def _take(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Each lane's entry of an array that all lanes share."""
     array, index = signature.args
-    base = context.make_array(array)(context, builder, value=args[0]).data
     row = ir.Constant(context.get_value_type(signature.return_type), ir.Undefined)
-    for lane in range(index.lanes):
-        position = ir.Constant(I32, lane)
-        pointer = builder.gep(base, [builder.extract_element(args[1], position)])
+    for position, pointer in _lane_pointers(context, builder, array, args[0], args[1], index.lanes):
         row = builder.insert_element(row, builder.load(pointer), position)
     return row
 
 
 define(operator.getitem, _entry_shape, _load, (LaneArrayType, types.Integer))
 lower_builtin(operator.getitem, LaneArrayType, LaneRow)(_gather)
-lower_builtin(operator.getitem, types.Array, LaneRow)(_take)
-
-
-def _put(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Each lane's value into its entry of an array that all lanes share; where two lanes share an entry, the last one
-    stays."""
-    array, index, _ = signature.args
-    base = context.make_array(array)(context, builder, value=args[0]).data
-    for lane in range(index.lanes):
-        position = ir.Constant(I32, lane)
-        pointer = builder.gep(base, [builder.extract_element(args[1], position)])
-        builder.store(builder.extract_element(args[2], position), pointer)
-    return context.get_dummy_value()
+lower_builtin(operator.getitem, types.Array, LaneRow)(_gather)
 
 
 def _store_shape(context: Any, array: Any, index: Any, value: Any) -> Any:
@@ -147,16 +129,17 @@ def _store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _scatter(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    array = signature.args[0]
-    row = as_row(context, builder, args[2], signature.args[2], array.dtype, array.lanes)
-    for position, pointer in _lane_pointers(context, builder, array, args[0], args[1]):
+    """Write each lane's value; of two lanes with one entry of a shared array, the last counts."""
+    array, index, value = signature.args
+    row = as_row(context, builder, args[2], value, array.dtype, index.lanes)
+    for position, pointer in _lane_pointers(context, builder, array, args[0], args[1], index.lanes):
         builder.store(builder.extract_element(row, position), pointer)
     return context.get_dummy_value()
 
 
 define(operator.setitem, _store_shape, _store, (LaneArrayType, types.Integer, types.Any))
 lower_builtin(operator.setitem, LaneArrayType, LaneRow, types.Any)(_scatter)
-lower_builtin(operator.setitem, types.Array, LaneRow, LaneRow)(_put)
+lower_builtin(operator.setitem, types.Array, LaneRow, LaneRow)(_scatter)
 
 
 def _length(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -167,6 +150,49 @@ def _length(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 define(len, lambda context, x: types.intp if isinstance(x, LaneArrayType) else None, _length, (LaneArrayType,))
+
+
+# ---- rows within ordinary arrays -------------------------------------------------------------------------------------
+
+
+def _table_shape(context: Any, values: Any, *places: Any) -> Any:
+    return LaneArrayType(values.dtype, primitives.WIDTH)
+
+
+def _table(context: Any, builder: Any, signature: Any, values: Any, first: Any, count: Any) -> Any:
+    """The rows that begin at number `first` of an array, as a `LaneArray` in the same memory."""
+    kind = signature.return_type
+    data = builder.gep(context.make_array(signature.args[0])(context, builder, value=values).data, [first])
+    row, number = (ir.Constant(I64, size) for size in (8 * kind.lanes, 8))
+    store = context.make_array(kind.store)(context, builder)
+    shape = [count, ir.Constant(I64, kind.lanes)]
+    populate_array(store, data=data, shape=shape, strides=[row, number], itemsize=number, meminfo=None)
+    struct = cgutils.create_struct_proxy(kind)(context, builder)
+    struct.store = store._getvalue()
+    return struct._getvalue()
+
+
+def _open_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    places = zip(args[1:], signature.args[1:], strict=True)
+    first, count, block = (context.cast(builder, value, kind, types.int64) for value, kind in places)
+    before = builder.mul(builder.mul(block, count), ir.Constant(I64, primitives.WIDTH))
+    return _table(context, builder, signature, args[0], builder.add(first, before), count)
+
+
+def _blank_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    count = context.cast(builder, args[1], signature.args[1], types.int64)
+    return _table(context, builder, signature, args[0], ir.Constant(I64, 0), count)
+
+
+def _add_row(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    a, b, c, d = (builder.extract_element(args[1], ir.Constant(I32, lane)) for lane in range(primitives.WIDTH))
+    total = context.cast(builder, args[0], signature.args[0], types.float64)
+    return builder.fadd(total, builder.fadd(builder.fadd(a, b), builder.fadd(c, d)))
+
+
+define(primitives.open_rows, _table_shape, _open_rows, (types.Array, *[types.Integer] * 3))
+define(primitives.blank_rows, _table_shape, _blank_rows, (types.Array, types.Integer))
+define(primitives.add_row, lambda context, total, row: types.float64, _add_row, (types.Number, LaneRow))
 
 
 @intrinsic
@@ -190,24 +216,10 @@ def _store_lanes(out: Any, column: Any, value: Any) -> Any:
     return store_row
 
 
-def _argmax_of_numbers(values: Any) -> Any:
-    # Whether a sample beats the best so far is a coin toss no processor can predict, so we select instead of jumping.
-    best = values[0]
-    arm = 0
-    for i in range(1, len(values)):
-        value = values[i]
-        better = value > best
-        best = value if better else best
-        arm = i if better else arm
-    return arm
-
-
 @overload(primitives.argmax, strict=False)
 def _argmax(values: Any) -> Any:
-    if not isinstance(values, LaneArrayType):
-        return _argmax_of_numbers
-
-    def argmax_of_rows(values: Any) -> Any:
+    def argmax(values: Any) -> Any:
+        # A select instead of a branch, also for numbers: no processor can predict a branch here.
         best = values[0]
         arm = primitives.as_int(best) & 0
         for i in range(1, len(values)):
@@ -217,7 +229,7 @@ def _argmax(values: Any) -> Any:
             arm = primitives.where(better, i, arm)
         return arm
 
-    return argmax_of_rows
+    return argmax
 
 
 @overload(primitives.argmax_fair, jit_options=INLINED, strict=False)

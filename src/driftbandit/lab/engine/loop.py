@@ -1,37 +1,39 @@
-"""The one loop of the simulator, interpreted or compiled, for one run or for one run a lane."""
+"""The one loop of the simulator, interpreted or compiled, for one run or one run per lane."""
 
 from typing import Any, NamedTuple
 
-from driftbandit.primitives import teach
+from driftbandit.core.primitives import compilable, learn_reward
 
 
 class Trajectory(NamedTuple):
-    """Room for every arm and reward of a run, and for the number of alarms after each round."""
+    """Arrays for every arm and reward of a run, and for the number of alarms after each round."""
 
     arms: Any
     rewards: Any
     alarms: Any
-    counter: Any  # where the policy counts its alarms: the field `alarms` of its state, or a 0 of our own
+    counter: Any  # where the policy counts its alarms: the field `alarms` of its state, or a constant 0
 
 
 NO_SUCH_ARM = "The policy chose an arm that does not exist: choose(state, t, rng) must return a number from 0 to K - 1."
 
 
 def existing(arm: Any, n_arms: int) -> Any:
-    """The arm itself. Any other number would have compiled code write beside its arrays."""
+    """Return the arm after checking it: compiled code would write outside its arrays."""
     if arm < 0 or arm >= n_arms:
         raise ValueError(NO_SUCH_ARM)
     return arm
 
 
+@compilable
 def tally(counts: Any, arm: Any) -> None:
-    """Count a pull, if counts were asked for."""
+    """Count a pull, if counts are kept."""
     if counts is not None:
         counts[arm] += 1
 
 
+@compilable
 def note(trace: Any, t: int, arm: Any, reward: Any) -> None:
-    """Write down the round, if whole trajectories were asked for."""
+    """Record the round, if trajectories are kept."""
     if trace is not None:
         trace.arms[t] = arm
         trace.rewards[t] = reward
@@ -58,8 +60,7 @@ def advance(
     counts: Any,
     trace: Any,
 ) -> None:
-    """Play rounds start..stop-1 of one run, or of one run per lane: the one loop of the simulator, interpreted or
-    compiled.
+    """Play rounds start..stop-1 of one run, or of one run per lane.
 
     `cursor[0]` is the next of the checkpoints `marks` at which `regret_so_far[0]` is written to `out`, `cursor[1]` the
     number of arms."""
@@ -70,7 +71,7 @@ def advance(
         rng = draws.at(t)
         arm = existing(policy.choose(state, t, rng), n_arms)
         reward = environment.pull(t, arm, reward_rng.at(t))
-        teach(policy, state, t, arm, reward, rng)
+        learn_reward(policy, state, t, arm, reward, rng)
         regret = regret + (environment.best(t) - environment.mean(t, arm))
         tally(counts, arm)
         note(trace, t, arm, reward)

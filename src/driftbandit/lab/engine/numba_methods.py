@@ -1,9 +1,8 @@
-"""How plain methods become machine code: what Numba is told.
+"""How plain methods become machine code.
 
-Policies, environments and draws are `NamedTuple`s whose methods are ordinary Python. `register` tells Numba that
-calling such a method means compiling the function found on the tuple's class, and that a `compilable` helper means its
-own source. The policy's identity is then part of the argument's type, which pickles by name, so that compiled loops can
-be kept on disk and found by the next process."""
+Policies, environments and draws are `NamedTuple`s whose methods are ordinary Python. After `register`, Numba compiles a
+call of such a method from the function on the tuple's class, and a `compilable` helper from its source. The policy is
+part of the argument's type, which pickles by name, so the next process finds the compiled loop on disk."""
 
 import contextlib
 import inspect
@@ -25,19 +24,17 @@ from numba.core.typing.templates import (
 )
 from numba.extending import overload
 
-from driftbandit import primitives
-from driftbandit.lab.engine import loop
-from driftbandit.text import policy_check, user_code
+from driftbandit.core import primitives
+from driftbandit.spec import policy_check, user_code
 
 # Nothing in the loop allocates, so reference counting (`_nrt`) is off: it would cost more than the arithmetic.
 OPTIONS = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
+
 # A call that is not inlined passes a policy's whole state by value, seven words per array; many policies cost less.
 INLINED = {**OPTIONS, "forceinline": True}
 
 
-# ---- what Numba is told ----------------------------------------------------------------------------------------------
-
-# Numba asks `if receiver_type:` where it means `is not None`, and the type of a tuple without fields, such as
+# Numba tests `if receiver_type:` instead of `is not None`, and the type of a tuple without fields, such as
 # Bernoulli(), has length 0.
 types.BaseNamedTuple.__bool__ = lambda self: True
 
@@ -63,12 +60,13 @@ def register(cls: type) -> None:
 
 
 def _overload_with_itself(function: Callable[..., Any]) -> None:
-    overload(function, jit_options=INLINED, strict=False)(_same_parameters(function, lambda *args: function))
+    source = primitives.COUNTERPARTS.get(function, function)
+    overload(function, jit_options=INLINED, strict=False)(_same_parameters(function, lambda *args: source))
 
 
 class _MethodOfTuple(_OverloadMethodTemplate):
-    """A method of our tuples for Numba. Unlike its base, it gives way to a field of the same name, and tells apart
-    methods of different classes that share a name but not their parameters."""
+    """A method of our tuples for Numba. Unlike its base, it prefers a field of the same name, and distinguishes methods
+    of different classes that share a name but not their parameters."""
 
     _names: tuple[str, ...] = ()
 
@@ -118,8 +116,7 @@ def _overload_method(name: str, method: Callable[..., Any]) -> None:
 
 
 def _same_parameters(function: Callable[..., Any], answer: Callable[..., Any]) -> Any:
-    """`answer` under the parameter names of `function`: Numba folds a call's arguments by the names of the typing
-    function."""
+    """`answer` with the parameter names of `function`, by which Numba matches a call's arguments."""
     names = ", ".join(_names(function))
     scope: dict[str, Any] = {"answer": answer}
     exec(f"def typed({names}): return answer({names})", scope)
@@ -155,50 +152,50 @@ def _copy_state(target: Any, source: Any) -> Any:
     return scope["copy"]
 
 
-@overload(primitives.teach, jit_options=INLINED, strict=False)
-def _teach(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> Any:
-    def with_chance(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> None:
+@overload(primitives.learn_reward, jit_options=INLINED, strict=False)
+def _learn_reward(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> Any:
+    def with_numbers(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> None:
         policy.learn(state, t, arm, reward, rng)
 
     def without(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> None:
         policy.learn(state, t, arm, reward)
 
-    return with_chance if primitives.learns_by_chance(policy.instance_class) else without
+    return with_numbers if primitives.learns_with_random_numbers(policy.instance_class) else without
 
 
-def _weighs(policy: Any) -> bool:
+def _uses_probability(policy: Any) -> bool:
     fields = policy.instance_class._fields
-    return hasattr(policy.instance_class, "chance_of") and (
-        "base" not in fields or _weighs(policy.types[fields.index("base")])
+    return hasattr(policy.instance_class, "arm_probability") and (
+        "base" not in fields or _uses_probability(policy.types[fields.index("base")])
     )
 
 
-@overload(primitives.weighs, jit_options=INLINED, strict=False)
-def _weighs_compiled(policy: Any) -> Any:
-    return (lambda policy: True) if _weighs(policy) else (lambda policy: False)
+@overload(primitives.uses_probability, jit_options=INLINED, strict=False)
+def _uses_probability_compiled(policy: Any) -> Any:
+    return (lambda policy: True) if _uses_probability(policy) else (lambda policy: False)
 
 
-@overload(primitives.chance_of, jit_options=INLINED, strict=False)
-def _chance_of(policy: Any, state: Any, t: Any, arm: Any, rng: Any) -> Any:
-    if _weighs(policy):
-        return lambda policy, state, t, arm, rng: policy.chance_of(state, t, arm, rng)
+@overload(primitives.arm_probability, jit_options=INLINED, strict=False)
+def _arm_probability(policy: Any, state: Any, t: Any, arm: Any, rng: Any) -> Any:
+    if _uses_probability(policy):
+        return lambda policy, state, t, arm, rng: policy.arm_probability(state, t, arm, rng)
     return lambda policy, state, t, arm, rng: 0.0
 
 
-@overload(primitives.teach_late, jit_options=INLINED, strict=False)
-def _teach_late(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, chance: Any) -> Any:
-    def with_chance(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, chance: Any) -> None:
-        policy.learn_late(state, t, arm, reward, rng, chance)
+@overload(primitives.learn_late_reward, jit_options=INLINED, strict=False)
+def _learn_late_reward(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, probability: Any) -> Any:
+    def with_numbers(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, probability: Any) -> None:
+        policy.learn_late(state, t, arm, reward, rng, probability)
 
-    def without(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, chance: Any) -> None:
-        policy.learn_late(state, t, arm, reward, chance)
+    def without(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, probability: Any) -> None:
+        policy.learn_late(state, t, arm, reward, probability)
 
-    def taught(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, chance: Any) -> None:
-        primitives.teach(policy, state, t, arm, reward, rng)
+    def as_any(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, probability: Any) -> None:
+        primitives.learn_reward(policy, state, t, arm, reward, rng)
 
-    if not _weighs(policy):
-        return taught
-    return with_chance if primitives.learns_by_chance(policy.instance_class) else without
+    if not _uses_probability(policy):
+        return as_any
+    return with_numbers if primitives.learns_with_random_numbers(policy.instance_class) else without
 
 
 _set_item = arraydecl.SetItemBuffer.generic
@@ -219,10 +216,9 @@ def _set_item_strictly(self: Any, args: Any, kws: Any) -> Any:
 
 @contextlib.contextmanager
 def whole_stores() -> Iterator[None]:
-    """While this lasts the compiler refuses to write a number with a fraction into an array of whole numbers.
+    """Let the compiler refuse to write a number with a fraction into an array of whole numbers.
 
-    NumPy, and Numba after it, cut off the fraction; the interpreter's lists keep it. Refusing is what leaves one law
-    for both."""
+    NumPy and Numba would cut off the fraction, while the interpreter's lists keep it."""
     arraydecl.SetItemBuffer.generic = _set_item_strictly
     try:
         yield
@@ -230,35 +226,8 @@ def whole_stores() -> Iterator[None]:
         arraydecl.SetItemBuffer.generic = _set_item
 
 
-# ---- the loop: its optional parts ------------------------------------------------------------------------------------
-
-
-@overload(loop.tally, jit_options=INLINED, strict=False)
-def _tally(counts: Any, arm: Any) -> Any:
-    if isinstance(counts, types.NoneType):
-        return lambda counts, arm: None
-
-    def count(counts: Any, arm: Any) -> None:
-        counts[arm] = counts[arm] + 1
-
-    return count
-
-
-@overload(loop.note, jit_options=INLINED, strict=False)
-def _note(trace: Any, t: Any, arm: Any, reward: Any) -> Any:
-    if isinstance(trace, types.NoneType):
-        return lambda trace, t, arm, reward: None
-
-    def write(trace: Any, t: Any, arm: Any, reward: Any) -> None:
-        trace.arms[t] = arm
-        trace.rewards[t] = reward
-        trace.alarms[t] = trace.counter[0]
-
-    return write
-
-
 def prepare(value: Any) -> None:
-    """Register the classes of a policy or environment, and of what it wraps."""
+    """Register the classes of a policy or environment and of its parts."""
     if isinstance(value, tuple):
         if hasattr(type(value), "_fields"):
             register(type(value))
@@ -271,7 +240,7 @@ _CAUSE = re.compile(r"^(Unknown|Invalid|Cannot|Untyped|Undefined|Use of|NameErro
 
 
 def explain(error: Exception, policy: Any) -> str:
-    """The first of the user's lines that the page names, which tells its story from the inside out, and the cause."""
+    """Shorten Numba's message to the innermost of the user's lines and the cause."""
     text = str(error)
     place = next((found for found in _PLACE.finditer(text) if _is_own(found[1] or found[3])), None)
     lines = [line.strip() for line in text[: place.start() if place else None].splitlines() if line.strip()]

@@ -1,13 +1,9 @@
-"""A number for each of many runs at once: SIMD rows for Numba.
+"""SIMD rows for Numba: a number for each of many runs.
 
-Lockstep simulation plays L runs of one policy side by side. Each number of the policy's source (a mean, a draw, the arm
-chosen, the reward) is then a row of L numbers, one lane per run. `LaneRow` is that row as a Numba type, an LLVM vector
-with the usual operators; arrays of rows are in `lane_arrays`. A policy written with
-element access, arithmetic, `min`, `max`, `sqrt` and `where` instead of `if` compiles for rows from the same source that
-the interpreter runs on numbers.
-
-No operation is reordered and no multiply-add fused, so lane r holds, bit for bit, what run r alone would have
-computed."""
+In lockstep, each number of a policy's source (a mean, a draw, the arm chosen, the reward) is a row with one lane per
+run. `LaneRow` is that row as a Numba type, an LLVM vector with the usual operators; `lane_arrays` has arrays of rows. A
+policy written with element access, arithmetic, `min`, `max`, `sqrt` and `where` instead of `if` compiles for rows from
+the same source. No operation is reordered or fused, so lane r produces exactly the same bits as run r on its own."""
 
 import math
 import operator
@@ -23,7 +19,7 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, register_model
 
-from driftbandit import primitives
+from driftbandit.core import primitives
 
 ELEMENT = {
     types.float64: ir.DoubleType(),
@@ -61,15 +57,14 @@ def _splat(builder: Any, value: Any, lanes: int) -> Any:
 
 
 def as_row(context: Any, builder: Any, value: Any, kind: Any, dtype: Any, lanes: int) -> Any:
-    """The operand as a row of the wanted dtype: a row as it is, a number cast and copied into every lane."""
+    """The operand as a row: a row as it is, a number cast to `dtype` and copied into every lane."""
     if isinstance(kind, LaneRow):
         return value
     return _splat(builder, context.cast(builder, value, kind, dtype), lanes)
 
 
 def define(function: Any, shape: Callable[..., Any], codegen: Callable[..., Any], *patterns: tuple[Any, ...]) -> None:
-    """Give `function` a meaning for some types: `shape` names the result's type (None: not ours), `codegen` writes
-    the code.
+    """Define `function` for some types: `shape` returns the result's type (None: not ours), `codegen` writes the code.
 
     Numba's `overload` would compile a small function for every operator and pair of types; this goes straight to
     LLVM, which makes a cold start twice as fast."""
@@ -170,17 +165,6 @@ def _where(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 define(primitives.where, _where_shape, _where, (types.Any, types.Any, types.Any))
 
 
-def _anywhere(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    kind = signature.args[0]
-    if not isinstance(kind, LaneRow):
-        return args[0]
-    bits = ir.IntType(kind.lanes)
-    return builder.icmp_unsigned("!=", builder.bitcast(args[0], bits), ir.Constant(bits, 0))
-
-
-define(primitives.anywhere, lambda context, x: types.boolean, _anywhere, (types.Any,))
-
-
 def _if_row(context: Any, x: Any) -> Any:
     return x if isinstance(x, LaneRow) else None
 
@@ -201,7 +185,7 @@ def _absolute(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _lane_by_lane(name: str) -> Callable[..., Any]:
-    """A function of the C library, called for each lane: it costs the same as without rows, and gives the same bits."""
+    """A function of the C library, called for each lane, with the same bits as for a number."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         one = ir.FunctionType(ir.DoubleType(), [ir.DoubleType()])
@@ -229,7 +213,7 @@ define(operator.neg, _if_row, _negative, (LaneRow,))
 
 
 def _like(dtype: Any) -> Callable[..., Any]:
-    """Shape of a function that keeps rows rows and numbers numbers, with elements of `dtype`."""
+    """Shape of a function that maps rows to rows and numbers to numbers, with elements of `dtype`."""
     return lambda context, x: LaneRow(dtype, x.lanes) if isinstance(x, LaneRow) else dtype
 
 
@@ -251,7 +235,7 @@ def _stride(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _promise(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Nothing is computed: LLVM is told that the number is not negative. Rows are positions without a sign anyway."""
+    """Promise LLVM that the number is not negative; nothing is computed."""
     if not isinstance(signature.args[0], LaneRow):
         assume = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(ir.VoidType(), [ir.IntType(1)]), "llvm.assume"

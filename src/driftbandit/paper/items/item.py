@@ -1,23 +1,22 @@
-"""What every item of the paper is: a world, the policies that play in it, and how to save and draw what came out.
+"""An item of the paper: an environment, the policies that play in it, and how to save and draw the result.
 
-The kinds of item (regret curves, regret against the gap, means, sets, orders) are subclasses; an item is data."""
+Each kind of item (regret curves, regret against the gap, means, orders) is a subclass; an item is data."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from driftbandit.lab.engine.simulate import Simulation
-from driftbandit.lab.jobs.work import Cell
+from driftbandit.lab.result import Result
+from driftbandit.lab.study import provenance
+from driftbandit.lab.work import Cell
 from driftbandit.policies.beta_ts import BetaTS, SlidingTS
 from driftbandit.policies.cusum_ucb import CusumUCB
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
+from driftbandit.policies.lb_sda import SlidingLBSDA
 from driftbandit.policies.m_ucb import MonitoredUCB
-from driftbandit.policies.sliding_lb_sda import SlidingLBSDA
 from driftbandit.policies.ucb import DiscountedUCB
+from driftbandit.spec.user_code import text_of
 
 PARAMETERS = ("text", "code")  # what the paper prints, what the authors' code runs
 
@@ -30,42 +29,16 @@ class PaperOptions:
     items: tuple[str, ...] = ()  # ids or families; none means all
     runs: int = 100
     parameters: tuple[str, ...] = PARAMETERS
-    environment: str = "authors"  # or "fresh": a new world for each run
+    environment: str = "authors"  # or "fresh": another environment in each run
     seed: int = 0
     workers: int | None = None
-    quick: bool = False  # said in the report, so that nobody takes ten runs for a hundred
-    executor: Any = None  # where the simulations are done: `lab.jobs.executors`
-    additions: tuple[str, ...] = ()  # policies not the paper's: drawn with its regret curves, in no claim
+    quick: bool = False  # the report warns that there are few runs
+    executor: Any = None  # where the simulations run: `lab.executors`
 
 
-class PlayedPaper(Protocol):
-    """A reproduction with its results: what `job.PaperRun` is to an item."""
-
-    options: PaperOptions
-
-    @property
-    def items(self) -> Mapping[str, Any]:
-        """The items by their ids."""
-        ...
-
-    @property
-    def failures(self) -> Mapping[str, str]:
-        """Items that have no results, and why."""
-        ...
-
-    def outcome(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> Simulation:
-        """What came out of one simulation."""
-        ...
-
-    def final(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> np.ndarray:
-        """The regret at the end of one simulation, one number per run."""
-        ...
-
-
-NARROW_WIDTH = 4.4  # inches: at 400 pixels its letters are as large as those of the text
 EIGHT = ("exp3s", "sw-lb-sda", "cusum-ucb", "d-ucb", "m-ucb", "ts", "sw-ts", "ds-ts")
-SIX = tuple(label for label in EIGHT if label not in ("cusum-ucb", "m-ucb"))  # those of the smooth worlds
-KNOWN = "ds-ts-mu"  # DS-TS that was told the largest mean there can be
+SIX = tuple(label for label in EIGHT if label not in ("cusum-ucb", "m-ucb"))  # for smooth changes
+KNOWN = "ds-ts-mu"  # DS-TS with tau_max from the largest mean
 
 _CLASSES: dict[str, Any] = {
     "exp3s": EXP3S,
@@ -78,9 +51,7 @@ _CLASSES: dict[str, Any] = {
     "ds-ts": DiscountedTS,
     KNOWN: DiscountedTS,
 }
-_SLOW = ("sw-ts", "ts")  # computed first, so that both cores finish an item at about the same time
-
-AnyItem = TypeVar("AnyItem", bound="Item")
+_SLOW = ("sw-ts", "ts")  # computed first, so that all cores finish an item at about the same time
 
 
 class ItemKey(NamedTuple):
@@ -91,73 +62,77 @@ class ItemKey(NamedTuple):
     gap: float | None = None
 
 
-def policy_for(label: str, parameters: str, world: Any, mu_max: float = 1.0) -> Any:
+def make_policy(label: str, parameters: str, environment: Any, mu_max: float = 1.0) -> Any:
     """A policy by the paper's short name, with the parameters of the paper's text or of its authors' code.
 
     >>> from driftbandit.environments import Abrupt
-    >>> policy_for("ds-ts", "text", Abrupt(n_arms=5, horizon=100_000, phases=10)).gamma
+    >>> make_policy("ds-ts", "text", Abrupt(n_arms=5, horizon=100_000, phases=10)).gamma
     0.99
     """
-    smooth = not hasattr(world, "phases")
-    cls, sizes = _CLASSES[label], (world.horizon, 1 if smooth else world.phases, world.n_arms)
-    made = getattr(cls, parameters)(*sizes, smooth=smooth)
-    return made._replace(tau_max=mu_max / 5) if label == KNOWN else made
+    smooth = not hasattr(environment, "phases")
+    sizes = environment.horizon, 1 if smooth else environment.phases, environment.n_arms
+    policy = getattr(_CLASSES[label], parameters)(*sizes, smooth=smooth)
+    return policy._replace(tau_max=mu_max / 5) if label == KNOWN else policy
 
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One figure or table of the paper, or one that it announces."""
+    """One figure or table of the paper, or one that it announces. `run` below is a `reproduction.PaperRun`."""
 
     id: str
-    title: str  # what stands above the figure
+    title: str
     place: str  # where in the paper: "Figure 3(a)"
-    shows: str  # what it is meant to show, in a sentence
-    world: Any = None  # the authors' world; None for an item without simulation
+    shows: str  # what it shows, in a sentence
+    environment: Any = None  # the authors' environment; None for an item without one
     labels: tuple[str, ...] = ()  # the policies, by the paper's short names
     gaps: tuple[float, ...] = ()  # the values of the gap, where it is varied
-    mu_max: float = 1.0  # the largest mean, told to KNOWN alone
+    mu_max: float = 1.0  # the largest mean, for KNOWN
     checkpoints: int = 1000
 
-    def environment(self, which: str = "authors", gap: float | None = None) -> Any:
-        """The world to play in: "authors" is the authors' single one, "fresh" draws a new one for each run.
+    def make_environment(self, which: str = "authors", gap: float | None = None) -> Any:
+        """The environment: "authors" is the same in all runs, "fresh" differs from run to run.
 
-        Smooth worlds have nothing to draw and are the same in both."""
+        Environments with smooth changes are not random, and so the same in both."""
         changes: dict[str, Any] = {} if gap is None else {"gap": gap}
-        if which == "fresh" and hasattr(self.world, "world"):
-            changes["world"] = "fresh"
-        return type(self.world)(**{**self.world._asdict(), **changes}) if changes else self.world
+        if which == "fresh" and hasattr(self.environment, "instance"):
+            changes["instance"] = "fresh"
+        return type(self.environment)(**{**self.environment._asdict(), **changes}) if changes else self.environment
 
     def policies(self, parameters: str) -> dict[str, Any]:
         """The policies under one parameter set."""
-        return {label: policy_for(label, parameters, self.world, self.mu_max) for label in self.labels}
+        return {label: make_policy(label, parameters, self.environment, self.mu_max) for label in self.labels}
 
     def cells(self, options: PaperOptions) -> dict[ItemKey, Cell]:
         """The simulations the item needs. Where text and code agree a cell occurs twice, and is computed once."""
         found = {}
         for gap in self.gaps or (None,):
-            world = self.environment(options.environment, gap) if self.labels else None
+            environment = self.make_environment(options.environment, gap) if self.labels else None
             for parameters in options.parameters:
                 for label, policy in self.policies(parameters).items():
-                    cell = Cell(policy, world, options.runs, options.seed, self.checkpoints)
+                    cell = Cell(policy, environment, options.runs, options.seed, self.checkpoints)
                     found[ItemKey(label, parameters, gap)] = cell
         return dict(sorted(found.items(), key=lambda entry: entry[0].label not in _SLOW))
 
-    def scaled(self: AnyItem, horizon: int) -> AnyItem:
-        """The same with a shorter horizon, for tests; parameters follow the horizon."""
-        if self.world is None:
-            return self
-        world = type(self.world)(**{**self.world._asdict(), "horizon": horizon})
-        return replace(self, world=world)
+    def size(self, run: Any) -> tuple[float, float]:
+        """Width and height of the figure in inches."""
+        return 10.2 if len(run.options.parameters) > 1 else 6.6, 4.2
 
-    def size(self, run: PlayedPaper, narrow: bool = False) -> tuple[float, float]:
-        """Width and height of the figure in inches; narrow ones are for the screen of a telephone."""
-        panels = len(run.options.parameters)
-        return (NARROW_WIDTH, 0.9 + 3.0 * panels) if narrow else (10.2 if panels > 1 else 6.6, 4.2)
-
-    def draw(self, run: PlayedPaper, figure: Any) -> None:
+    def draw(self, run: Any, figure: Any) -> None:
         """Fill an empty figure."""
         raise NotImplementedError(f"{type(self).__name__} needs a method draw.")
 
-    def save(self, run: PlayedPaper, path: Path, note: dict[str, Any]) -> None:
-        """Write what was drawn as Parquet, with `note` in the file's metadata."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method save.")
+    def save(self, run: Any, path: Path, note: dict[str, Any]) -> None:
+        """Write the simulations as a result like any other: `Result.load` and `driftbandit run` read it."""
+        options, parts = run.options, []
+        names = {
+            ItemKey(label, parameters, gap): f"{label} ({parameters})"
+            for parameters in options.parameters
+            for label in self.labels
+            for gap in self.gaps or (None,)
+        }
+        for key, name in names.items():
+            part = run.outcome(self.id, *key)
+            place = text_of(part.cell.environment)
+            parts.append(part._replace(cell=part.cell._replace(policy_name=name, environment_name=place)))
+        about = provenance([part.cell for part in parts], self.id, self.title, self.shows)
+        Result(parts, {**about, **note}).save(path)

@@ -1,193 +1,235 @@
-"""Theorems 1 and 2 of the paper, as numbers.
+"""Theorems 1 and 2 of the paper as numbers with their conditions, and the orders of Table 1.
 
-Both bound E k_T(i), the plays of one arm in rounds where it is not the best. Regret is at most the sum over arms, and
-the paper leaves that sum out of its statements: `sum_over` puts it in. The rounds near a change (Theorem 1) or with
-close arms (Theorem 2) are then counted once and not once per arm, because a round has only one play.
+The letters are functions of eps = 1 - gamma, because the bounds fall below T only near eps = 1e-20, where 1 - eps is
+exactly 1 in floating point. Numbers that may exceed a float are given by their natural logarithm, `log_...`.
 
-Read these as claims. One step of the proof multiplies a random number of rounds by a bound on E[1/p] that does not
-hold conditionally on those rounds, and the constant e^25 makes Theorem 1 larger than T for every T below 1e40."""
+Both theorems bound E k_T(i), the plays of one arm in rounds where it is not the best. Regret is at most the sum over
+the arms that are ever sub-optimal, which the paper leaves out: `arms` is how many they are. Rounds near a change
+(Theorem 1) or with close arms (Theorem 2) count once in that sum, because a round has one play.
+
+The bounds are as the proofs give them. Theorem 1 as printed is larger by another factor G. One step of its proof
+multiplies a random number of rounds by a bound on E[1/p] that does not hold conditionally on those rounds."""
 
 import math
+from typing import NamedTuple
 
-from driftbandit.paper.theory import paper_functions as f
-from driftbandit.paper.theory.bound import (
-    Bound,
-    Condition,
-    drift_condition,
-    gamma_condition,
-    gap_condition,
-    horizon_condition,
-    log10_or_none,
-    means_condition,
-    safe_log,
-    show,
-)
+import numpy as np
 
-FORMS = ("proved", "printed")
+SQRT2 = math.sqrt(2.0)
+LARGEST_EPS = math.exp(-1.0)  # the theorems need gamma > 1 - 1/e
 
 
-def _checked_form(form: str) -> None:
-    if form not in FORMS:
-        raise ValueError(f'form is "proved" or "printed"; got {form!r}.')
+def log_add(*logs: float) -> float:
+    """ln(e^a + e^b + ...)."""
+    return float(np.logaddexp.reduce(logs))
 
 
-def _scope(sum_over: int | None) -> tuple[str, float]:
-    if sum_over is None:
-        return "one arm", 0.0
-    if sum_over < 1:
-        raise ValueError(f"sum_over counts the arms that are ever sub-optimal, at least 1; got {sum_over!r}.")
-    return "all arms", math.log(sum_over)
+def log_D(eps: float) -> float:
+    """ln D(gamma)."""
+    lam = -math.log(eps)
+    return math.log(2.0 * lam - math.log(lam)) - math.log(-math.log1p(-eps))
 
 
-def _drawable(mu_max: float, tau_max: float) -> bool:
-    """Has 1 / F(mu_max / tau_max) a logarithm? Beyond a ratio of 1e150 even that has no float."""
-    return 0.0 < mu_max < math.inf and 0.0 < tau_max < math.inf and mu_max / tau_max < 1e150
+def D(eps: float) -> float:
+    """D(gamma) = ln(eps^2 ln(1/eps)) / ln(gamma): for how many rounds after a change old rewards bias an average.
+
+    About 2 ln(1/eps) / eps. Theorem 1 gives up this part of each phase."""
+    return (2.0 * math.log(eps) + math.log(-math.log(eps))) / math.log1p(-eps)
 
 
-def tau_max_condition(tau_max: float, gap: float, eps: float, form: str = "proved") -> Condition:
-    """The largest standard deviation must keep exploration alive.
+def G(eps: float) -> float:
+    """gamma^(-1/(1-gamma)): by how much evidence shrinks in one memory length; falls to e as eps -> 0."""
+    return math.exp(-math.log1p(-eps) / eps)
 
-    Printed: tau_max >= 1/(12 sqrt 2), whatever the problem. What the proof uses is 1/tau_max^2 <= A, that is
-    tau_max >= gap / (n sqrt(ln(1/eps))), which the printed condition implies."""
-    if form == "printed" or not (0.0 < eps < 1.0 and gap > 0.0):
-        floor, text = 1.0 / (12.0 * f.SQRT2), "tau_max >= 1/(12 sqrt 2)"
-    else:
-        floor, text = gap / (f.n(eps) * math.sqrt(-math.log(eps))), "tau_max >= gap / (n sqrt(ln(1/(1-gamma))))"
-    floor = max(floor, 1e-149)  # a gap of 1e-148 is a rounding error, and 1/F has no logarithm as a float beyond it
-    return Condition(text, floor <= tau_max < math.inf, f"tau_max = {tau_max:.6g}, needed {floor:.6g}")
+
+def n(eps: float) -> float:
+    """n = 12 sqrt(2) + 3 sqrt(eps); n^2 lies in (288, 353.07) on the theorems' range of gamma."""
+    return 12.0 * SQRT2 + 3.0 * math.sqrt(eps)
+
+
+def margin(eps: float, gap: float, drift: float) -> float:
+    """gap/3 - 2 drift D, which Theorem 2 needs above 0."""
+    return gap / 3.0 - 2.0 * drift * math.exp(min(log_D(eps), 700.0))
+
+
+def log_L(eps: float, gap: float) -> float:
+    """ln of L(gamma) = 144 (1 + sqrt 2)^2 ln(1/eps + e^25) / gap^2, as in Lemma 2; Theorem 1 prints L G for L."""
+    return math.log(144.0 * (1.0 + SQRT2) ** 2) + math.log(log_add(-math.log(eps), 25.0)) - 2.0 * math.log(gap)
+
+
+def log_F(x: float) -> float:
+    """ln of x e^(-x^2/2) / ((1 + x^2) sqrt(2 pi)), a lower bound of P(Z > x)."""
+    return math.log(x) - 0.5 * x * x - math.log1p(x * x) - 0.5 * math.log(2.0 * math.pi)
+
+
+def log_C(ratio: float) -> float:
+    """ln of C = e^25 + 12 + 1 / F(mu_max / tau_max)."""
+    return log_add(25.0, math.log(12.0), -log_F(ratio))
+
+
+def log_M(eps: float, gap: float, drift: float, ratio: float) -> float:
+    """ln of M(gamma) = L G (C + 1) + 594 G / (gap/3 - 2 drift D)^2, of Theorem 2. The 594 covers n^2 <= 353."""
+    log_G = math.log(G(eps))
+    return log_add(
+        log_L(eps, gap) + log_G + log_add(log_C(ratio), 0.0),
+        math.log(594.0) + log_G - 2.0 * math.log(margin(eps, gap, drift)),
+    )
+
+
+class Condition(NamedTuple):
+    """One hypothesis of a theorem, whether it holds, and the numbers it was checked with."""
+
+    text: str
+    holds: bool
+    found: str
+
+
+class Bound(NamedTuple):
+    """A bound on plays of sub-optimal arms. It is kept as a logarithm: some bounds have thousands of digits.
+
+    `log10` is None where the formula has no value; the condition that fails says why. Where conditions fail and there
+    is a number, it is what the formula gives, and is not proved."""
+
+    name: str
+    log10: float | None
+    log10_horizon: float
+    conditions: tuple[Condition, ...]
+
+    @property
+    def failed(self) -> list[Condition]:
+        """The conditions that do not hold."""
+        return [condition for condition in self.conditions if not condition.holds]
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound is T or more, which is true of every policy, or undefined."""
+        return self.log10 is None or self.log10 >= self.log10_horizon
+
+    @property
+    def verdict(self) -> str:
+        """ "vacuous", "conditions fail" or "below T"."""
+        return "vacuous" if self.vacuous else ("conditions fail" if self.failed else "below T")
+
+
+def show_power(log10: float | None) -> str:
+    """A number by its decimal logarithm, as a power of ten if it is large or small."""
+    if log10 is None:
+        return "undefined"
+    return f"10^{log10:.2f}" if abs(log10) >= 6.0 else f"{10.0**log10:.4g}"
+
+
+def _bound(name: str, log: float, horizon: int, arms: int, conditions: list[Condition]) -> Bound:
+    log10 = log / math.log(10.0) if math.isfinite(log) else None
+    scope = "one arm" if arms == 1 else f"{arms} arms"
+    return Bound(f"{name}, {scope}", log10, math.log10(horizon), tuple(conditions))
+
+
+def _shared_conditions(gap: float, eps: float, tau_max: float, distance: float) -> list[Condition]:
+    """Those of both theorems. `distance` is the gap (Theorem 1) or the margin (Theorem 2).
+
+    The paper prints tau_max >= 1/(12 sqrt 2), which implies the condition that the proof needs."""
+    inside = 0.0 < eps < 1.0 and distance > 0.0
+    floor = distance / (n(eps) * math.sqrt(-math.log(eps))) if inside else 1.0 / (12.0 * SQRT2)
+    return [
+        Condition("gamma is in (1 - 1/e, 1)", 0.0 < eps < LARGEST_EPS, f"1 - gamma = {eps:.6g}"),
+        Condition("the gap is above 0: the best arm is never tied", 0.0 < gap <= 1.0, f"gap = {gap:.6g}"),
+        Condition("tau_max is large enough", tau_max >= floor, f"tau_max = {tau_max:.6g}, needed {floor:.6g}"),
+    ]
 
 
 def _log_theorem1(
-    log_horizon: float, log_phases: float, gap: float, eps: float, ratio: float, form: str, log_arms: float
+    log_horizon: float, log_phases: float, gap: float, eps: float, ratio: float, log_arms: float
 ) -> float:
-    powers_of_G = 2.0 if form == "printed" else 1.0
-    slow = f.log_add(f.log_C(ratio), math.log(2.0)) + f.log_L(eps, gap) + powers_of_G * math.log(f.G(eps))
-    return f.log_add(
-        log_phases + f.log_D(eps),
-        log_arms + slow + log_horizon + math.log(eps) + math.log(-math.log(eps)),
+    per_round = log_add(log_C(ratio), math.log(2.0)) + log_L(eps, gap) + math.log(G(eps))
+    return log_add(
+        log_phases + log_D(eps), log_arms + per_round + log_horizon + math.log(eps) + math.log(-math.log(eps))
     )
 
 
 def theorem1(
-    *,
-    horizon: float,
-    phases: int,
-    gap: float,
-    eps: float,
-    mu_max: float = 1.0,
-    tau_max: float = 0.2,
-    form: str = "proved",
-    sum_over: int | None = None,
+    *, horizon: int, phases: int, gap: float, eps: float, mu_max: float = 1.0, tau_max: float = 0.2, arms: int = 1
 ) -> Bound:
     """Theorem 1, abrupt changes: E k_T(i) <= B_T D + (C + 2) L G T eps ln(1/eps).
 
-    horizon: T, any size; phases: B_T, the first phase counted; gap: Delta_T; eps: 1 - gamma; sum_over: how many arms
-    are ever sub-optimal, K as soon as the best arm changes and K - 1 only while one arm stays best (None: one arm).
-    `form="printed"` multiplies by G = e once more, as the theorem's text does and its proof does not.
-
     >>> theorem1(horizon=10**5, phases=10, gap=0.1, eps=0.01).vacuous
-    True"""
-    _checked_form(form)
-    scope, log_arms = _scope(sum_over)
-    log_horizon, log_phases = safe_log(horizon), safe_log(phases)
-    ordered = log_horizon is not None and log_phases is not None and 0.0 <= log_phases <= log_horizon
-    conditions = (
-        horizon_condition(horizon),
-        Condition("the number of phases B_T is between 1 and T", ordered, f"B_T = {show(phases)}"),
-        gamma_condition(eps),
-        gap_condition(gap),
-        means_condition(mu_max),
-        tau_max_condition(tau_max, gap, eps, form),
-    )
-    log = None
-    meaningful = 0.0 < eps < 1.0 and 0.0 < gap < math.inf and _drawable(mu_max, tau_max)
-    if meaningful and log_horizon is not None and log_phases is not None:
-        log = _log_theorem1(log_horizon, log_phases, gap, eps, mu_max / tau_max, form, log_arms)
-    return Bound(f"Theorem 1 as {form}", log10_or_none(log), log10_or_none(log_horizon), scope, conditions)
+    True
+    """
+    log = math.nan
+    if 0.0 < eps < 1.0 and gap > 0.0 and mu_max > 0.0:
+        log = _log_theorem1(math.log(horizon), math.log(phases), gap, eps, mu_max / tau_max, math.log(arms))
+    return _bound("Theorem 1", log, horizon, arms, _shared_conditions(gap, eps, tau_max, gap))
 
 
 def theorem2(
     *,
-    horizon: float,
+    horizon: int,
     gap: float,
     drift: float,
     eps: float,
-    close_rounds: int | None = None,
-    constant: float | None = None,
-    beta: float | None = None,
-    gap0: float = 1.0,
+    close_rounds: int,
     mu_max: float = 1.0,
     tau_max: float = 0.2,
-    sum_over: int | None = None,
+    arms: int = 1,
 ) -> Bound:
-    """Theorem 2, smooth changes: E k_T(i) <= F gap T^beta + M T eps ln(1/eps).
+    """Theorem 2, smooth changes: E k_T(i) <= |H(gap, T)| + M T eps ln(1/eps).
 
-    gap: the Delta of the reader's choice (rounds where two arms are closer are given up); drift: sigma, the largest
-    change of a mean in a round; gap0: Assumption 2 is known below this gap. Give either `constant` (F) and `beta`,
-    the theorem as printed, or `close_rounds` = |H(gap, T)|, where the proof starts: it needs no Assumption 2, which
-    fails for some worlds the paper says satisfy it."""
-    scope, log_arms = _scope(sum_over)
-    as_proved = close_rounds is not None
-    if as_proved == (constant is not None) or (constant is None) != (beta is None):
-        raise ValueError("theorem2 needs either close_rounds, or constant and beta together.")
-    log_horizon = safe_log(horizon)
-    inside = 0.0 < eps < 1.0
-    margin = f.margin(eps, gap, drift) if inside else -math.inf
-    conditions = [
-        horizon_condition(horizon),
-        gamma_condition(eps),
-        gap_condition(gap),
-        drift_condition(drift),
-        means_condition(mu_max),
-        tau_max_condition(tau_max, margin if as_proved else gap, eps, "proved" if as_proved else "printed"),
-        Condition("2 sigma D(gamma) < gap / 3", margin > 0.0, f"difference {margin:.6g}" if inside else "no D(gamma)"),
-    ]
-    if constant is not None and beta is not None:
-        known = Condition("gap < gap0, where Assumption 2 bounds the close rounds", gap < gap0, f"gap0 = {gap0:.6g}")
-        usable = 0.0 < constant < math.inf and 0.0 <= beta <= 1.0
-        found = f"F = {constant:.6g}, beta = {beta:.6g}"
-        conditions += [known, Condition("F > 0 and beta in [0, 1]", usable, found)]
-    log = None
-    meaningful = inside and margin > 0.0 and gap < math.inf and _drawable(mu_max, tau_max)
-    if meaningful and log_horizon is not None and drift >= 0.0:
-        if constant is not None and beta is not None:
-            scale = safe_log(constant)
-            given_up = -math.inf if scale is None else scale + math.log(gap) + beta * log_horizon
-        else:
-            rounds = safe_log(close_rounds)
-            given_up = -math.inf if rounds is None else rounds
-        rest = f.log_M(eps, gap, drift, mu_max / tau_max) + log_horizon + math.log(eps) + math.log(-math.log(eps))
-        log = f.log_add(given_up, log_arms + rest)
-    name = f"Theorem 2 as {'proved' if as_proved else 'printed'}"
-    return Bound(name, log10_or_none(log), log10_or_none(log_horizon), scope, tuple(conditions))
+    gap: any distance; the `close_rounds` = |H(gap, T)| rounds in which two arms are closer are given up. drift: sigma,
+    the largest change of a mean in a round. The paper prints F gap T^beta for |H|, by Assumption 2."""
+    left = margin(eps, gap, drift) if 0.0 < eps < 1.0 else -math.inf
+    log = math.nan
+    if left > 0.0 and mu_max > 0.0:
+        rest = log_M(eps, gap, drift, mu_max / tau_max) + math.log(horizon) + math.log(eps) + math.log(-math.log(eps))
+        log = log_add(math.log(close_rounds) if close_rounds else -math.inf, math.log(arms) + rest)
+    conditions = _shared_conditions(gap, eps, tau_max, left)
+    conditions.append(Condition("2 sigma D(gamma) < gap / 3", left > 0.0, f"sigma = {drift:.6g}, gap = {gap:.6g}"))
+    return _bound("Theorem 2", log, horizon, arms, conditions)
 
 
-def first_useful_horizon(
-    *,
-    phases: int,
-    gap: float,
-    mu_max: float = 1.0,
-    tau_max: float = 0.2,
-    form: str = "proved",
-    sum_over: int | None = None,
-) -> float | None:
-    """log10 of the T at which Theorem 1, with Corollary 1's gamma, first falls below T.
-
-    None when that is beyond 10^600. The paper's settings give 40: no computer will see such a T."""
-    _checked_form(form)
-    _, log_arms = _scope(sum_over)
-    if not (phases >= 1 and gap > 0.0 and _drawable(mu_max, tau_max)):
-        return None
+def first_useful_horizon(phases: int, gap: float, mu_max: float = 1.0, tau_max: float = 0.2, arms: int = 1) -> float:
+    """log10 of the T at which Theorem 1, with Corollary 1's gamma, first falls below T; infinite beyond 10^600."""
+    if gap <= 0.0 or mu_max <= 0.0:
+        return math.inf
     log_phases = math.log(phases)
 
     def excess(log_horizon: float) -> float:
         eps = math.exp(0.5 * (log_phases - log_horizon))
-        return _log_theorem1(log_horizon, log_phases, gap, eps, mu_max / tau_max, form, log_arms) - log_horizon
+        return _log_theorem1(log_horizon, log_phases, gap, eps, mu_max / tau_max, math.log(arms)) - log_horizon
 
-    low, high = log_phases + 2.0, 600.0 * math.log(10.0)  # below the first, gamma < 1 - 1/e
+    low, high = log_phases + 2.0, 600.0 * math.log(10.0)  # gamma = 1 - 1/e at the lower end
     if excess(high) > 0.0:
-        return None
+        return math.inf
     for _ in range(100):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
-    return log10_or_none(high)
+    return high / math.log(10.0)
+
+
+def smallest_beta(horizon: int, gap: float, drift: float, constant: float = 1.0, crossings: int = 0) -> float:
+    """The smallest beta that the remark after Corollary 2 admits; none is admitted if it is above 1.
+
+    crossings: P, rounds in which some pair of arms changes order; constant: F of Assumption 2, used if P > 0."""
+    log_horizon = math.log(horizon)
+    low = 1.0 - (math.log(gap) - math.log(12.0 * drift * log_horizon)) / log_horizon
+    if crossings:
+        inner = math.log(constant) + math.log(gap) - math.log(24.0 * crossings * log_horizon)
+        low = max(low, 0.5 - 0.5 * inner / log_horizon)
+    return low
+
+
+ORDERS = {
+    "cusum-ucb": "B_T / gap^2 + sqrt(T B_T)",
+    "sw-ts": "sqrt(T B_T) / gap",
+    "d-ucb": "sqrt(T B_T) / gap^2",
+    "ds-ts": "sqrt(T B_T) / gap^2",
+}
+
+
+def table1(horizon: float, phases: float, gap: float) -> dict[str, float]:
+    """Table 1 of the paper: the sizes of `ORDERS`, which leave out constants and logarithms."""
+    root = math.sqrt(horizon * phases)
+    return {
+        "cusum-ucb": phases / gap**2 + root,
+        "sw-ts": root / gap,
+        "d-ucb": root / gap**2,
+        "ds-ts": root / gap**2,
+    }

@@ -1,5 +1,5 @@
 """The handlers of the API, by subject. Importing them fills the table of operations."""
 
-from driftbandit.service.handlers import deciding, looking, managing, status, streaming
+from driftbandit.service.handlers import contexts, deciding, looking, managing, status
 
-__all__ = ["deciding", "looking", "managing", "status", "streaming"]
+__all__ = ["contexts", "deciding", "looking", "managing", "status"]

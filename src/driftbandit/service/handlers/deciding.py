@@ -1,41 +1,51 @@
 """Decisions and rewards."""
 
+import logging
 from typing import Any
 
-from driftbandit.agent.inputs import to_json_arm
+from driftbandit.bandit.inputs import to_json_arm
 from driftbandit.service.calls import Call, operation, read_arms
-from driftbandit.service.problems import kind_of, sentence
+from driftbandit.service.problems import classify, describe, log_event
 from driftbandit.service.types import Ask, AskMany, Made, MadeMany, Reward, Rewards, RewardVerdict, Verdicts
 
 _BATCH = 262_144  # bytes: 1,000 rewards with ids of 128 characters
+_CONTEXTS = 4 * _BATCH  # 1,000 decisions with contexts of about 900 bytes
+CANDIDATES = 131_072  # 64 kB of candidates, with room for spaces
 
 
-def made(decision: Any) -> Made:
+def to_message(decision: Any) -> Made:
     """A decision as a message."""
     arm = decision.arm
     return Made(decision.id, arm if isinstance(arm, str) else to_json_arm(arm), *decision[2:])
 
 
-@operation("POST", "/v1/bandits/{bandit}/decisions", "decide", Made, Ask)
+def _among(ask: Any) -> dict[str, Any]:
+    return {
+        "context": ask.context, "candidates": ask.candidates, "available": read_arms(ask.available),
+        "probability": ask.probability,
+    }  # fmt: skip
+
+
+@operation("POST", "/v1/bandits/{bandit}/decisions", "decide", Made, Ask, limit=CANDIDATES)
 async def decide(call: Call) -> Made:
     """Choose an arm. The decision is in the journal before the answer is sent; the same id again gives the same
     decision."""
-    bandit, ask = await call.bandit(), call.body
-    decision = await bandit.adecide(ask.id, available=read_arms(ask.available), probability=ask.probability)
-    call.service.metrics.decided(bandit.name, 1)
-    return made(decision)
+    bandit, ask = await call.bandit_or_new(), call.body
+    decision = await bandit.adecide(ask.id, **_among(ask))
+    call.service.metrics.decisions[bandit.name] += 1
+    return to_message(decision)
 
 
-@operation("POST", "/v1/bandits/{bandit}/decisions/batch", "decide", MadeMany, AskMany, limit=_BATCH)
+@operation("POST", "/v1/bandits/{bandit}/decisions/batch", "decide", MadeMany, AskMany, limit=_CONTEXTS)
 async def decide_many(call: Call) -> MadeMany:
     """Up to 1,000 decisions in one commit: a number of them (count), or one for each id (ids)."""
-    bandit, ask = await call.bandit(), call.body
+    bandit, ask = await call.bandit_or_new(), call.body
     if (ask.count is None) == (ask.ids is None):
         raise ValueError("Give either count or ids.")
     what = ask.ids if ask.count is None else ask.count
-    found = await bandit.adecide_many(what, available=read_arms(ask.available), probability=ask.probability)
-    call.service.metrics.decided(bandit.name, len(found))
-    return MadeMany([made(decision) for decision in found])
+    found = await bandit.adecide_many(what, **_among(ask))
+    call.service.metrics.decisions[bandit.name] += len(found)
+    return MadeMany([to_message(decision) for decision in found])
 
 
 @operation("POST", "/v1/bandits/{bandit}/rewards", "reward", RewardVerdict, Reward)
@@ -44,7 +54,7 @@ async def reward(call: Call) -> RewardVerdict:
     conflict (409)."""
     bandit, body = await call.bandit(), call.body
     verdict = await bandit.areward(body.id, body.reward)
-    call.service.metrics.rewarded(bandit.name, verdict)
+    call.service.metrics.rewards[bandit.name, verdict] += 1
     return RewardVerdict(body.id, verdict)
 
 
@@ -55,10 +65,11 @@ async def reward_many(call: Call) -> Verdicts:
     answers = await bandit.areward_many([(pair.id, pair.reward) for pair in pairs])
     verdicts = []
     for pair, answer in zip(pairs, answers, strict=True):
-        if isinstance(answer, Exception):
-            verdicts.append(RewardVerdict(pair.id, error=sentence(answer), kind=kind_of(answer)[1]))
-            call.service.metrics.rewarded(bandit.name, "refused")
-        else:
-            verdicts.append(RewardVerdict(pair.id, answer))
-            call.service.metrics.rewarded(bandit.name, answer)
+        refused = isinstance(answer, Exception)
+        found = {"error": describe(answer), "kind": classify(answer)[1]} if refused else {"verdict": answer}
+        verdicts.append(RewardVerdict(pair.id, **found))
+        if refused:
+            fields = {"bandit": bandit.name, "key": call.key.name, "error": describe(answer)}
+            log_event(logging.WARNING, "refused write", operation="reward_many", **fields)
+        call.service.metrics.rewards[bandit.name, "refused" if refused else answer] += 1
     return Verdicts(verdicts)

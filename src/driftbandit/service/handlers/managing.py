@@ -3,119 +3,192 @@
 import asyncio
 from typing import Any
 
-import msgspec
 from starlette.responses import Response
 
-from driftbandit.agent.inputs import to_json_arm
-from driftbandit.half_life import spelt
-from driftbandit.live import settings, words
-from driftbandit.service.bandits import library_policy
-from driftbandit.service.calls import Call, operation, read_arm, read_arms
-from driftbandit.service.problems import HttpProblem
-from driftbandit.service.types import MOST_ARMS, BanditInfo, Changes, Names, NewBandit, Nothing, OneArm, encode
-from driftbandit.state import started
+from driftbandit.bandit import settings
+from driftbandit.bandit.candidates import check_has_arms
+from driftbandit.bandit.features import Features
+from driftbandit.bandit.inputs import check_state, to_json_arm
+from driftbandit.bandit.options import TIMES
+from driftbandit.service.bandits import library_policy, read_options
+from driftbandit.service.calls import Call, operation, parameter, read_arm, read_arms
+from driftbandit.service.types import (
+    MOST_ARMS,
+    BanditInfo,
+    Changes,
+    ClockInfo,
+    Erased,
+    Names,
+    NewBandit,
+    Nothing,
+    OneArm,
+    SettledInfo,
+    Templates,
+    encode,
+)
+from driftbandit.spec.half_life import duration, format_duration
 
 
-def described(bandit: Any) -> BanditInfo:
+def describe_bandit(bandit: Any) -> BanditInfo:
     """A bandit's configuration as a message."""
-    config = bandit.config
-    names = [to_json_arm(name) for name in settings.names_of(config)]
-    return BanditInfo(
-        bandit.name, config.policy, [names[slot] for slot in config.active],
-        [to_json_arm(name) for name in words.retired_names(config)],
-        None if config.half_life is None else spelt(config.half_life), config.floor, config.holdback,
-        None if config.holdback == 0.0 else "uniform" if config.baseline is None else names[config.baseline],
-        config.learn_holdback, None if config.wait is None else spelt(config.wait), config.default,
-        config.learn, config.reward_range, config.outside, None if config.fixed is None else names[config.fixed],
-        bandit._fold.changes,
-    )  # fmt: skip
+    config = settings.public_config(bandit.stored, bandit.stored.policy)._asdict()
+    for name in TIMES:
+        config[name] = None if config[name] is None else format_duration(duration(config[name], name))
+    for name in ("arms", "retired"):
+        config[name] = [to_json_arm(arm) for arm in config[name] or ()]
+    for name in ("baseline", "fixed"):
+        config[name] = to_json_arm(config[name])
+    return BanditInfo(name=bandit.name, archived=bandit.stored.archived, **config)
 
 
-@operation("GET", "/v1/bandits", "read", Names)
+@operation(
+    "GET", "/v1/bandits", "read", Names,
+    query={
+        "search": parameter(str, "only names that contain this text", "", max_length=128),
+        "after": parameter(str, "only names after this one", "", max_length=128),
+        "limit": parameter(int, "how many", 1000, ge=1, le=10_000),
+    },
+)  # fmt: skip
 async def bandits(call: Call) -> Names:
-    """The names of all bandits that your key may read."""
-    names = await asyncio.to_thread(call.service.bandits.names)
-    return Names([name for name in names if call.key.may("read", name)])
+    """The names of the bandits that your key may read, in pages."""
+    query = call.query
+    find = call.service.bandits.names
+    return Names(*await asyncio.to_thread(find, call.key, query.search, query.after, query.limit))
 
 
 @operation("POST", "/v1/bandits", "admin", BanditInfo, NewBandit, status=201)
 async def create(call: Call) -> Response:
     """Make a bandit. If it already exists as described, the answer is 200; if it differs, 409."""
     body = call.body
-    if not call.key.may("admin", body.name):
-        raise HttpProblem(403, "scope", f"This key does not allow 'admin' for bandit {body.name}.")
-    names = (
-        "half_life", "floor", "holdback", "learn_holdback", "wait", "default", "learn", "reward_range", "outside",
-        "seed",
-    )  # fmt: skip
-    options = {name: getattr(body, name) for name in names}
-    if body.baseline is not None:
-        options["baseline"] = read_arm(body.baseline)
-    make = call.service.bandits.create
-    bandit, fresh = await asyncio.to_thread(make, body.name, body.policy, read_arms(body.arms), call.who, **options)
-    return Response(encode(described(bandit)), 201 if fresh else 200, media_type="application/json")
+    call.service.access.check_scope(call.key, "admin", body.name)
+    make, options = call.service.bandits.create, read_options(body)
+    policy, arms = options.pop("policy", None), read_arms(body.arms)
+    bandit, fresh = await asyncio.to_thread(make, body.name, policy, arms, call.who, **options)
+    return Response(encode(describe_bandit(bandit)), 201 if fresh else 200, media_type="application/json")
+
+
+@operation("GET", "/v1/templates", "read", Templates)
+async def templates(call: Call) -> Templates:
+    """The templates whose bandits your key may read."""
+    return await asyncio.to_thread(_templates, call)
+
+
+def _templates(call: Call) -> Templates:
+    found = call.service.bandits.templates()
+    return Templates([one for one in found if call.key.may("read", one.name)])
+
+
+@operation("POST", "/v1/templates", "admin", Templates, NewBandit)
+async def set_template(call: Call) -> Templates:
+    """Add or replace a template: a decision of a bandit that does not exist makes it, if its name begins with the name
+    of a template. The longest such name counts. Bandits that exist do not change."""
+    call.service.access.check_scope(call.key, "admin", call.body.name)
+    await asyncio.to_thread(call.service.bandits.set_template, call.body)
+    return await asyncio.to_thread(_templates, call)
+
+
+@operation("DELETE", "/v1/templates/{template}", "admin", Templates)
+async def remove_template(call: Call) -> Templates:
+    """Make no further bandits from a template; those that it made stay."""
+    call.service.access.check_scope(call.key, "admin", call.path("template"))
+    await asyncio.to_thread(call.service.bandits.remove_template, call.path("template"))
+    return await asyncio.to_thread(_templates, call)
 
 
 @operation("GET", "/v1/bandits/{bandit}", "read", BanditInfo)
 async def bandit(call: Call) -> BanditInfo:
     """All settings of a bandit."""
-    return described(await call.bandit())
+    return describe_bandit(await call.bandit())
 
 
 @operation("PATCH", "/v1/bandits/{bandit}", "admin", BanditInfo, Changes)
 async def change(call: Call) -> BanditInfo:
-    """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait, default or learn of a running bandit;
-    with add_arm and retire_arm, all of it is one change."""
-    bandit, body = await call.bandit(), call.body
-    given = {name: getattr(body, name) for name in body.__struct_fields__ if name not in ("from_now", "who")}
-    options = {name: value for name, value in given.items() if value is not msgspec.UNSET}
+    """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait, default, learn, features or retention
+    of a running bandit; with add_arm and retire_arm, all of it is one change."""
+    bandit, body, options = await call.bandit(), call.body, read_options(call.body)
     if "policy" in options:
-        options["policy"] = library_policy(options["policy"], len(bandit.config.arms))
-    for name in ("baseline", "add_arm", "retire_arm"):
-        if name in options:
-            options[name] = read_arm(options[name])
+        options["policy"] = library_policy(options["policy"], len(bandit.stored.arms))
     if "add_arm" in options:
         _check_limits(bandit)
     await asyncio.to_thread(bandit.change, from_now=body.from_now, who=call.who, **options)
-    return described(bandit)
+    return describe_bandit(bandit)
 
 
 def _check_limits(bandit: Any) -> None:
     """Refuse one more arm above the limits."""
-    count = len(bandit.config.arms)
+    count = len(bandit.stored.arms)
+    check_has_arms(bandit.stored)
     if count >= MOST_ARMS:
         raise ValueError(f"A bandit has at most {MOST_ARMS} arms, retired ones included.")
-    started(bandit.policy, count + 1, settings.MOST_NUMBERS)
+    check_state(bandit.policy, count + 1, len(Features.stored(bandit.stored.features).columns))
 
 
 @operation("POST", "/v1/bandits/{bandit}/arms", "admin", BanditInfo, OneArm)
 async def add_arm(call: Call) -> BanditInfo:
     """Add an arm."""
-    bandit = await call.bandit()
-    _check_limits(bandit)
-    await asyncio.to_thread(bandit.add_arm, read_arm(call.body.arm), who=call.who)
-    return described(bandit)
+    _check_limits(await call.bandit())
+    return await _change_arm(call, "add_arm")
 
 
 @operation("POST", "/v1/bandits/{bandit}/arms/retire", "admin", BanditInfo, OneArm)
 async def retire_arm(call: Call) -> BanditInfo:
     """Never choose this arm again. Rewards of its earlier decisions are still learned."""
-    bandit = await call.bandit()
-    await asyncio.to_thread(bandit.retire_arm, read_arm(call.body.arm), who=call.who)
-    return described(bandit)
+    return await _change_arm(call, "retire_arm")
 
 
 @operation("POST", "/v1/bandits/{bandit}/fix", "admin", BanditInfo, OneArm)
 async def fix(call: Call) -> BanditInfo:
     """Choose only this arm until release is called."""
+    return await _change_arm(call, "fix")
+
+
+async def _change_arm(call: Call, verb: str) -> BanditInfo:
     bandit = await call.bandit()
-    await asyncio.to_thread(bandit.fix, read_arm(call.body.arm), who=call.who)
-    return described(bandit)
+    await asyncio.to_thread(getattr(bandit, verb), read_arm(call.body.arm), who=call.who)
+    return describe_bandit(bandit)
 
 
 @operation("POST", "/v1/bandits/{bandit}/release", "admin", BanditInfo, Nothing)
 async def release(call: Call) -> BanditInfo:
     """Let the policy choose again after fix."""
+    return await _verb(call, "release")
+
+
+async def _verb(call: Call, name: str) -> BanditInfo:
     bandit = await call.bandit()
-    await asyncio.to_thread(bandit.release, who=call.who)
-    return described(bandit)
+    await asyncio.to_thread(getattr(bandit, name), who=call.who)
+    return describe_bandit(bandit)
+
+
+@operation("POST", "/v1/bandits/{bandit}/settle", "admin", SettledInfo, Nothing)
+async def settle(call: Call) -> SettledInfo:
+    """Settle every decision that is `wait` old, which also happens automatically."""
+    return SettledInfo(await asyncio.to_thread((await call.bandit()).settle))
+
+
+@operation("POST", "/v1/bandits/{bandit}/clock", "admin", ClockInfo, Nothing)
+async def resume_clock(call: Call) -> ClockInfo:
+    """Let time advance again after a clock that was far ahead for a moment."""
+    ahead = await asyncio.to_thread((await call.bandit()).resume_clock, who=call.who)
+    return ClockInfo(ahead.total_seconds())
+
+
+@operation("DELETE", "/v1/bandits/{bandit}", "admin", BanditInfo, Nothing)
+async def archive(call: Call) -> BanditInfo:
+    """Archive a bandit: it decides no more (410) and leaves all lists. It is exported and deleted after a day, if the
+    service has a folder for exports; unarchive undoes it until then."""
+    return await _verb(call, "archive")
+
+
+@operation("POST", "/v1/bandits/{bandit}/unarchive", "admin", BanditInfo, Nothing)
+async def unarchive(call: Call) -> BanditInfo:
+    """Let a bandit decide again that was archived less than a day ago."""
+    return await _verb(call, "unarchive")
+
+
+@operation("DELETE", "/v1/bandits/{bandit}/decisions/{id}", "admin", Erased, Nothing)
+async def erase(call: Call) -> Erased:
+    """Erase a decision's id: a keyed hash takes its place, and its context is removed. The decision, its outcome and
+    what was learned stay, and the same id sent again is still the same decision."""
+    bandit = await call.bandit()
+    return Erased(await asyncio.to_thread(bandit.erase, call.path("id"), who=call.who))

@@ -1,10 +1,36 @@
-"""The service itself: alive, ready, metrics, and the description of this API."""
+"""The service itself: alive, ready, the description of this API, and metrics for Prometheus.
 
+Counters are those of this process: several workers are scraped as several targets."""
+
+import asyncio
+import shutil
+from collections import Counter as Counts
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from starlette.responses import Response
 
-from driftbandit.live.errors import Damaged
+from driftbandit.bandit import settings
+from driftbandit.bandit.beliefs import arm_beliefs, read_bandit
+from driftbandit.bandit.inputs import to_json_arm
+from driftbandit.bandit.opening import is_url
+from driftbandit.errors import DamagedJournal
 from driftbandit.service.calls import Call, operation
 from driftbandit.service.problems import HttpProblem, log
+
+_MOST = 50  # bandits that have series: the busiest, so that a scrape stays small
+_MOST_ARMS = 100
+_GAUGES = {
+    "lag_seconds": "how far this process is behind the journal now",
+    "events": "events folded",
+    "arm_share": "share of an arm in the last 1,000 decisions",
+    "arm_probability": "probability that an arm is chosen now",
+    "arm_weight": "effective number of observations of an arm",
+    "arm_mean": "believed mean reward of an arm",
+}
 
 
 @operation("GET", "/livez", None, None)
@@ -20,9 +46,10 @@ async def readyz(call: Call) -> Response:
     service = call.service
     try:
         await service.check()
-        if stuck := service.bandits.stuck():
-            raise Damaged("; ".join(f"bandit {name}: {why}" for name, why in stuck.items()))
-    except Damaged as error:
+        stopped = {name: bandit.stopped for name, bandit in service.bandits.held.items() if bandit.stopped}
+        if stopped:
+            raise DamagedJournal("; ".join(f"bandit {name}: {why}" for name, why in stopped.items()))
+    except DamagedJournal as error:
         log.error("not ready: %s", error)  # no key is needed, so the answer contains no path and no name
         raise HttpProblem(503, "damaged", "The journal is damaged; see the log.") from None
     except (OSError, TimeoutError) as error:
@@ -36,16 +63,98 @@ async def readyz(call: Call) -> Response:
     return Response("ready\n", media_type="text/plain")
 
 
-@operation("GET", "/metrics", "read", None)
-async def metrics(call: Call) -> Response:
-    """Metrics for Prometheus."""
-    text = await call.service.metrics.text(call.service, call.key)
-    return Response(text, headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"})
-
-
 @operation("GET", "/openapi.json", None, None)
 async def openapi(call: Call) -> Response:
     """This API, described for programs."""
     from driftbandit.service.openapi import document
 
     return Response(document(), media_type="application/json")
+
+
+@operation("GET", "/metrics", "read", None)
+async def metrics(call: Call) -> Response:
+    """Metrics for Prometheus."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(call.service, call.key))
+    text = await asyncio.to_thread(generate_latest, registry)
+    return Response(text, headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+class _Collector:
+    """The metrics that one key may read."""
+
+    def __init__(self, service: Any, key: Any) -> None:
+        self._service, self._key = service, key
+
+    def describe(self) -> list[Metric]:
+        """Nothing in advance: registering must not collect."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """One family after the other."""
+        service, metrics = self._service, self._service.metrics
+        for own in (metrics.requests, metrics.seconds):
+            for family in own.collect():
+                family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+                yield family
+        counts = {name: count for name, count in metrics.decisions.copy().items() if self._key.may("read", name)}
+        received = {place: count for place, count in metrics.rewards.copy().items() if self._key.may("read", place[0])}
+        calls = Counts(counts)
+        for (name, _), count in received.items():
+            calls[name] += count
+        top = sorted(name for name, _ in calls.most_common(_MOST))
+        decisions = CounterMetricFamily(
+            "driftbandit_decisions", f"decisions by this process, of its {_MOST} busiest bandits", labels=["bandit"]
+        )
+        for name in top:
+            decisions.add_metric([name], counts.get(name, 0))
+        rewards = CounterMetricFamily(
+            "driftbandit_rewards", "rewards received by this process, by verdict", labels=["bandit", "verdict"]
+        )
+        for (name, verdict), count in sorted(received.items()):
+            if name in top:
+                rewards.add_metric([name, verdict], count)
+        yield from (decisions, rewards)
+        for what, all_of in (("decisions", counts), ("rewards", received)):
+            yield CounterMetricFamily(
+                f"driftbandit_all_{what}", f"{what} of all bandits in this process", sum(all_of.values())
+            )
+        held = len(service.bandits.held)
+        yield GaugeMetricFamily("driftbandit_open_bandits", "bandits that this process has in memory", held)
+        waiting, commits = service.bandits.queue()
+        yield GaugeMetricFamily("driftbandit_queue_length", "calls that wait for the store", waiting)
+        inside = service.admission.inside
+        yield GaugeMetricFamily("driftbandit_requests_in_flight", "requests being answered", inside)
+        yield CounterMetricFamily("driftbandit_commits", "commits of this process", commits)
+        if not is_url(service.bandits.target):
+            free = shutil.disk_usage(Path(service.bandits.target).resolve().parent).free
+            yield GaugeMetricFamily("driftbandit_disk_free_bytes", "space left where the SQLite journal is", free)
+        yield from self._collect_bandits()
+
+    def _collect_bandits(self) -> Iterator[Metric]:
+        gauges = {
+            name: GaugeMetricFamily(
+                f"driftbandit_{name}", text, labels=["bandit", "arm"] if name.startswith("arm_") else ["bandit"]
+            )
+            for name, text in _GAUGES.items()
+        }
+        held, decisions = self._service.bandits.held, self._service.metrics.decisions
+        readable = sorted((name for name in held if self._key.may("read", name)), key=lambda name: -decisions[name])
+        for name in sorted(readable[:_MOST]):
+            bandit = held[name]
+            gauges["lag_seconds"].add_metric([name], bandit.lag)
+            gauges["events"].add_metric([name], bandit.events)
+            if len(bandit.stored.arms) > _MOST_ARMS:
+                continue
+            policy, state, config = read_bandit(bandit)
+            belief = arm_beliefs(policy, state, config)
+            recent = [outcome.decision.arm for outcome in self._service.charts.recent(bandit)]
+            probabilities = bandit.probabilities(draws=200)
+            for slot in config.active:
+                arm = settings.names_of(config)[slot]
+                share = recent.count(arm) / len(recent) if recent else None
+                values = share, probabilities.get(arm, 0.0), belief.weight[slot], belief.mean[slot]
+                for gauge, value in zip(("share", "probability", "weight", "mean"), values, strict=True):
+                    if value is not None:
+                        gauges[f"arm_{gauge}"].add_metric([name, str(to_json_arm(arm))], value)
+        yield from gauges.values()

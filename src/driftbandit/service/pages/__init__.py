@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,20 +14,26 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from driftbandit.agent.explaining import can_explain
-from driftbandit.half_life import spelt
-from driftbandit.live import settings
-from driftbandit.live.errors import Unknown
+from driftbandit.bandit.beliefs import can_explain
+from driftbandit.bandit.features import Features
+from driftbandit.bandit.records import as_microseconds
+from driftbandit.errors import NotFound
 from driftbandit.service import problems
 from driftbandit.service.auth import COOKIE, SESSION
 from driftbandit.service.calls import TABLE, read_body
-from driftbandit.service.openapi import document
-from driftbandit.service.pages.summary import summary
+from driftbandit.service.charts import HOUR, MINUTE
+from driftbandit.service.openapi import document, query_parameters
+from driftbandit.service.problems import HttpProblem
+from driftbandit.spec.half_life import SECOND, format_duration
 
-_SHOWN = 100  # bandits in one table
-_SCRIPTS = ("uPlot.iife.min.js", "charts.js", "admin.js", "bandit.js")
+_SHOWN = 50  # bandits in one table
+_SCRIPTS = ("uPlot.iife.min.js", "charts.js", "admin.js", "context.js", "bandit.js")
 _FILES = ("page.css", "icon.svg", "uPlot.min.css", "overview.js", *_SCRIPTS)
 _KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
+
+_MANY_LATE = 0.05  # share of rewards that come after `wait` above which it needs attention
+_JOINED_AFTER = 5 * SECOND  # younger decisions are not counted: their reward may be on its way
+_WIDE, _HIGH = 160, 32  # of the small drawing
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -87,25 +93,23 @@ def routes(service: Any) -> list[Route]:
     """All pages of a service."""
     signed_in = service.access.keys is not None
 
-    def guarded(handler: Callable[[Request, Any], Awaitable[Response]]) -> Handler:
+    def with_key(handler: Callable[[Request, Any], Awaitable[Response]]) -> Handler:
         async def answer(request: Request) -> Response:
+            key = service.access.identify(request)
+            if key is None:
+                return _login_page(request)
+            service.access.spend(key)
             try:
-                key = service.access.who(request)
-                if key is None:
-                    return _login(request)
-                service.access.spend(key)
                 return await handler(request, key)
-            except Unknown as error:
+            except NotFound as error:
                 return _page("message.html", "Not found", 404, heading="Not found", key_wanted=False, text=str(error))
-            except Exception as error:
-                return problems.answer(error)
 
         return answer
 
     async def overview(request: Request, key: Any) -> Response:
-        wanted = request.query_params.get("q", "")[:128]
-        rows, total = await asyncio.to_thread(_rows, service, key, wanted)
-        values: dict[str, Any] = {"rows": rows, "total": total, "wanted": wanted}
+        wanted, after = (request.query_params.get(name, "")[:128] for name in ("q", "after"))
+        rows, following = await asyncio.to_thread(_rows, service, key, wanted, after)
+        values: dict[str, Any] = {"rows": rows, "following": following, "wanted": wanted}
         if request.query_params.get("part"):
             return _page("bandits.html", **values)
         return _page(
@@ -115,8 +119,7 @@ def routes(service: Any) -> list[Route]:
 
     async def bandit(request: Request, key: Any) -> Response:
         name = request.path_params["bandit"]
-        if not key.may("read", name):
-            raise problems.HttpProblem(403, "scope", f"This key does not allow 'read' for bandit {name}.")
+        service.access.check_scope(key, "read", name)
         found = await service.bandits.find(name)
         admin = key.may("admin", name) and not service.read_only
         values = await asyncio.to_thread(_bandit_values, service, found)
@@ -127,17 +130,17 @@ def routes(service: Any) -> list[Route]:
 
     async def api(request: Request, key: Any) -> Response:
         schemas = json.loads(document())["components"]["schemas"]
-        return _page("api.html", "API · driftbandit", operations=TABLE, schemas=schemas, signed_in=signed_in)
+        queries = {operation.name: query_parameters(operation) for operation in TABLE}
+        return _page(
+            "api.html", "API · driftbandit", operations=TABLE, schemas=schemas, queries=queries, signed_in=signed_in
+        )
 
     async def login(request: Request) -> Response:
-        try:
-            service.access.who(request)  # refuses a form sent by another site
-            fields = parse_qs((await read_body(request, 4096)).decode("latin-1"))
-            session = service.access.session(fields.get("key", [""])[0].strip())
-            if session is None:
-                return _login(request, "This is not one of our keys, or it has expired.")
-        except Exception as error:
-            return problems.answer(error)
+        service.access.identify(request)  # refuses a form sent by another site
+        fields = parse_qs((await read_body(request, 4096)).decode("latin-1"))
+        session = service.access.make_session(fields.get("key", [""])[0].strip())
+        if session is None:
+            return _login_page(request, "This is not one of our keys, or it has expired.")
         to = fields.get("to", ["/"])[0]
         response = RedirectResponse(to if to.startswith("/") and not to.startswith(("//", "/\\")) else "/", 303)
         response.set_cookie(
@@ -146,10 +149,7 @@ def routes(service: Any) -> list[Route]:
         return response
 
     async def logout(request: Request) -> Response:
-        try:
-            service.access.check_origin(request)
-        except Exception as error:
-            return problems.answer(error)
+        service.access.check_origin(request)
         response = RedirectResponse("/", 303)
         response.delete_cookie(COOKIE, path="/")
         return response
@@ -157,21 +157,31 @@ def routes(service: Any) -> list[Route]:
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in _FILES:
-            return problems.answer(problems.HttpProblem(404, "unknown", "There is no such file."))
+            raise HttpProblem(404, "unknown", "There is no such file.")
         headers = {"content-type": _KINDS[name.rsplit(".", 1)[-1]]}
         return Response(_static(name), headers={**headers, "Cache-Control": "public, max-age=31536000, immutable"})
 
     return [
-        Route("/", guarded(overview)),
-        Route("/bandits/{bandit}", guarded(bandit)),
-        Route("/api", guarded(api)),
-        Route("/login", login, methods=["POST"]),
-        Route("/logout", logout, methods=["POST"]),
-        Route("/static/{name}", file),
+        _route("/", with_key(overview)),
+        _route("/bandits/{bandit}", with_key(bandit)),
+        _route("/api", with_key(api)),
+        _route("/login", login, "POST"),
+        _route("/logout", logout, "POST"),
+        _route("/static/{name}", file),
     ]
 
 
-def _login(request: Request, wrong: str = "") -> Response:
+def _route(path: str, handler: Handler, method: str = "GET") -> Route:
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Exception as error:
+            return problems.answer(error)
+
+    return Route(path, answer, methods=[method])
+
+
+def _login_page(request: Request, wrong: str = "") -> Response:
     back_to = request.url.path if request.method == "GET" else "/"
     return _page(
         "message.html", "driftbandit", 401, heading="This service needs a key", key_wanted=True, text=wrong,
@@ -179,32 +189,120 @@ def _login(request: Request, wrong: str = "") -> Response:
     )  # fmt: skip
 
 
-def _rows(service: Any, key: Any, wanted: str) -> tuple[list[Any], int]:
-    names = [name for name in service.bandits.names() if key.may("read", name) and wanted.casefold() in name.casefold()]
-    return [summary(service, service.bandits.get(name)) for name in names[:_SHOWN]], len(names)
+def _rows(service: Any, key: Any, wanted: str, after: str) -> tuple[list[Any], str | None]:
+    names, following = service.bandits.names(key, wanted, after, _SHOWN) if key.may("read", None) else ([], None)
+    return [overview_row(service, service.bandits.get(name)) for name in names], following
 
 
 def _bandit_values(service: Any, bandit: Any) -> dict[str, Any]:
     """What the page of a bandit shows before its script has run."""
-    config = bandit.config
-    half_life = None if config.half_life is None else spelt(config.half_life)
+    config = bandit.stored
+    half_life = None if config.half_life is None else format_duration(config.half_life)
     chosen = [
         config.policy,
         half_life and f"half-life {half_life}",
         f"floor {config.floor:g}",
         config.holdback and f"holdback {config.holdback:g}",
-        None if config.wait is None else f"wait {spelt(config.wait)}, then {config.default:g}",
+        None if config.wait is None else f"wait {format_duration(config.wait)}, then {config.default:g}",
+        config.candidates and "candidates with each request",
+        config.features and f"features {', '.join(name for name, _ in config.features)}",
     ]
-    names = settings.names_of(config)
     return {
         "settings": [text for text in chosen if text],
         "half_life": half_life,
-        "other_half_life": "none" if half_life is None else spelt(max(1_000_000, config.half_life // 4)),
-        "policy": config.policy,
-        "arms": [names[slot] for slot in config.active],
+        "arms": bandit.arms,
         "fades": hasattr(bandit.policy, "fade"),
         "explains": can_explain(bandit.policy),
+        "features": Features.stored(config.features),
+        "candidates": config.candidates,
+        "goal": config.goal,
         # Without a holdback the script does not load the uplift, which reads the whole journal.
-        "held_back": any(row["config"]["holdback"] for row in service.charts.changes(bandit)),
-        "attention": summary(service, bandit).attention,
+        "held_back": bool(config.holdback) or any("holdback" in row["what"] for row in service.charts.changes(bandit)),
+        "attention": overview_row(service, bandit).attention,
     }
+
+
+# ---- the overview ----------------------------------------------------------------------------------------------------
+
+
+class OverviewRow(NamedTuple):
+    """A bandit in the overview: the leading arm, traffic, whether rewards arrive, and what needs attention."""
+
+    name: str
+    policy: str
+    leader: Any
+    share: float | None
+    per_minute: float
+    joined: float | None  # share of recent decisions that have a reward
+    spark: list[str]  # shares over the last hour, stacked: the points of a polygon for each arm
+    attention: list[str]
+
+
+def overview_row(service: Any, bandit: Any) -> OverviewRow:
+    """The row, at most two seconds old."""
+    return service.charts.cached("row", bandit, lambda: _make_row(service, bandit), seconds=2.0)  # type: ignore[no-any-return]
+
+
+def _make_row(service: Any, bandit: Any) -> OverviewRow:
+    now, config, charts = bandit.now(), bandit.stored, service.charts
+    journal = service.bandits.journal
+    first = journal.first_at(journal.number(bandit.name)) or now
+    history = charts.counts(bandit, max(now - HOUR, min(first, now - MINUTE)), now + 1, 40)
+    last = now - max(5 * MINUTE, 2 * history.width)
+    lately = [row for start, row in zip(history.starts, history.decisions, strict=True) if start >= last]
+    counts = [sum(column) for column in zip(*lately, strict=True)] or [0]
+    total, most = sum(counts), max(counts)
+    covered = min(len(lately) * history.width, max(MINUTE, now - first))
+    recent = charts.recent(bandit)
+    old = [o for o in recent if o.decision.microseconds < now - max(_JOINED_AFTER, config.wait or 0)]
+    return OverviewRow(
+        bandit.name,
+        config.policy,
+        history.arms[counts.index(most)] if total else None,
+        most / total if total else None,
+        total / (covered / MINUTE) if total else 0.0,
+        sum(o.kind == "reward" or o.late is not None for o in old) / len(old) if old else None,
+        draw_shares(history.decisions),
+        _attention(service, bandit, recent, now, history.arms),
+    )
+
+
+def draw_shares(decisions: list[list[int]]) -> list[str]:
+    """Shares over time, stacked: the points of a polygon for each arm; nothing where fewer than two times have any."""
+    known = [(place, row, sum(row)) for place, row in enumerate(decisions) if sum(row)]
+    if len(known) < 2:
+        return []
+    last = len(decisions) - 1
+    x = [f"{_WIDE * place / last:.1f}" for place, _, _ in known]
+    tops, out = [0.0] * len(known), []
+    for arm in range(len(known[-1][1])):
+        lower = [f"{a},{_HIGH * (1 - top):.1f}" for a, top in zip(x, tops, strict=True)]
+        tops = [top + row[arm] / whole for top, (_, row, whole) in zip(tops, known, strict=True)]
+        upper = [f"{a},{_HIGH * (1 - top):.1f}" for a, top in zip(x, tops, strict=True)]
+        out.append(" ".join([*upper, *reversed(lower)]))
+    return out
+
+
+def _attention(service: Any, bandit: Any, recent: list[Any], now: int, names: list[Any]) -> list[str]:
+    config, out = bandit.stored, []
+    health = service.charts.cached("health", bandit, bandit.health, seconds=30.0)  # which counts rows
+    if config.fixed is not None:
+        out.append(f"fixed to {names[config.fixed]}")
+    came = max((as_microseconds(o.came) for o in recent if o.kind == "reward"), default=0)
+    hour_ago = now - HOUR
+    if recent and recent[-1].decision.microseconds < hour_ago < recent[0].decision.microseconds and came < hour_ago:
+        out.append("no reward for an hour")
+    played = {o.decision.arm for o in recent}
+    starved = [str(arm) for arm in bandit.arms if arm not in played]
+    if len(recent) >= 500 and starved and config.fixed is None:
+        out.append(f"not played in the last {len(recent)} decisions: {', '.join(starved[:3])}")
+    if bandit.stopped:
+        out.append("damaged: its journal cannot be folded any further, so it makes no decisions")
+    if bandit.lag > service.max_lag:
+        out.append(f"{bandit.lag:.1f} s behind the journal")
+    if health.get("clock_set_back"):
+        out.append("the clock was set back; see `driftbandit live clock`")
+    late, rewards = health["late"], health["rewards"]
+    if late > _MANY_LATE * (late + rewards):
+        out.append(f"{late} of {late + rewards} rewards came after wait and were not learned")
+    return [*out, *health["warnings"]]

@@ -27,7 +27,7 @@ function driftAdmin(api, say, done) {
   const actions = {
     fix: async (form, arms) => [`Play “${label(arms, form)}” only, until it is released?`, "POST", "/fix", { arm: arms[form.get("arm")], who: "page" }],
     release: async () => ["Let the policy choose again?", "POST", "/release", { who: "page" }],
-    add_arm: async (form) => [`Add the arm “${form.get("name")}”? It will be tried at once.`, "POST", "/arms", { arm: form.get("name"), who: "page" }],
+    add_arm: async (form) => [`Add the arm “${form.get("name")}”? It is tried at once.`, "POST", "/arms", { arm: form.get("name"), who: "page" }],
     retire_arm: async (form, arms) => [`Never choose “${label(arms, form)}” again?`, "POST", "/arms/retire", { arm: arms[form.get("arm")], who: "page" }],
     half_life: async (form) => [`Set the half-life to ${form.get("half_life")}? The whole journal is learned again with it.`, "PATCH", "", { half_life: form.get("half_life") === "none" ? null : form.get("half_life"), who: "page" }],
   };

@@ -3,8 +3,8 @@
 (() => {
   const root = document.getElementById("bandit");
   const api = `/v1/bandits/${encodeURIComponent(root.dataset.bandit)}`;
-  const view = { since: 0, until: 0, span: 900, fixed: null, data: null, names: [], shown: [], marks: [], paused: false, other: null, zoom };
-  let known = "", busy = false, again = false, other = null, young = true;
+  const view = { since: 0, until: 0, span: 900, fixed: null, data: null, names: [], shown: [], marks: [], paused: false, zoom };
+  let known = "", busy = false, again = false, young = true;
 
   async function get(path) {
     const response = await fetch(api + path, { headers: { accept: "application/json" } });
@@ -47,8 +47,8 @@
 
   function query() {
     if (view.fixed) return `?since=${view.fixed[0]}&until=${view.fixed[1]}`;
-    const now = Date.now() * 1000;
-    return view.span ? `?since=${now - view.span * 1e6}` : "";
+    const step = Math.max(1, view.span / 240); // a range that moves in steps is counted once for several requests
+    return view.span ? `?since=${Math.round((Math.floor(Date.now() / 1e3 / step) * step - view.span) * 1e6)}` : "";
   }
 
   function zoom(low, high) {
@@ -121,7 +121,6 @@
     drift.weights(view);
     drift.densities(view);
     drift.delays(view);
-    compare();
   }
 
   async function refresh(now) {
@@ -143,13 +142,12 @@
       view.last = drift.owners(arms.map((arm) => arms.lastIndexOf(arm))); // by slot: the newest of the same name
       view.since = view.data.since;
       view.until = view.data.until;
-      view.marks = view.data.marks;
+      const [now, recent, { changes }] = await Promise.all([get("/arms"), get("/decisions?limit=15"), get("/changes")]);
+      view.marks = changes;
       legend();
       pressed();
       draw();
-      if (view.data.filling != null) say(`Reading an older journal for its charts: ${Math.round(100 * view.data.filling)}%.`);
-      const [now, recent, changes] = await Promise.all([get("/arms"), get("/decisions?limit=15"), get("/changes")]);
-      tables(now, recent, changes);
+      tables(now, recent);
       document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
     } catch (error) {
       say(error.message, true);
@@ -159,7 +157,7 @@
     }
   }
 
-  function tables(arms, recent, changes) {
+  function tables(arms, recent) {
     const most = Math.max(1e-9, ...arms.arms.map((row) => row.weight || 0));
     const active = arms.arms.filter((row) => !row.retired);
     if (active.length > 12) active.sort((a, b) => b.probability - a.probability);
@@ -176,8 +174,7 @@
     }), active.length > 50 ? `The 50 most likely of ${active.length} arms.` : "");
     const open = new Set([...document.querySelectorAll("#recent .why")].map((place) => place.dataset.id));
     if (!open.size) fill("recent", recent.decisions.map(decided), recent.decisions.length ? "" : "No decisions yet.");
-    const alarms = view.marks.filter((mark) => mark.kind === "alarm").map((mark) => ({ at: mark.at, what: `alarm: ${mark.text}`, who: "" }));
-    fill("marks", [...changes.changes, ...alarms].sort((a, b) => a.at - b.at).slice(-20).reverse().map((row) => [cell(new Date(row.at / 1e3).toLocaleString()), cell(row.what), cell(row.who)]));
+    fill("changes", view.marks.slice(-20).reverse().map((row) => [cell(new Date(row.at / 1e3).toLocaleString()), cell(row.what), cell(row.who)]));
   }
 
   // By arm, of the time shown: decisions, outcomes and the sum of their rewards.
@@ -209,20 +206,21 @@
     button.replaceWith(place);
     try {
       const why = await get(`/decisions/${encodeURIComponent(id)}/why`);
-      const scores = why.scores.slice(0, 12).map((s) => `${text(s.arm)}: ${s.score == null ? "" : `sampled ${drift.short(s.score)}, `}chance ${(100 * s.probability).toFixed(1)}%`);
+      const scores = why.scores.slice(0, 12).map((s) => `${text(s.arm)}: ${s.score == null ? "" : `sampled ${drift.short(s.score)}, `}probability ${(100 * s.probability).toFixed(1)}%`);
       place.textContent = `${id}: ${why.text} ${why.proved ? "Proved again." : "The recomputed decision differs!"} ${scores.join("; ")}.`;
     } catch (error) {
       place.textContent = error.message;
     }
   }
 
-  // ---- explanation, uplift, audit, what if ------------------------------------------------------------------
+  // ---- explanation, uplift, audit --------------------------------------------------------------------------
 
   async function believes() {
     const place = document.getElementById("explanation");
     if (!place) return;
     try {
-      place.textContent = (await get("/explanation")).text.split("\n  ")[0]; // the arms are in the table
+      const found = await get("/explanation");
+      place.textContent = found.learned == null ? "This policy has no beliefs about changes." : found.text.split("\n  ")[0]; // the arms are in the table
     } catch (error) {
       place.textContent = error.message;
     }
@@ -278,38 +276,6 @@
     }
   }
 
-  function compare() {
-    if (!other || !other.beliefs) return;
-    const whole = { ...view, marks: [], since: Math.min(other.beliefs.times[0], view.since), zoom: view.zoom };
-    if (view.fixed || view.span) whole.since = view.since;
-    const values = [...view.data.beliefs.mean, ...other.beliefs.mean].flat().filter((v) => v != null);
-    const range = values.length ? [Math.min(0, ...values) - 0.05, Math.max(...values) + 0.1] : null;
-    drift.beliefs(whole, "as-it-is", view.data.beliefs, view.data.truth, range);
-    drift.beliefs(whole, "instead", other.beliefs, null, range);
-  }
-
-  async function whatIf(event) {
-    event.preventDefault();
-    const form = new FormData(event.target), state = document.getElementById("whatif-state");
-    const ask = `/whatif?${new URLSearchParams({ policy: form.get("policy"), half_life: form.get("half_life") })}`;
-    try {
-      for (;;) {
-        const found = await get(ask);
-        if (found.state === "failed") throw new Error(found.text);
-        if (found.state === "done") {
-          other = found;
-          state.textContent = `${found.policy}${found.half_life ? `, half-life ${found.half_life}` : ""}`;
-          document.getElementById("whatif-charts").hidden = false;
-          return compare();
-        }
-        state.textContent = `Folding the journal: ${Math.round(100 * found.progress)}% …`;
-        await new Promise((done) => setTimeout(done, 300));
-      }
-    } catch (error) {
-      state.textContent = error.message;
-    }
-  }
-
   // ---- beginning --------------------------------------------------------------------------------------------------
 
   for (const button of document.querySelectorAll(".ranges button[data-seconds]")) {
@@ -320,17 +286,16 @@
     event.target.setAttribute("aria-pressed", String(view.paused));
   });
   document.getElementById("prove").addEventListener("click", () => audit(true).catch((error) => say(error.message, true)));
-  document.getElementById("whatif-form").addEventListener("submit", whatIf);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { known = ""; if (view.data) { legend(); draw(); } });
   let resizing = 0;
   addEventListener("resize", () => { clearTimeout(resizing); resizing = setTimeout(draw, 150); });
-  const stream = new EventSource(`${api}/events?every=2`);
-  stream.addEventListener("tick", () => { if (!view.paused && !view.fixed && !document.hidden) refresh(false); });
-  addEventListener("pagehide", () => stream.close());
+  setInterval(() => { if (!view.paused && !view.fixed && !document.hidden) refresh(false); }, 2000);
   driftAdmin(api, say, () => refresh(true));
-  refresh(true);
+  const slot = (arm) => (view.data ? view.data.arms.map((one) => JSON.stringify(one)).lastIndexOf(JSON.stringify(arm)) : 0);
+  const contexts = driftContext({ api, get, cell, fill, text, interval, slot });
+  refresh(true).then(contexts);
   believes();
   uplift();
-  setInterval(() => { if (!document.hidden && !view.paused) { believes(); uplift(); } }, 15000);
+  setInterval(() => { if (!document.hidden && !view.paused) { believes(); uplift(); contexts(); } }, 15000);
   audit(false).catch((error) => say(error.message, true));
 })();

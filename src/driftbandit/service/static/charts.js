@@ -14,7 +14,7 @@ const drift = (() => {
     return { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, ...more };
   }
 
-  // Lines at moments when something happened: a change of configuration, an alarm.
+  // Lines at the times of changes.
   function marked(marks) {
     return {
       hooks: {
@@ -22,22 +22,15 @@ const drift = (() => {
           const { ctx, bbox } = u;
           ctx.save();
           ctx.lineWidth = devicePixelRatio;
+          ctx.strokeStyle = css("--text");
+          ctx.setLineDash([6, 3]);
           for (const mark of marks) {
             const x = u.valToPos(mark.at / 1e6, "x", true);
             if (x < bbox.left || x > bbox.left + bbox.width) continue;
-            const alarm = mark.kind === "alarm";
-            ctx.strokeStyle = ctx.fillStyle = alarm ? css("--warn") : css("--text");
-            ctx.setLineDash(alarm ? [2, 3] : [6, 3]);
             ctx.beginPath();
             ctx.moveTo(x, bbox.top);
             ctx.lineTo(x, bbox.top + bbox.height);
             ctx.stroke();
-            const base = alarm ? bbox.top + bbox.height : bbox.top; // changes hang from the top, alarms stand below
-            ctx.beginPath();
-            ctx.moveTo(x - 5, base);
-            ctx.lineTo(x + 5, base);
-            ctx.lineTo(x, base + (alarm ? -8 : 8));
-            ctx.fill();
           }
           ctx.restore();
         },
@@ -51,7 +44,7 @@ const drift = (() => {
     return { hooks: { setCursor: (u) => {
       if (u.cursor.idx == null) { tip.textContent = note; return; }
       const near = marks.filter((mark) => Math.abs(u.valToPos(mark.at / 1e6, "x") - u.cursor.left) < 6);
-      tip.textContent = [...near.map((mark) => `${clock(mark.at / 1e6)}: ${mark.text}.`), words(u, u.cursor.idx)].join(" ");
+      tip.textContent = [...near.map((mark) => `${clock(mark.at / 1e6)}: ${mark.what}.`), words(u, u.cursor.idx)].join(" ");
     } } };
   }
 
@@ -144,7 +137,7 @@ const drift = (() => {
     });
   }
 
-  function beliefs(view, id, series, truth, range) {
+  function beliefs(view, id, series, truth) {
     const x = series.times.map((at) => at / 1e6);
     if (!x.length || !series.mean.some((row) => row.some((v) => v != null))) return nothing(id, "This policy keeps no belief of each arm, or has learned nothing yet.");
     const lines = [{}], data = [x], bands = [];
@@ -164,7 +157,7 @@ const drift = (() => {
         data.push(truth.map((row) => row[slot]));
       }
     }
-    return place(id, { ...timed(view, { y: range ? { range } : {} }), series: lines, bands, axes: [times(), axis({ size: 56 })] }, data, (u, i) =>
+    return place(id, { ...timed(view, {}), series: lines, bands, axes: [times(), axis({ size: 56 })] }, data, (u, i) =>
       `${clock(x[i])}: ` + view.shown.map((slot) => `${view.names[slot]} ${short(series.mean[i][slot])} ± ${short(series.spread[i][slot])}`).join(", "));
   }
 

@@ -1,0 +1,246 @@
+"""What a bandit asks of its store, and how a store judges a reward.
+
+A store writes groups of asks, each group in one transaction: all of them are on disk when `commit` returns, or none is.
+A decision to be written is asked for by its `DecisionRow`."""
+
+from typing import Any, NamedTuple
+
+from driftbandit.bandit.candidates import forget_features
+from driftbandit.bandit.records import (
+    CHANGE,
+    DEFAULT,
+    LATE,
+    REWARD,
+    SETTLED,
+    DecisionRow,
+    Event,
+    StoredConfig,
+    read_decision,
+)
+from driftbandit.errors import DamagedJournal, NotFound, RecordConflict
+
+
+class AddReward(NamedTuple):
+    """Write the outcome of a decision. Answered with "learned", "waiting" (where `waits`), "again" (it was there
+    already) or "late"."""
+
+    bandit: int
+    id: str
+    value: float
+    at: int
+    wait: int | None
+    default: float
+    row: DecisionRow | None = None  # the decision, where the caller has it: a store may then write before it looks
+    waits: bool = False  # whether it is learned when its decision is old enough
+
+
+class Settle(NamedTuple):
+    """Give the default to decisions made until `until` that have no outcome, and write a SETTLED event behind them, all
+    in one transaction. About `limit` decisions at a time: the event then has the time of the last of them. It is
+    written where there are decisions after `settled`, the time of the last one settled. A `deep` look also finds
+    decisions that another process stored long after their own time. Answered with `Settled`."""
+
+    bandit: int
+    settled: int
+    until: int
+    at: int
+    default: float
+    deep: bool = False
+    limit: int = 5000
+
+    def events(self, rows: list[DecisionRow], until: int | None) -> list[Event]:
+        """The defaults of these decisions in their order, and the event that ends what is settled."""
+        out = [outcome(row, DEFAULT, self.at, self.default) for row in sorted(rows, key=lambda row: (row.at, row.id))]
+        if until is not None:
+            out.append(Event(0, SETTLED, self.at, f"!{until}", decided=until))  # never the id of a decision
+        return out
+
+
+class Settled(NamedTuple):
+    """How many defaults were written, whether all decisions were looked at, and until when all are settled now (None:
+    as before)."""
+
+    written: int
+    done: bool
+    until: int | None
+
+
+class AddChange(NamedTuple):
+    """Write change number `serial` of the configuration, unless another change has that number. One that `relearns`
+    everything from the first event on is refused where old events were dropped. Answered with None or an error."""
+
+    bandit: int
+    serial: int
+    at: int
+    body: str
+    relearns: bool = False
+
+    def event(self) -> Event:
+        """The change as an event; the text in the place of a decision's id is never one."""
+        return Event(0, CHANGE, self.at, f"#{self.serial}", slot=self.serial, body=self.body)
+
+
+class AddSnapshot(NamedTuple):
+    """Write a snapshot of the fold after n events, the last of which has this cursor. Answered with None."""
+
+    bandit: int
+    n: int
+    at: int
+    body: str
+    cursor: Any
+
+
+class AddCell(NamedTuple):
+    """Write a cell of a chart, a summary of the events of a stretch of time. The first one written stays. It is a cache
+    like a snapshot. Answered with None."""
+
+    bandit: int
+    width: int
+    start: int
+    body: str
+
+
+class SetNote(NamedTuple):
+    """Keep a text under a name for the whole journal; with `first`, a text that is there already stays. Answered with
+    None."""
+
+    name: str
+    text: str
+    first: bool
+
+
+# The beginnings of the names of notes about bandits, whose texts are the bandits' names.
+UPKEEP = "upkeep "  # it has a retention, or was archived once: rows are to be dropped now and then
+ARCHIVED = "archived "  # it is archived, which keeps it out of lists; no text if that was undone
+PURGE = "purge "  # it is being deleted
+
+
+def upkeep_notes(name: str, before: StoredConfig | None, after: StoredConfig) -> list[SetNote]:
+    """What to note with a change of a bandit's configuration, so that nobody need open all bandits to know it."""
+    out = []
+    if after.retention is not None or after.archived is not None:
+        out.append(SetNote(UPKEEP + name, name, first=True))
+    if before is not None and before.archived != after.archived:
+        out.append(SetNote(ARCHIVED + name, "" if after.archived is None else name, first=False))
+    return out
+
+
+class MoveBase(NamedTuple):
+    """Let a journal begin after n events, with the fold `body`, if it has begun after `before` events and had so many
+    changes. Answered with whether that was so."""
+
+    bandit: int
+    before: int
+    changes: int
+    n: int
+    at: int  # of the last of these events
+    body: str
+    marks: int  # the sum of their checksums
+    cursor: Any
+    until: int  # the midnight before which they came
+
+
+class DropRows(NamedTuple):
+    """Delete about `limit` rows from before the journal's beginning. Answered with the numbers of decisions and events
+    deleted; both are 0 when all is done."""
+
+    bandit: int
+    changes: tuple[int, ...]  # times of all changes, at which daily counts are split
+    limit: int = 1000
+
+
+class EraseId(NamedTuple):
+    """Replace the id of a decision in its own row and those of its outcomes. Answered with whether it was there."""
+
+    bandit: int
+    id: str
+    hidden: str
+
+
+class PurgeRows(NamedTuple):
+    """Delete rows of a bandit; with the last of them, all else about it. Answered with whether there is more."""
+
+    bandit: int
+    name: str
+    limit: int = 2000
+
+
+Ask = (
+    DecisionRow | AddReward | Settle | AddChange | AddSnapshot | AddCell | SetNote | MoveBase | DropRows | EraseId
+    | PurgeRows
+)  # fmt: skip
+
+
+class DecisionState(NamedTuple):
+    """A decision, its outcome, a reward that came after the default, and when the outcome was written."""
+
+    row: DecisionRow
+    kind: int | None = None
+    value: float | None = None
+    late: float | None = None
+    came: int | None = None
+
+    def add(self, event: Event) -> "DecisionState":
+        """The same decision after one more event."""
+        if event.kind == LATE:
+            return self._replace(late=event.value)
+        return self._replace(kind=event.kind, value=event.value, came=event.at)
+
+
+Place = tuple[int, str]  # a bandit's number and a decision's id
+Found = dict[Place, DecisionState | DamagedJournal]  # a damaged decision affects no other
+
+
+def read_states(rows: list[tuple[Any, ...]]) -> Found:
+    """Decisions from rows with their checksum and the four columns of their outcome."""
+    found: Found = {}
+    for row in rows:
+        place = row[DecisionRow._fields.index("bandit")], row[0]
+        try:
+            found[place] = DecisionState(read_decision(row[:-4]), *row[-4:])
+        except DamagedJournal as error:
+            found[place] = error
+    return found
+
+
+def judge(ask: AddReward, state: DecisionState | DamagedJournal | None) -> tuple[list[Event], Any]:
+    """The events a reward adds (their numbers left to the store) and its answer, so that a reward counts once in every
+    store."""
+    if isinstance(state, DamagedJournal):
+        return [], state
+    if state is None:
+        return [], NotFound(f"There is no decision {ask.id!r:.140} to reward; ids come from decide().")
+    row, kind, value, late, _ = state
+    came = outcome(row, REWARD, ask.at, ask.value)
+    if kind == REWARD or late is not None:
+        first = value if kind == REWARD else late
+        if first == ask.value:
+            return [], "again"
+        return [], RecordConflict(
+            f"Decision {row.id!r:.140} already has the reward {first!r}; {ask.value!r} was not written."
+        )
+    if kind == DEFAULT:
+        return [came._replace(kind=LATE)], "late"
+    if ask.wait is not None and ask.at > row.at + ask.wait:
+        return [came._replace(kind=DEFAULT, value=ask.default), came._replace(kind=LATE)], "late"
+    return [came], "waiting" if ask.waits else "learned"
+
+
+def outcome(row: DecisionRow, kind: int, at: int, value: float) -> Event:
+    """The outcome of a decision as an event."""
+    return Event(0, kind, at, row.id, row.slot, row.how, value, row.at, row.context, row.probability)
+
+
+def same_decision(asked: DecisionRow, state: DecisionState | DamagedJournal) -> Any:
+    """The decision that stands under an id, if it was made among the same arms: an id sent again is the same decision,
+    also where its context is another one by now."""
+    if isinstance(state, DamagedJournal):
+        return state
+    available = asked.available
+    if state.row.id[0] == "=":  # erased
+        available = forget_features(available, None)[0]
+    if available != state.row.available:
+        return RecordConflict(
+            f"Decision {asked.id!r:.140} was made among other available arms; use a new id for a new decision."
+        )
+    return state.row

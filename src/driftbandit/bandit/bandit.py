@@ -1,0 +1,262 @@
+"""A bandit that decides for real: rules for real life around one policy, in memory or with a journal."""
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Unpack
+
+from driftbandit.bandit import settings, snapshots
+from driftbandit.bandit.features import Features
+from driftbandit.bandit.fold import Fold, make_player
+from driftbandit.bandit.ids import check_name
+from driftbandit.bandit.inputs import check_own, checked_seed, list_arms
+from driftbandit.bandit.memory import Memory
+from driftbandit.bandit.opening import bandit_number, exists, is_service, policy_classes, policy_maker, warn, writing
+from driftbandit.bandit.options import Config, OpenOptions, Options, StoreOptions, join_options, split_options
+from driftbandit.bandit.records import DecisionRow
+from driftbandit.bandit.replica import Replica
+from driftbandit.bandit.reporting import describe_options
+from driftbandit.bandit.upkeep import Upkeep
+from driftbandit.bandit.writer import Chooser
+from driftbandit.core.draws import POLICY as POLICY_STREAM
+from driftbandit.core.draws import stream_key
+from driftbandit.errors import NotFound, RecordConflict, StoreError
+from driftbandit.player import JOINT
+from driftbandit.spec.half_life import describe_policy
+
+
+class Bandit(Upkeep):
+    """A policy at work: it decides, and learns the rewards of its decisions, each once.
+
+    >>> bandit = Bandit(["red", "green", "blue"], seed=7)
+    >>> decision = bandit.decide()
+    >>> bandit.reward(decision.id, 1.0)
+    'learned'
+
+    So made it lives in memory, and `snapshot` and `Bandit.restore` keep it. `Bandit.open` opens one with a journal: its
+    decisions and rewards survive crashes, late rewards are matched to their decision, and every decision can be proved
+    later.
+
+    >>> import tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "shop.db")
+    >>> with Bandit.open(path, "button", arms=["red", "green", "blue"], wait="1 h", default=0.0) as bandit:
+    ...     decision = bandit.decide()              # on disk before it returns
+    ...     bandit.reward(decision.id, 1.0)         # later, also after a restart; twice counts once
+    'waiting'
+
+    Without a policy it plays `DriftAuto`, for any rewards and with nothing to tune. `arms` are distinct names (texts,
+    numbers, tuples of them), or a number of arms; further keywords are described in `Options`. Threads may share a
+    bandit, and so may coroutines: `adecide` and `areward` are `decide` and `reward` for asyncio."""
+
+    def __init__(
+        self,
+        arms: int | Iterable[Hashable] | None = None,
+        policy: Any = None,
+        *,
+        config: Config | None = None,
+        seed: int | None = None,
+        compiled: bool = False,
+        clock: Callable[[], int] | None = None,
+        policies: Mapping[str, type] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        """A bandit in memory. It keeps at least its last 100,000 decisions; an older one can no longer be rewarded.
+
+        A seed makes every decision repeatable: the same calls give the same arms, in every copy, in every process that
+        restores the snapshot, in every forked worker. Without one, every copy and every forked worker draws its own
+        random numbers. With `compiled` (needs the `lab` extra) the policy runs as machine code, with the same choices.
+        `clock` gives microseconds, for simulations; `policies` names classes of your own for a policy given as text."""
+        policy, arms, given = join_options(config, policy, arms, options)
+        made = settings.checked_policy(policy, policies, given.get("features"))
+        key = snapshots.own_key() if seed is None else stream_key(checked_seed(seed), 0, POLICY_STREAM)
+        first = settings.first_config(made, arms, key, "number", given)
+        if compiled:
+            columns, joint = len(Features.stored(first.features).columns), first.candidates
+            n_arms = max(JOINT, len(first.arms)) if joint else len(first.arms)  # what does not compile is refused first
+            make_player(made, n_arms, compiled=True, columns=columns, joint=joint)
+        classes = {**policy_classes(made), **(policies or {})}
+        fold = Fold(policy_maker(classes), None, compiled)
+        self._in_memory(Memory(), fold, classes, clock, seed is not None)
+        self._configure("create", first)
+        self._replica.arithmetic_checked = True
+
+    def _in_memory(self, memory: Memory, fold: Fold, classes: dict[str, type], clock: Any, seeded: bool) -> None:
+        replica = Replica(memory, memory, 0, classes, 0, clock, fold.compiled, fold)
+        self._memory, self._seeded = memory, seeded
+        memory.lock = replica.lock
+        self._attach(replica, "", "disk", "")
+        snapshots.watch(self)
+
+    @classmethod
+    def open(
+        cls,
+        target: Any,
+        name: str,
+        policy: Any = None,
+        arms: int | Iterable[Hashable] | None = None,
+        *,
+        config: Config | None = None,
+        store: StoreOptions | None = None,
+        seed: int | None = None,
+        who: str = "",
+        policies: Mapping[str, type] | None = None,
+        compiled: bool = False,
+        **options: Unpack[OpenOptions],
+    ) -> "Bandit":
+        """The bandit of this name in the journal at `target`, made if there is none and arms are given. The journal is
+        a SQLite file (one writing process) or a PostgreSQL database, postgresql://... (many); several bandits may share
+        it. `target` may also be a service, https://...
+
+        The journal holds the configuration too, so `Bandit.open(path, "button")` is enough from the second time on:
+        options that differ are reported, and can be changed with `change`. What configures the bandit is given as a
+        `Config` or by keywords (`Options`), how it is stored by `store` or by keywords (`StoreOptions`).
+
+        `policies` names classes of your own, {"MyPolicy": MyPolicy}. `seed` makes decisions with given ids repeatable.
+        compiled=True (needs the `lab` extra) reads a long journal with machine code. `who` is written down with
+        changes."""
+        check_name(name)
+        if is_service(target):
+            return _open_remote(  # type: ignore[no-any-return]
+                target, name, policy, arms, config=config, store=store, seed=seed, who=who, **options
+            )
+        how, rest = split_options(store, options)
+        if wrong := [word for word in ("key", "timeout", "patience") if word in how]:
+            raise ValueError(f"{wrong[0]} is for a service, http://... or https://...")
+        policy, arms, given = join_options(config, policy, arms, rest)
+        durability, snapshot_every = how.get("durability", "disk"), how.get("snapshot_every", 10_000)
+        if durability not in ("disk", "none"):
+            raise ValueError(f'durability is "disk" or "none"; got {durability!r:.60}.')
+        if isinstance(snapshot_every, bool) or not isinstance(snapshot_every, int) or snapshot_every < 1:
+            raise ValueError(f"snapshot_every is a whole number of 1 or more; got {snapshot_every!r:.60}.")
+        made = None if policy is None else settings.checked_policy(policy, policies)
+        first = None
+        if arms is not None or given.get("candidates"):
+            stream = snapshots.own_key() if seed is None else stream_key(checked_seed(seed), 0, POLICY_STREAM)
+            first = settings.first_config(made, arms, stream, "hash", given)
+        own = {**(policy_classes(made) if made is not None else {}), **(policies or {})}
+        if first is None and not exists(target):
+            raise NotFound(
+                f"There is no journal {target!s:.200} yet; give arms=[...] (or `driftbandit live create`) to make one."
+            )
+        opened = writing(target)
+        try:
+            journal = opened.journal
+            if first is not None and journal.number(name) is None:
+                journal.create(name, journal.now())
+            number = bandit_number(journal, name)
+            bandit = cls.__new__(cls)
+            replica = Replica(journal, opened.writer, number, own, snapshot_every, how.get("clock"), compiled)
+            bandit._attach(replica, name, durability, who)
+            bandit._opened = opened
+            opened.bandits.add(bandit)
+            if bandit._fold.config is None:
+                if first is None:
+                    raise NotFound(f"Bandit {name!r:.60} has no configuration yet; give arms=[...].")
+                with contextlib.suppress(RecordConflict):  # another process was quicker: its configuration is used
+                    bandit._configure("create", first)
+                bandit._replica.catch_up(changes=1)
+            player = bandit._fold.player
+            check_own(player.policy, player.n_arms, player.n_features, player.joint)
+            bandit._mark_arithmetic()
+            bandit._replica.settle_all()
+            differ = settings.differences(bandit._fold.config, given, made, arms)
+            if differ:
+                warn(
+                    f"Bandit {name} already exists with {'; '.join(differ)}; its stored settings are used. Call "
+                    "change() to update them."
+                )
+        except BaseException:
+            opened.release()
+            raise
+        return bandit
+
+    def _attach(self, replica: Replica, name: str, durability: str, who: str) -> None:
+        self.name, self.durability, self.who = name, durability, who
+        self._replica = replica
+        self._fold = replica.fold
+        self._number = replica.number
+        self._journal, self._writer = replica.journal, replica.writer
+        self._lock = replica.lock
+        self._closed = False
+        self._failed = self._writer.failed
+        self._recent: dict[str, DecisionRow] = {}  # decisions of ours that are likely to be rewarded soon
+        self._chooser = Chooser(replica)
+        replica.start(self)
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> str:
+        """A bandit in memory as JSON text: its configuration, what it has learned, and its decisions without a reward.
+        The checksum protects against accidents, not against people."""
+        if self._memory is None:
+            raise ValueError("snapshot() is for a bandit in memory; this one has a journal, which holds everything.")
+        with self._lock:
+            self._replica.open_or_raise()
+            return snapshots.write_snapshot(self._memory, self._fold, self._seeded)
+
+    @classmethod
+    def restore(
+        cls,
+        text: str,
+        policies: Mapping[str, type] | None = None,
+        compiled: bool = False,
+        *,
+        fresh: bool = False,
+        clock: Callable[[], int] | None = None,
+    ) -> "Bandit":
+        """A bandit that continues exactly where the snapshot was taken; with `fresh` it draws its own random numbers,
+        as each of several workers should. `policies` names classes of your own, {"MyPolicy": MyPolicy}; nothing else is
+        ever loaded, imported or called. A snapshot that no sequence of calls could produce is refused."""
+        classes = dict(policies or {})
+        memory, fold, seeded = snapshots.read_snapshot(text, policy_maker(classes), compiled)
+        bandit = cls.__new__(cls)
+        bandit._in_memory(memory, fold, classes, clock, seeded and not fresh)
+        if fresh:
+            bandit._rekey()
+        bandit._replica.arithmetic_checked = True
+        return bandit
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are independent bandits: a seeded one continues as this one does, one without a seed draws
+        its own random numbers."""
+        clock = None if self._replica._real_time else self._replica.clock.source
+        restore = functools.partial(type(self).restore, fresh=not self._seeded, clock=clock)
+        return restore, (self.snapshot(), self._replica.classes, self._fold.compiled)
+
+    def _rekey(self) -> None:
+        key = snapshots.own_key()
+        self._fold.config = self._fold.config._replace(key=str(key))
+        self._fold.player.rekey(key)
+
+    def _after_fork(self) -> None:
+        """In a child process: new locks, and without a seed its own random numbers."""
+        self._lock = self._replica.lock = self._memory.lock = threading.RLock()
+        self._replica._reading = threading.Lock()
+        if not self._seeded:
+            self._rekey()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._replica.close()
+        if self._opened is not None:
+            self._opened.release()
+
+    def __repr__(self) -> str:
+        config = self.config
+        options = "".join(f", {name}={value!r}" for name, value in describe_options(config).items())
+        name, policy = f"{self.name!r}, " if self.name else "", describe_policy(config.policy, self.stored.half_life)
+        arms = "" if config.candidates else f", arms={list_arms(self.arms)}"
+        return f"Bandit({name}{policy}{arms}{options}, events={self.events})"
+
+
+def _open_remote(*what: Any, **options: Any) -> Any:
+    """A bandit in a service, which needs the `client` extra."""
+    try:
+        from driftbandit.bandit.remote import RemoteBandit
+    except ImportError as error:
+        raise StoreError(f"A service needs {error.name}: pip install 'driftbandit[client]' brings it.") from None
+    return RemoteBandit.open(*what, **options)

@@ -1,0 +1,119 @@
+"""How a transaction drops old rows of a bandit (`retention` says which): first the place from which the journal begins
+is moved, then the rows before it are deleted in batches. A row is added to the daily counts and to the counts in `base`
+in the transaction that deletes it, so that nothing is wrong if the process is killed in between: the next run deletes
+the rest. Decisions go first, since one without its outcome would be given another."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Any
+
+from driftbandit.bandit.asks import ARCHIVED, PURGE, UPKEEP, DropRows, MoveBase, PurgeRows
+from driftbandit.bandit.counting import DAY, DECIDED
+from driftbandit.bandit.journal import Dialect
+from driftbandit.bandit.records import CHANGE, LATE, mark
+
+_NEXT_CHANGE = "SELECT 1 FROM @event WHERE bandit = ? AND decision = ? AND (kind = 3) = false"
+_COUNT = """INSERT INTO @daily AS d (bandit, start, slot, how, kind, n, total, squares) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (bandit, start, slot, how, kind)
+    DO UPDATE SET n = d.n + excluded.n, total = d.total + excluded.total, squares = d.squares + excluded.squares"""
+
+
+class Dropping:
+    """The part of a `Commit` that drops rows."""
+
+    dialect: Dialect
+    answers: dict[int, Any]
+    _rows: Callable[..., list[Any]]
+
+    def _run(self, sql: str, *values: Any) -> None:
+        raise NotImplementedError
+
+    def _alone_with_base(self, bandit: int) -> list[Any]:
+        """The row (n, at) of `base`, which no other transaction changes meanwhile."""
+        return self._rows("SELECT n, at FROM @base WHERE bandit = ?", bandit)
+
+    def _old_decisions(self, ask: DropRows, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
+        """Decisions before the base: rows that begin with (time, slot, how, mark); which they are, in SQL; values."""
+        raise NotImplementedError
+
+    def _move_base(self, place: int, ask: MoveBase) -> None:
+        """Answered with False where the base was moved or the configuration changed meanwhile."""
+        there = [n for n, _ in self._alone_with_base(ask.bandit)] or [0]
+        changed = self._rows(_NEXT_CHANGE, ask.bandit, f"#{ask.changes + 1}")
+        self.answers[place] = there == [ask.before] and not changed
+        if not self.answers[place]:
+            return
+        values = ask.n, ask.at, ask.body, ask.marks
+        self._run("DELETE FROM @snapshot WHERE bandit = ? AND n <= ?", ask.bandit, ask.n)
+        self._run("INSERT INTO @snapshot VALUES (?, ?, ?, ?, ?, ?)", ask.bandit, *values, mark(values))
+        names = [name for name in self.dialect.cursor.strip("()").split(", ") if name != "n"]
+        place_values = self.dialect.cursor_values(ask.cursor) if names else ()
+        position = "".join(f", {part}" for part in self.dialect.position.strip("()").split(", ") if names)
+        self._run(
+            f"INSERT INTO @base (bandit, at, n, events, event_marks, decisions, decision_marks{_listed(names)}) "
+            f"VALUES (?, ?, ?, 0, 0, 0, 0{position}) ON CONFLICT (bandit) DO UPDATE "
+            f"SET {', '.join(f'{name} = excluded.{name}' for name in ('at', 'n', *names))}",
+            ask.bandit, ask.until, ask.n, *place_values,
+        )  # fmt: skip
+
+    def _drop(self, place: int, ask: DropRows) -> None:
+        """Delete some rows before the base, and answer how many decisions and events."""
+        self.answers[place] = 0, 0
+        for n, at in self._alone_with_base(ask.bandit):
+            rows, where, values = self._old_decisions(ask, n, at)
+            if rows:
+                self._count("decision", ask, [(at, slot, how, DECIDED, 0.0, mark) for at, slot, how, mark in rows])
+                self._run(f"DELETE FROM @decision WHERE {where}", *values)
+                self.answers[place] = len(rows), 0
+                return
+            order = ", ".join(f"event.{name}" for name in self.dialect.cursor.strip("()").split(", "))
+            before = f"bandit = ? AND kind != {CHANGE} AND {self.dialect.cursor} <="
+            rows = self._rows(
+                f"SELECT decided, slot, how, kind, value, mark, {self.dialect.columns} FROM @event WHERE {before} "
+                f"(SELECT {self.dialect.cursor.strip('()')} FROM @base WHERE bandit = ?) ORDER BY {order} LIMIT ?",
+                ask.bandit, ask.bandit, ask.limit,
+            )  # fmt: skip
+            if rows:
+                self._count("event", ask, [row[:6] for row in rows])
+                sql = f"DELETE FROM @event WHERE {before} {self.dialect.position}"
+                self._run(sql, ask.bandit, *rows[-1][6:])
+                self.answers[place] = 0, len(rows)
+
+    def _purge(self, place: int, ask: PurgeRows) -> None:
+        """Delete some rows of a bandit, and all else about it once there are none."""
+        self.answers[place] = True
+        for table, key in (("decision", "id"), ("event", self.dialect.cursor.strip("()"))):
+            if self._rows(f"SELECT 1 FROM @{table} WHERE bandit = ? LIMIT 1", ask.bandit):
+                some = f"SELECT {key} FROM @{table} WHERE bandit = ? LIMIT ?"
+                self._run(
+                    f"DELETE FROM @{table} WHERE bandit = ? AND ({key}) IN ({some})", *2 * [ask.bandit], ask.limit
+                )
+                return
+        self.answers[place] = False
+        for table in ("snapshot", "chart", "base", "daily", "head"):
+            self._run(f"DELETE FROM @{table} WHERE bandit = ?", ask.bandit)
+        self._run("DELETE FROM @bandit WHERE number = ?", ask.bandit)
+        for beginning in (UPKEEP, ARCHIVED, PURGE):
+            self._run("DELETE FROM @meta WHERE name = ?", beginning + ask.name)
+
+    def _count(self, table: str, ask: DropRows, rows: list[tuple[Any, ...]]) -> None:
+        """Add rows (time, slot, how, kind, value, mark) to the counts of their days and to those of the base."""
+        found: dict[tuple[int, ...], list[float]] = {}
+        for at, slot, how, kind, value, _ in rows:
+            changed = bisect_right(ask.changes, at)
+            start = max(at - at % DAY, ask.changes[changed - 1] if changed else 0)
+            sums = found.setdefault((start, slot, how, kind), [0, 0.0, 0.0])
+            sums[0] += 1
+            if kind <= LATE:
+                sums[1] += value
+                sums[2] += value * value
+        for key, sums in sorted(found.items()):
+            self._run(_COUNT, ask.bandit, *key, *sums)
+        self._run(
+            f"UPDATE @base SET {table}s = {table}s + ?, {table}_marks = {table}_marks + ? WHERE bandit = ?",
+            len(rows), sum(row[-1] for row in rows), ask.bandit,
+        )  # fmt: skip
+
+
+def _listed(names: list[str]) -> str:
+    return "".join(f", {name}" for name in names)

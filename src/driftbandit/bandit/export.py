@@ -1,0 +1,296 @@
+"""A journal as a log for `driftbandit.logs`: one row per decision with its outcome and its arm's exact probability."""
+
+import heapq
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.bandit.audit import Known, Walk
+from driftbandit.bandit.candidates import split_context, stored_candidates
+from driftbandit.bandit.features import Feature, Features
+from driftbandit.bandit.fold import mix_rules
+from driftbandit.bandit.journal import Journal
+from driftbandit.bandit.logfiles import arrow_batches, check_suffix, flatten, write_whole
+from driftbandit.bandit.opening import bandit_number, latest, only_bandit, policy_maker, reading
+from driftbandit.bandit.records import (
+    CHANGE,
+    KINDS,
+    SETTLED,
+    WAYS,
+    Change,
+    DecisionRow,
+    StoredConfig,
+    parse_slots,
+)
+from driftbandit.bandit.settings import names_of
+from driftbandit.errors import StoreError, report_damage
+from driftbandit.spec.half_life import SECOND
+
+_LATE = 60 * SECOND  # decisions of different processes may be this much out of order
+_BLOCK = 5000
+_TOGETHER = 256  # decisions whose beliefs are integrated together
+PROPENSITIES = ("none", "arm", "all")
+
+
+def export(
+    target: Any,
+    out: Any,
+    name: str | None = None,
+    propensity: str = "arm",
+    policies: Mapping[str, type] | None = None,
+) -> int:
+    """Write one bandit's log as .parquet, .csv or .jsonl, and return its number of decisions. The file appears whole or
+    not at all."""
+    path = Path(out)
+    check_suffix(path)
+    with report_damage(), _open(target, name) as (journal, number):
+        rows = _rows(journal, number, propensity, policies)
+        return write_whole(path, rows, all_features(journal, number))
+
+
+@dataclass(frozen=True)  # not a tuple, which libraries take for a list of columns
+class JournalLog:
+    """One bandit's log for any library that reads Arrow, without a file: `polars.DataFrame(JournalLog("shop.db"))`.
+
+    The rows are those of `export`. They are computed while they are read, and every reader gets those of its moment."""
+
+    target: Any
+    name: str | None = None
+    propensity: str = "arm"
+    policies: Mapping[str, type] | None = None
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The rows as a stream of Arrow."""
+
+        def read() -> Iterator[Any]:
+            with report_damage(), _open(self.target, self.name) as (journal, number):
+                rows = _rows(journal, number, self.propensity, self.policies)
+                yield from arrow_batches(map(flatten, rows), all_features(journal, number))
+
+        batches = read()
+        schema = next(batches)
+        from pyarrow import RecordBatchReader  # here: without it, the line above says how to install it
+
+        return RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
+
+
+@contextmanager
+def rows_of(
+    target: Any, name: str | None = None, propensity: str = "arm", policies: Mapping[str, type] | None = None
+) -> Iterator[Iterator[dict[str, Any]]]:
+    """One bandit's rows in order of time, while its journal is open; `name` may be left out where there is one."""
+    with _open(target, name) as (journal, number):
+        yield _rows(journal, number, propensity, policies)
+
+
+def _rows(journal: Journal, number: int, propensity: str, policies: Any) -> Iterator[dict[str, Any]]:
+    if propensity not in PROPENSITIES:
+        raise ValueError(f"propensity is one of {', '.join(PROPENSITIES)}; got {propensity!r:.60}.")
+    return in_order(log_rows(journal, number, propensity, policies))
+
+
+def features_of(target: Any, name: str | None = None) -> Features:
+    """The features that one bandit has now."""
+    with _open(target, name) as (journal, number):
+        changes = journal.changes(number)
+        return Features.stored(Change.read(changes[-1][1].body).config.features if changes else None)
+
+
+@contextmanager
+def _open(target: Any, name: str | None) -> Iterator[tuple[Journal, int]]:
+    journal = reading(target)
+    try:
+        yield journal, bandit_number(journal, only_bandit(journal.bandits()) if name is None else name)
+    finally:
+        journal.close()
+
+
+def log_rows(
+    journal: Journal,
+    number: int,
+    propensity: str = "arm",
+    policies: Mapping[str, type] | None = None,
+    decisions: Iterable[Known] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The rows in order of `known`, of these decisions or of all. They end where an arm was added after the reading
+    began, since earlier rows do not list it. An outcome that waits to be learned is left open: as long as only
+    successes are reported, a log of young decisions would hold nothing else."""
+    everyone, features = _all_arms(journal, number), all_features(journal, number)
+    settled = _settled(journal, number)
+    if decisions is None:
+        decisions = Walk(journal, number, policies).decisions()
+    known = (
+        with_probabilities(decisions)
+        if propensity != "none"
+        else ((made.row, made.fold.config, None, 0.0) for made in decisions)
+    )
+    config: Any = None
+    while block := list(islice(known, _BLOCK)):
+        standing = journal.standing(number, [row.id for row, *_ in block])
+        for row, its_config, values, error in block:
+            if its_config is not config:
+                config, names = its_config, [_arm_text(name) for name in names_of(its_config)]
+                active = _list_arms([names[slot] for slot in config.active], everyone)
+                if not set(names) <= set(everyone):
+                    return
+            found = standing.get(row.id)
+            if found is None:
+                raise StoreError("Decisions were dropped (retention) while they were read; try again.")
+            waits = settled is not None and row.at > settled and found.kind is not None
+            out = {
+                "time": row.at, "decision": row.id, "arm": names[row.slot],
+                "reward": None if waits else found.value, "reward_time": None if waits else found.came,
+                "outcome": "waiting" if waits else KINDS.get(found.kind or 0), "late_reward": found.late,
+                "how": WAYS[row.how], "policy": config.policy, "known": row.known,
+                "available": active if (slots := parse_slots(row.available)) is None
+                else _list_arms([names[slot] for slot in slots], everyone),
+            }  # fmt: skip
+            if features:
+                out |= _describe_context(features, row)
+            if config.candidates:
+                yield out | _describe_candidates(row, values, error, propensity)
+                continue
+            if values is not None:
+                out |= {"propensity": float(values[row.slot]), "propensity_error": float(error)}
+                if propensity == "all":
+                    out["probabilities"] = dict.fromkeys(everyone, 0.0)
+                    for name, value in zip(names, values, strict=True):  # a name used twice: once retired, with 0
+                        out["probabilities"][name] += float(value)
+                if features and row.id[0] == "=":  # they depended on a context that was erased
+                    out |= {"propensity": None, "propensity_error": None}
+                    out |= {"probabilities": dict.fromkeys(everyone)} if propensity == "all" else {}
+            yield out
+
+
+def with_probabilities(decisions: Iterable[Known]) -> Iterator[tuple[DecisionRow, StoredConfig, np.ndarray, float]]:
+    """Each decision, its configuration, the probability that every slot had, and how far that may be off.
+
+    Decisions between two learned rewards share their probabilities, and beliefs whose integrals are cheaper together
+    are integrated together."""
+    found: dict[Any, Any] = {}  # of the state of the last decision, by the slots that could be chosen
+    last: Any = None
+    walk = iter(decisions)
+    while True:
+        block: list[tuple[DecisionRow, StoredConfig, Any]] = []
+        for made in islice(walk, _TOGETHER):  # a fold is valid until the next decision
+            player = made.fold.player
+            state = player, player.learned, made.fold.config, 0 if player.half_life is None else made.row.at
+            if state != last:
+                last, found = state, {}
+            key = *(() if made.allowed is None else made.allowed), *(made.features or ())
+            if key not in found:
+                found[key] = _probabilities_or_belief(made)
+            block.append((made.row, made.fold.config, found[key]))
+        if not block:
+            return
+        integrated = _integrate([one for *_, one in block if isinstance(one, _Open)])
+        for row, config, one in block:
+            yield row, config, *(integrated[id(one)] if isinstance(one, _Open) else one)
+        found = {key: integrated.get(id(one), one) for key, one in found.items()}
+
+
+class _Open(NamedTuple):
+    """A belief that is still to be integrated, and the slots that could be chosen."""
+
+    config: StoredConfig
+    belief: Any
+    slots: list[int]
+
+
+def _probabilities_or_belief(made: Known) -> Any:
+    """The probabilities and their error, or a belief that is better integrated together with others."""
+    config, player, at = made.fold.config, made.fold.player, made.row.at
+    slots = list(range(len(config.arms))) if made.allowed is None else made.allowed
+    by_policy = (
+        len(slots) > 1 and made.features is None and config.fixed not in slots and not made.fold.first_arms(slots)
+    )
+    if by_policy and not hasattr(player.policy, "exact_probabilities"):
+        belief = player.belief(at)
+        if hasattr(belief, "together"):
+            return _Open(config, belief, slots)
+    return made.fold.probabilities(made.allowed, at, features=made.features)
+
+
+def _integrate(questions: list[_Open]) -> dict[int, tuple[np.ndarray, float]]:
+    """Probabilities and errors by the identity of the question; those with as many slots are found together."""
+    by_size: dict[tuple[type, int], dict[int, _Open]] = {}
+    for one in questions:
+        by_size.setdefault((type(one.belief), len(one.slots)), {})[id(one)] = one
+    out = {}
+    for (kind, _), some in by_size.items():
+        values = kind.together([one.belief for one in some.values()], [one.slots for one in some.values()])  # type: ignore[attr-defined]
+        for (key, one), own in zip(some.items(), values, strict=True):
+            out[key] = mix_rules(one.config, one.slots, *own)
+    return out
+
+
+def _settled(journal: Journal, number: int) -> int | None:
+    """Until when decisions are settled, where outcomes wait for that."""
+    fold, cursor = latest(journal, number, policy_maker())
+    settled, config = fold.settled, fold.config
+    for _, event in journal.events(number, cursor):
+        if event.kind == SETTLED:
+            settled = max(settled, event.decided)
+        elif event.kind == CHANGE:
+            settled, config = min(settled, event.at), Change.read(event.body).config
+    return settled if config is not None and config.holds else None
+
+
+def _all_arms(journal: Journal, number: int) -> list[str]:
+    """All arms that ever existed, as text. A name that was retired and added again is one arm."""
+    changes = journal.changes(number)
+    config = Change.read(changes[-1][1].body).config if changes else None
+    return [] if config is None else list(dict.fromkeys(_arm_text(name) for name in names_of(config)))
+
+
+def all_features(journal: Journal, number: int) -> dict[str, Feature]:
+    """All features that ever were declared, as they were last."""
+    configs = [Change.read(event.body).config for _, event in journal.changes(number)]
+    return {feature.name: feature for config in configs for feature in Features.stored(config.features)}
+
+
+def _describe_context(features: dict[str, Feature], row: DecisionRow) -> dict[str, Any]:
+    """A column per feature: its value as it was given, or the clock's."""
+    context = json.loads(row.context or "{}")
+    return {f"x_{name}": feature.value(context.get(name), row.at) for name, feature in features.items()}
+
+
+def _describe_candidates(row: DecisionRow, values: Any, error: float, propensity: str) -> dict[str, Any]:
+    """What is different in a row of a bandit with candidates: they are its arms, and all of them are kept with their
+    features. The probabilities of all are one column."""
+    found, arm = stored_candidates(row.available), split_context(row.context)[0]
+    out = {"arm": arm, "available": json.dumps(found.names), "candidates": found.text}
+    if values is not None:
+        every = {name: float(value) for name, value in zip(found.names, values, strict=True)}
+        out |= {"propensity": every[arm], "propensity_error": float(error)}
+        if propensity == "all":
+            out["propensities"] = json.dumps(every)
+        if row.id[0] == "=":  # they depended on features that were erased
+            out |= dict.fromkeys(name for name in out if name.startswith("propensit"))
+    return out
+
+
+def _list_arms(arms: list[str], everyone: list[str]) -> str | None:
+    """The arms a decision could choose among; None where these are all arms of the log."""
+    return None if len(arms) == len(everyone) else json.dumps(arms)
+
+
+def _arm_text(arm: Any) -> str:
+    return arm if isinstance(arm, str) else json.dumps(arm)
+
+
+def in_order(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows by time: different processes write a little out of order."""
+    heap: list[tuple[int, str, dict[str, Any]]] = []
+    for row in rows:
+        heapq.heappush(heap, (row["time"], row["decision"], row))
+        while heap[0][0] < row["time"] - _LATE:
+            yield heapq.heappop(heap)[2]
+    while heap:
+        yield heapq.heappop(heap)[2]

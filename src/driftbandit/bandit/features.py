@@ -1,0 +1,368 @@
+"""Declared features: how a context becomes the numbers that a policy learns from.
+
+The journal keeps a context as it was given. Its numbers are computed again wherever they are needed, from the context,
+the decision's time and the means of the columns, which the fold knows: the audit recomputes them too."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Set
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cached_property
+from itertools import accumulate
+from operator import add, mul
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from driftbandit.bandit.inputs import writable
+from driftbandit.core.checks import nearest
+
+MOST_COLUMNS = 64
+MOST_BYTES = 4096  # of a context as JSON
+_LARGEST = 1e12  # of a number: its fourth power must not overflow together with a reward's
+_NAME_LENGTH = 64
+_MOST_LEVELS = 100_000  # that are counted
+CHOSEN = ""  # where a stored context has the name of its candidate: no feature has this name
+_NAMED = 2500  # bytes for the name of the candidate that was chosen
+_MOST_OTHERS, _REST = 20, "(further levels)"  # levels that were not declared: so many are counted each by itself
+_CYCLES = {"hour of day": 2, "day of week": 3}  # harmonics; three describe any course over seven days
+_SHAPES = ("number", "log number", "flag")
+KINDS = (*_SHAPES, *_CYCLES)
+
+
+class Feature(NamedTuple):
+    """One feature. `levels` are set for a list of levels, `zone` for a cycle of the clock."""
+
+    name: str
+    kind: str
+    levels: tuple[str, ...] = ()
+    zone: str = "UTC"
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the numbers that it becomes."""
+        if self.kind == "levels":
+            return [f"{self.name}={level}" for level in self.levels]
+        if self.kind in _CYCLES:
+            waves = range(1, _CYCLES[self.kind] + 1)
+            return [f"{self.name} {wave}{n}" for n in waves for wave in ("sin", "cos")]
+        return [self.name]
+
+    def declaration(self) -> Any:
+        """What the user wrote to declare it."""
+        if self.kind == "levels":
+            return list(self.levels)
+        return f"{self.kind} in {self.zone}" if self.zone != "UTC" else self.kind
+
+    def read(self, value: Any) -> Any:
+        """A value as JSON keeps it; None where it is missing."""
+        value = plain_value(value)
+        if value is None:
+            return None
+        if self.kind == "levels":
+            allowed = "a text of at most 200 characters"
+            right = isinstance(value, str) and len(value) <= 200
+            if right and not writable(value):
+                allowed, right = "a text that a file can hold, without half a character", False
+        elif self.kind == "flag":
+            allowed, right = "True or False", isinstance(value, int | float) and value in (0, 1)
+            value = bool(value) if right else value
+        elif self.kind in _CYCLES:
+            allowed, right = "taken from the decision's time, so leave it out", False
+        else:
+            allowed = f"a number between -{_LARGEST:g} and {_LARGEST:g}"
+            right = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
+            value = float(value) if right else value
+        if not right:
+            raise ValueError(f"Feature {self.name!r} is {allowed}; got {value!a:.60}.")
+        return value
+
+    def fit(self, value: Any) -> Any:
+        """A value that was read when the feature may have been of another kind; None if it does not fit this one."""
+        if self.kind == "levels":
+            return value if isinstance(value, str) else None
+        if self.kind == "flag":
+            return value if isinstance(value, bool) else None
+        return None if isinstance(value, str) else value
+
+    def encode(self, value: Any, at: int) -> list[float] | None:
+        """Its numbers, given a value as `fit` returns it and the decision's time in microseconds; None if missing. A
+        level that was not declared has none of the levels."""
+        if self.kind in _CYCLES:
+            return self.harmonics(self.phase(at))
+        if value is None:
+            return None
+        if self.kind == "levels":
+            return [1.0 if value == level else 0.0 for level in self.levels]
+        number = float(value)
+        return [math.copysign(math.log1p(abs(number)), number) if self.kind == "log number" else number]
+
+    def value(self, value: Any, at: int) -> Any:
+        """The value as a log shows it; of the clock's, hours since midnight or days since Monday."""
+        if self.kind in _CYCLES:
+            return self.phase(at) * (24.0 if self.kind == "hour of day" else 7.0)
+        found = self.fit(value)
+        return float(found) if found is not None and self.kind in ("number", "log number") else found
+
+    def harmonics(self, phase: float) -> list[float]:
+        """The numbers of a cycle that has come so far."""
+        angles = [2.0 * math.pi * n * phase for n in range(1, _CYCLES[self.kind] + 1)]
+        return [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
+
+    def phase(self, at: int) -> float:
+        """How far the cycle has come, from 0 to 1, by the clock of the time zone."""
+        time = datetime.fromtimestamp(at / 1e6, UTC).astimezone(ZoneInfo(self.zone))
+        day = (time.hour * 3600 + time.minute * 60 + time.second + time.microsecond / 1e6) / 86_400
+        return day if self.kind == "hour of day" else (time.weekday() + day) / 7.0
+
+
+class Features(tuple[Feature, ...]):
+    """All features of a bandit, in order."""
+
+    @classmethod
+    def declare(cls, declared: Any) -> "Features":
+        """From a mapping of names to kinds: a list of levels, "number", "log number", "flag", "hour of day" or "day of
+        week", the last two also "hour of day in Europe/Berlin"."""
+        if not isinstance(declared, Mapping):
+            raise ValueError(
+                f"features maps names to kinds, such as {{'device': ['mobile', 'desktop'], 'basket': 'number'}}; "
+                f"got {declared!r:.60}."
+            )
+        found = cls(_feature(name, kind) for name, kind in declared.items())
+        columns = sum(len(feature.columns) for feature in found)
+        if columns > MOST_COLUMNS:
+            raise ValueError(
+                f"The features become {columns} columns, and at most {MOST_COLUMNS} are allowed; declare fewer levels "
+                "(those left out count as other) or fewer features."
+            )
+        return found
+
+    @classmethod
+    def stored(cls, pairs: Any) -> "Features":
+        """From the pairs of name and kind that a configuration keeps; None for no features."""
+        return cls.declare(dict(pairs or ()))
+
+    def declaration(self) -> dict[str, Any]:
+        """The inverse of `declare`."""
+        return {feature.name: feature.declaration() for feature in self}
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns."""
+        return [name for feature in self for name in feature.columns]
+
+    @property
+    def variances(self) -> list[float]:
+        """The variance of every column, where it is known beforehand: 1/2 of the waves of a cycle; otherwise 0."""
+        return [0.5 if feature.kind in _CYCLES else 0.0 for feature in self for _ in feature.columns]
+
+    @cached_property
+    def _known(self) -> dict[str, Feature]:
+        return {feature.name: feature for feature in self}
+
+    @property
+    def given(self) -> list[str]:
+        """The features whose values a context gives; the clock gives the others."""
+        return [feature.name for feature in self if feature.kind not in _CYCLES]
+
+    def read(self, context: Any) -> dict[str, Any]:
+        """A context in the form that the journal keeps, checked. Values that are missing are left out."""
+        if context is None:
+            if self.given:
+                raise ValueError(
+                    f"This bandit decides in a context: give context={{...}} with {', '.join(self.given)}; "
+                    "what is not known can be left out of it."
+                )
+            return {}
+        known = self._known
+        out, size = {}, self._size
+        for name, value in (context if type(context) is dict else as_mapping(context)).items():
+            if name not in known:
+                raise ValueError(
+                    f"There is no feature {name!r:.60}{nearest(str(name)[:60], known) or '.'} "
+                    f"The features are {', '.join(known) or 'none'}."
+                )
+            feature = known[name]
+            if feature.kind != "number" or type(value) is not float or not -_LARGEST <= value <= _LARGEST:
+                value = feature.read(value)
+                size += 12 * len(value) if isinstance(value, str) else 0  # a character is at most 12 bytes
+            if value is not None:
+                out[name] = value
+        if size > MOST_BYTES and (size := len(json.dumps(out))) > MOST_BYTES:
+            raise ValueError(f"A context takes at most {MOST_BYTES} bytes as JSON; got {size}.")
+        return out
+
+    @cached_property
+    def _size(self) -> int:
+        """The most that a context without texts takes as JSON."""
+        return sum(len(json.dumps(feature.name)) + 30 for feature in self)
+
+    @cached_property
+    def _plan(self) -> list[tuple[str, str, dict[str, int], list[float], Feature]]:
+        """Of each feature: name, kind, the places of its levels, its numbers if they are all 0, and itself."""
+        return [
+            (one.name, one.kind, {level: n for n, level in enumerate(one.levels)}, [0.0] * len(one.columns), one)
+            for one in self
+        ]
+
+    def numbers(self, context: Mapping[str, Any], at: int) -> tuple[list[float], list[tuple[int, int]], list[int]]:
+        """The numbers of a context that `read` returned, for a decision of this time; of each feature that is missing,
+        its place and that of its first number, which are all 0; the places of features with an undeclared level."""
+        out: list[float] = []
+        gaps, others, get = [], [], context.get
+        for place, (name, kind, levels, zeros, feature) in enumerate(self._plan):
+            value = get(name)
+            if kind == "number" and type(value) is float:
+                out.append(value)
+            elif kind == "levels" and type(value) is str:
+                out += zeros
+                if value in levels:
+                    out[levels[value] - len(zeros)] = 1.0
+                else:
+                    others.append(place)
+            elif (values := feature.encode(feature.fit(value), at)) is not None:
+                out += values
+            else:
+                gaps.append((place, len(out)))
+                out += zeros
+        return out, gaps, others
+
+    def encode(self, context: Mapping[str, Any], at: int, seen: "Seen | None" = None) -> list[float]:
+        """The numbers of a context; what is missing has the means of its columns, or 0."""
+        out, gaps, _ = self.numbers(context, at)
+        if gaps and seen is not None:
+            seen.fill(out, gaps)
+        return out
+
+
+class Seen:
+    """The contexts whose outcomes were learned: the mean of every column, and what was missing or not declared."""
+
+    def __init__(self, features: Features) -> None:
+        self._features = features
+        self.learned = 0
+        self._widths = [len(feature.columns) for feature in features]
+        self._sums = [0.0] * sum(self._widths)  # by column
+        self._squares = [0.0] * len(self._sums)
+        self._gaps = [0] * len(features)  # contexts without a value, by feature
+        self._others: list[dict[str, int]] = [{} for _ in features]  # contexts by level that was not declared
+
+    def learn(self, context: Mapping[str, Any], at: int) -> list[float]:
+        """The numbers of a context, which then counts towards the means."""
+        out, gaps, others = self._features.numbers(context, at)
+        squares = list(map(mul, out, out))
+        sums, self._squares = list(map(add, self._sums, out)), list(map(add, self._squares, squares))
+        if gaps:
+            self.fill(out, gaps)
+        self._sums = sums
+        self.learned += 1
+        for place, _ in gaps:
+            self._gaps[place] += 1
+        for place in others:
+            counts, level = self._others[place], context[self._features[place].name]
+            level = level if level in counts or len(counts) < _MOST_OTHERS else _REST
+            counts[level] = counts.get(level, 0) + 1
+        return out
+
+    def fill(self, numbers: list[float], gaps: list[tuple[int, int]]) -> None:
+        """Write the means so far where features are missing."""
+        for place, start in gaps:
+            count = max(1, self.learned - self._gaps[place])
+            for column in range(start, start + self._widths[place]):
+                numbers[column] = self._sums[column] / count
+
+    @property
+    def means(self) -> list[float]:
+        """The mean of every column."""
+        out = [0.0] * len(self._sums)
+        starts = accumulate(self._widths, initial=0)
+        self.fill(out, [(place, start) for place, start in zip(range(len(self._widths)), starts, strict=False)])
+        return out
+
+    def spread(self, column: int) -> float:
+        """The standard deviation of a column."""
+        count = max(1, self.learned)
+        return math.sqrt(max(0.0, self._squares[column] / count - (self._sums[column] / count) ** 2))
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """Contexts without a value, by feature."""
+        return {feature.name: count for feature, count in zip(self._features, self._gaps, strict=True) if count}
+
+    @property
+    def undeclared(self) -> dict[str, dict[str, int]]:
+        """Contexts with a level that was not declared, by feature and level."""
+        return {
+            feature.name: dict(counts) for feature, counts in zip(self._features, self._others, strict=True) if counts
+        }
+
+    def plain(self) -> list[Any]:
+        """As a snapshot keeps it."""
+        return [self.learned, self._sums, self._squares, self._gaps, self._others]
+
+    @classmethod
+    def read(cls, data: Any, features: Features) -> "Seen":
+        """The inverse of `plain`; a ValueError for what it cannot have written."""
+        out = cls(features)
+        learned, sums, squares, gaps, others = data
+        sizes = len(sums) == len(squares) == len(out._sums) and len(gaps) == len(others) == len(features)
+        if not sizes or not all(map(math.isfinite, sums + squares)) or not all(0 <= count <= learned for count in gaps):
+            raise ValueError("the means of the features cannot be read.")
+        out.learned, out._sums, out._squares = int(learned), list(map(float, sums)), list(map(float, squares))
+        out._gaps = list(map(int, gaps))
+        out._others = [{str(level): int(count) for level, count in counts.items()} for counts in others]
+        return out
+
+
+def as_mapping(context: Any) -> Mapping[str, Any]:
+    """A context as a mapping; a row of a frame, which has `to_dict`, is one too."""
+    found = context.to_dict() if hasattr(context, "to_dict") else context
+    if not isinstance(found, Mapping):
+        raise ValueError(f"A context maps names of features to values; got {context!r:.60}.")
+    return found
+
+
+def plain_value(value: Any) -> Any:
+    """A value of a context without the types of other libraries; None where it is missing, also as NaN or NA."""
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:  # a number of NumPy's
+        value = value.item()
+    if isinstance(value, Decimal):
+        value = float(value)
+    missing = type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
+    return None if missing else value
+
+
+def is_context(text: Any) -> bool:
+    """Whether a journal can hold this as a context."""
+    found = json.loads(text) if isinstance(text, str) and len(text) <= MOST_BYTES + _NAMED else None
+    return isinstance(found, dict) and (len(text) <= MOST_BYTES or CHOSEN in found)
+
+
+def _feature(name: Any, kind: Any) -> Feature:
+    if not isinstance(name, str) or not 1 <= len(name) <= _NAME_LENGTH or not name.isprintable():
+        raise ValueError(f"A feature's name is a printable text of 1 to {_NAME_LENGTH} characters; got {name!r:.80}.")
+    if isinstance(kind, str):
+        cycle, separator, zone = kind.partition(" in ")
+        if cycle in _CYCLES:
+            return Feature(name, cycle, (), _zone(name, zone) if separator else "UTC")
+        if kind in _SHAPES:
+            return Feature(name, kind)
+    elif isinstance(kind, Iterable) and not isinstance(kind, Mapping | bytes | Set):
+        levels = tuple(level for level, _ in zip(kind, range(_MOST_LEVELS), strict=False))
+        texts = all(isinstance(level, str) and 0 < len(level) <= 200 and writable(level) for level in levels)
+        if texts and 1 <= len(set(levels)) == len(levels):
+            return Feature(name, "levels", levels)
+        raise ValueError(
+            f"The levels of feature {name!r} are distinct texts of 1 to 200 characters, at least one; got {kind!a:.60}."
+        )
+    hint = nearest(kind[:60], KINDS) if isinstance(kind, str) else "; a set has no order" * isinstance(kind, Set)
+    raise ValueError(
+        f"Feature {name!r} is a list of levels, {', '.join(KINDS[:-1])} or {KINDS[-1]}; got {kind!r:.60}{hint or '.'}"
+    )
+
+
+def _zone(name: str, zone: str) -> str:
+    try:
+        return ZoneInfo(zone).key
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"Feature {name!r} names the time zone {zone!r:.60}, which does not exist here.") from None

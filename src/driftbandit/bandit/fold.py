@@ -1,0 +1,397 @@
+"""The state of a bandit as a fold over its events: the same events give the same state, bit for bit, in every process.
+
+With `wait`, outcomes are held back until a SETTLED event says that their decisions are old enough; they are then
+learned in the order of the decisions. The order follows from the events, so it needs no clock.
+
+A fold also has the rules a bandit decides by: a fixed arm, a share held back for a baseline, untried arms first, a
+floor of uniform play, the policy. A published policy may leave an arm unplayed forever ("An arm never tried" in
+docs/reference/errata.md). Two rules prevent that, for any policy. With `first`, an arm of which no outcome has been
+learned is drawn before the policy is asked; this ends when twice as many outcomes as there are arms have been learned
+since it was added. With probability `floor` an arm is drawn uniformly. The floor is additive: an arm's probability is
+floor / K + (1 - floor) * (the policy's). Clipping small probabilities and dividing by their sum would be biased. Every
+rule takes its numbers from slots that no policy uses: switching it on changes no other draw."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from driftbandit.bandit.candidates import Candidates, CandidateSet, read_candidates, split_context, stored_candidates
+from driftbandit.bandit.coefficients import sampled_probabilities
+from driftbandit.bandit.features import Features, Seen
+from driftbandit.bandit.ids import ROUNDS
+from driftbandit.bandit.inputs import MOST_NUMBERS, count_state
+from driftbandit.bandit.records import (
+    CHANGE,
+    FIRST,
+    FIXED,
+    FLOOR,
+    HOLDBACK,
+    LATE,
+    LEARNER,
+    POLICY,
+    REWARD,
+    SETTLED,
+    Change,
+    DecisionRow,
+    Event,
+    StoredConfig,
+)
+from driftbandit.bandit.reporting import Reported
+from driftbandit.bandit.settings import names_of
+from driftbandit.bandit.waiting import Waiting
+from driftbandit.core.parameters import LARGEST
+from driftbandit.core.state import count_numbers
+from driftbandit.errors import DamagedJournal, report_damage
+from driftbandit.player import JOINT, Player
+
+FORMAT = 6  # of snapshots
+HOLD_SLOT, FLOOR_SLOT, UNIFORM_SLOT = (1 << 38), (1 << 38) + 1, (1 << 38) + 2  # slots of the rules' own numbers
+
+_AT_ONCE = 10  # times as many draws for probabilities where all are made at once
+Maker = Callable[[str], Any]  # a policy from its text
+Reread = Callable[[int], Iterable[Event]]  # so many events, from the first on
+
+
+class Fold:
+    """What is known after n events."""
+
+    def __init__(
+        self,
+        make: Maker,
+        reread: Reread | None = None,
+        compiled: bool = False,
+        instead: dict[str, Any] | None = None,
+    ) -> None:
+        self.n = 0
+        self.last_at = 0  # of the latest event
+        self.changes = 0
+        self.settled = 0  # every decision made until then has its outcome
+        self.waiting = Waiting()  # outcomes of later decisions
+        self.reported = Reported()
+        self.config: StoredConfig = None  # type: ignore[assignment]  # until the first change, which makes the bandit
+        self.player: Player = None  # type: ignore[assignment]
+        self.compiled = compiled
+        self.active: list[int] | None = None
+        self.untried: dict[int, int] = {}  # arms without an outcome, and after how many learned they count as tried
+        self._holds = False
+        self.low, self.high = -LARGEST, LARGEST  # of rewards
+        self._origin, self._unit = 0.0, 1.0
+        self._make, self._reread = make, reread
+        self._instead = instead or {}  # of the configuration, to use whatever the events say
+        self.features = Features()
+        self.seen = Seen(self.features)
+
+    def apply(self, events: Iterable[Event]) -> None:
+        """Fold some more events."""
+        batch: list[Event] = []  # machine code learns many outcomes in one call
+        with report_damage():
+            for event in events:
+                batch += self._due(event)
+                if batch and (event.kind == CHANGE or not self.compiled):
+                    self._learn(batch)
+                    batch = []
+                if event.kind == CHANGE:
+                    self._change(event)
+            self._learn(batch)
+
+    def _due(self, event: Event) -> list[Event]:
+        """Count an event; the outcomes to learn now, in order. One that is written after its time was settled belongs
+        to a decision that was stored late: it is learned at once."""
+        self.n += 1
+        if event.at > self.last_at:
+            self.last_at = event.at
+        if event.kind <= LATE:
+            self.reported.add(event.kind, event.value, event.at, event.decided)
+        if event.kind < LATE:
+            if not self._holds or event.decided <= self.settled:
+                return [event]
+            self.waiting.add(event, self._tie(event.decision))
+        elif event.kind == SETTLED and event.decided > self.settled:
+            self.settled = event.decided
+            return self.waiting.release(self.settled)
+        return []
+
+    def _learn(self, outcomes: Iterable[Event]) -> None:
+        """Learn outcomes in this order."""
+        config, rows, contextual = self.config, [], bool(self.features)
+        for event in outcomes:
+            if config is None:
+                raise DamagedJournal("The journal is damaged: an outcome comes before the event that makes the bandit.")
+            if event.how == HOLDBACK and not config.learn_holdback:
+                continue
+            if event.slot < 0:
+                raise IndexError("an outcome has no arm")
+            row: tuple[Any, ...] = (
+                event.slot,
+                (event.value - self._origin) / self._unit,
+                event.decided,
+                event.probability,
+            )
+            if contextual:
+                row = *row, self.seen.learn(json.loads(event.body or "{}"), event.decided)
+            rows.append(row)
+        if rows:
+            self.player.learn_many(rows)
+            if self.untried:
+                self._try([row[0] for row in rows])
+
+    def learn_reward(
+        self, at: int, slot: int, how: int, value: float, decided: int, probability: float | None, context: Any
+    ) -> None:
+        """What `apply` does with a reward that is learned at once, for a bandit in memory."""
+        self.n += 1
+        if at > self.last_at:
+            self.last_at = at
+        self.reported.add(REWARD, value, at, decided)
+        if how != HOLDBACK or self.config.learn_holdback:
+            features = self.seen.learn(context or {}, decided) if self.features else None
+            self.player.learn(slot, (value - self._origin) / self._unit, decided, probability, features)
+            if self.untried:
+                self._try([slot])
+
+    def _try(self, slots: list[int]) -> None:
+        """Outcomes of these arms have been learned."""
+        learned = self.player.learned
+        self.untried = {slot: end for slot, end in self.untried.items() if slot not in slots and end > learned}
+
+    def _change(self, event: Event) -> None:
+        change = Change.read(event.body)
+        before: StoredConfig | None = self.config
+        after = change.config
+        after = after._replace(**self._instead)
+        self.changes += 1
+        learner = {name: getattr(after, name) for name in LEARNER}
+        forgetting = before is not None and before.learns_otherwise(after)
+        if before is None:
+            self._begin(after, event.at)
+        elif forgetting and not change.from_now:
+            anew = Fold(self._make, None, self.compiled, learner)
+            if self._reread is None:
+                raise DamagedJournal("The journal is damaged: a change needs events that cannot be read.")
+            anew.apply(self._reread(self.n - 1))
+            self.player, self.untried, self.seen = anew.player, anew.untried, anew.seen
+        elif forgetting and (before.policy, before.features) != (after.policy, after.features):
+            self._begin(after, event.at)
+        elif forgetting:  # the same policy at another pace
+            self.player.change_half_life(after.half_life, event.at)
+        self._use(after)
+        self.settled = min(self.settled, event.at)  # less only where a clock that was ahead has been put right
+        if not self._holds:
+            self._learn(self.waiting.release())
+
+    def _begin(self, config: StoredConfig, at: int) -> None:
+        policy = self._make(config.policy)
+        n_arms, key, features = len(config.arms), int(config.key), Features.stored(config.features)
+        columns, joint, self.seen = len(features.columns), config.candidates, Seen(features)
+        n_arms = JOINT if joint else n_arms
+        self.player = make_player(
+            policy, n_arms, key, config.half_life, at, self.compiled, MOST_NUMBERS, columns, joint
+        )
+        if any(features.variances) and hasattr(policy, "know_variances"):
+            policy.know_variances(self.player.state, features.variances)
+        self.untried = {} if joint else dict.fromkeys(range(n_arms), _tries(config))
+
+    def _use(self, config: StoredConfig) -> None:
+        """Go on with this configuration, of the player's policy and half-life."""
+        self.config = config
+        while self.player.n_arms < len(config.arms):
+            self.untried[self.player.n_arms] = self.player.learned + _tries(config)
+            self.player.add_arm()
+        self.low, self.high = config.reward_range or (-LARGEST, LARGEST)
+        self._origin, self._unit = config.scale
+        self._holds, self._tie = config.holds, ROUNDS[config.rounds]
+        self.active = None if not config.retired else config.active  # the slots that can be chosen; None for all
+        self.features = Features.stored(config.features)
+
+    # ---- contexts ----------------------------------------------------------------------------------------------------
+
+    def read_context(self, given: Any, at: int) -> tuple[Any, list[float] | None]:
+        """The context of a new decision to be kept, and its numbers; or its candidates, and the numbers of all. Those
+        that do not fit the features are refused."""
+        if self.config.candidates or isinstance(given, Candidates):
+            return self._read_candidates(given, at)
+        if self.features:
+            kept = self.features.read(given)
+            return kept, self.features.encode(kept, at, self.seen)
+        if given is not None:
+            raise ValueError(
+                "This bandit has no features, so it takes no context; declare some, features={...}, when it is made or "
+                "with change()."
+            )
+        return None, None
+
+    def _read_candidates(self, given: Any, at: int) -> tuple[CandidateSet, list[float]]:
+        if not self.config.candidates:
+            raise ValueError("This bandit has arms; one that chooses among candidates is made with candidates=True.")
+        if not isinstance(given, Candidates):
+            raise ValueError(
+                "This bandit chooses among candidates: give candidates={name: {feature: value}}, and no context."
+            )
+        found = read_candidates(self.features, given.given)
+        return found, found.numbers(self.features, at, self.seen)
+
+    def encode(self, row: DecisionRow) -> list[float] | None:
+        """The numbers of the context of a decision, or of its candidates, if it is made from what is folded now."""
+        if self.config.candidates:
+            return stored_candidates(row.available).numbers(self.features, row.at, self.seen)
+        return self.features.encode(json.loads(row.context or "{}"), row.at, self.seen) if self.features else None
+
+    def choices(self, row: DecisionRow) -> tuple[list[Any], int]:
+        """The names of all arms that a decision could have, or of its candidates, and the place of the chosen one."""
+        if not self.config.candidates:
+            return names_of(self.config), row.slot
+        names, (name, _) = stored_candidates(row.available).names, split_context(row.context)
+        return list(names), names.index(name) if name in names else -1
+
+    def _everyone(self, features: Any) -> range:
+        """The places of all arms, or of all candidates with these features."""
+        return range(len(features) // self.player.n_features if self.config.candidates else len(self.config.arms))
+
+    # ---- the rules of deciding ---------------------------------------------------------------------------------------
+
+    def choose(self, rng: Any, allowed: list[int] | None, at: int, features: Any = None) -> tuple[int, int]:
+        """The arm's slot and the rule that chose it, a pure function of what is folded, the time, the random numbers
+        and the numbers of the context. `allowed` is None where every slot may be chosen."""
+        config = self.config
+        if config.fixed is not None and (allowed is None or config.fixed in allowed):
+            return config.fixed, FIXED
+        if config.holdback > 0.0 and rng.uniform(HOLD_SLOT) < config.holdback:
+            if config.baseline is not None and (allowed is None or config.baseline in allowed):
+                return config.baseline, HOLDBACK
+            return _draw_uniformly(rng, allowed or self._everyone(features)), HOLDBACK
+        if self.untried and (first := self.first_arms(allowed)):
+            return _draw_uniformly(rng, first), FIRST
+        if config.floor > 0.0 and rng.uniform(FLOOR_SLOT) < config.floor:
+            return _draw_uniformly(rng, allowed or self._everyone(features)), FLOOR
+        if config.candidates:
+            if len(self._everyone(features)) == 1:
+                return 0, POLICY
+            self.player.resize(len(self._everyone(features)))
+        return self.player.choose(rng, allowed, at, features), POLICY
+
+    def first_arms(self, allowed: list[int] | None) -> list[int]:
+        """The allowed arms that are drawn before the policy is asked."""
+        if not self.config.first:
+            return []
+        return [slot for slot in sorted(self.untried) if allowed is None or slot in allowed]
+
+    def probabilities(
+        self, allowed: list[int] | None, at: int, draws: int = 2000, features: Any = None
+    ) -> tuple[np.ndarray, float]:
+        """The probability of every slot under all rules together, and how far it may be off."""
+        config = self.config
+        slots = list(self._everyone(features)) if allowed is None else allowed
+        if config.candidates and len(slots) > 1:
+            self.player.resize(len(slots))
+        if config.fixed is not None and config.fixed in slots:
+            out = np.zeros(len(config.arms))
+            out[config.fixed] = 1.0
+            return out, 0.0
+        first = self.first_arms(slots)
+        if first:
+            own = np.array([(slot in first) / len(first) for slot in slots])
+            return mix_rules(config._replace(floor=0.0), slots, own, 0.0)
+        found = None
+        if features is not None and len(slots) > 1:
+            found = sampled_probabilities(self.player, at, features, slots, _AT_ONCE * draws)
+        return mix_rules(config, slots, *(found or self.player.probabilities(slots, at, draws, features)))
+
+    # ---- snapshots ---------------------------------------------------------------------------------------------------
+
+    def dump(self) -> str:
+        """Everything, as text."""
+        return json.dumps(self.plain(), allow_nan=False, sort_keys=True)
+
+    def plain(self) -> dict[str, Any]:
+        """Everything, as JSON has it."""
+        return {
+            "format": FORMAT, "n": self.n, "last_at": self.last_at, "changes": self.changes,
+            "settled": self.settled, "waiting": self.waiting.plain(), "reported": self.reported.plain(),
+            "seen": self.seen.plain(), "untried": sorted(self.untried.items()), "config": self.config.plain(),
+            "player": self.player.dump(),
+        }  # fmt: skip
+
+    @classmethod
+    def load(cls, text: str, make: Maker, reread: Reread | None = None, compiled: bool = False) -> "Fold":
+        """The inverse of `dump`."""
+        try:
+            data = json.loads(text)
+        except ValueError:
+            raise DamagedJournal("A snapshot cannot be read.") from None
+        return cls.read(data, make, reread, compiled)
+
+    @classmethod
+    def read(cls, data: Any, make: Maker, reread: Reread | None = None, compiled: bool = False) -> "Fold":
+        """The inverse of `plain`."""
+        try:
+            if data["format"] != FORMAT:
+                raise ValueError
+            fold = cls(make, reread, compiled)
+            config = StoredConfig.read(data["config"])
+            held, policy = count_numbers(data["player"]["state"]), make(config.policy)
+            columns, arms = len(Features.stored(config.features).columns), len(config.arms)
+            if count_state(policy, arms, columns, config.candidates) > 8 * held + 1000:  # before a state is made
+                raise ValueError
+            fold._begin(config, 0)
+            fold.player.load(data["player"])
+            fold._use(config)
+            fold.waiting = Waiting.read(data["waiting"], len(config.arms))
+            fold.reported = Reported.read(data["reported"])
+            fold.seen = Seen.read(data["seen"], fold.features)
+            fold.untried = {int(slot): int(end) for slot, end in data["untried"]}
+            if not all(0 <= slot < len(config.arms) for slot in fold.untried):
+                raise ValueError
+            for name in ("n", "last_at", "changes", "settled"):
+                setattr(fold, name, int(data[name]))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise DamagedJournal("A snapshot cannot be read.") from None
+        return fold
+
+
+def _draw_uniformly(rng: Any, slots: Sequence[int]) -> int:
+    return slots[int(rng.uniform(UNIFORM_SLOT) * len(slots))]
+
+
+def mix_rules(config: StoredConfig, slots: list[int], own: np.ndarray, error: float) -> tuple[np.ndarray, float]:
+    """The probability of every slot, where the policy's own are known and no arm is fixed."""
+    out = np.zeros(len(slots) if config.candidates else len(config.arms))
+    held = config.holdback
+    if held > 0.0:
+        if config.baseline is not None and config.baseline in slots:
+            out[config.baseline] += held
+        else:
+            out[slots] += held / len(slots)
+    out[slots] += (1.0 - held) * config.floor / len(slots)
+    share = (1.0 - held) * (1.0 - config.floor)
+    out[slots] += share * own
+    return out, share * error
+
+
+def _tries(config: StoredConfig) -> int:
+    """After how many outcomes an arm no longer counts as untried: it ends even if its own are never reported."""
+    return 2 * len(config.active)
+
+
+def make_player(
+    policy: Any,
+    n_arms: int,
+    key: int = 0,
+    half_life: int | None = None,
+    time: int = 0,
+    compiled: bool = False,
+    most: int | None = None,
+    columns: int = 0,
+    joint: bool = False,
+) -> Player:
+    """A player in the interpreter, or as machine code, which needs the `lab` extra; both choose the same arms. A state
+    of more than `most` numbers is refused. With `columns`, the policy is given so many features, of each arm if
+    `joint`."""
+    if not compiled:
+        return Player(policy, n_arms, key, half_life, time, most, columns, joint)
+    try:
+        from driftbandit.lab.engine.compiled_player import CompiledPlayer
+    except ImportError as error:
+        raise ValueError(f"compiled=True needs {error.name}: pip install 'driftbandit[lab]' brings it.") from None
+    return CompiledPlayer(policy, n_arms, key, half_life, time, most, columns, joint)

@@ -1,0 +1,321 @@
+"""The store of a bandit without a journal, and its writer in one.
+
+It keeps at least the last 100,000 decisions with their outcomes, and drops older ones; with `wait`, a decision stays
+until it is settled. It answers the same asks as a journal, at once and in the caller's thread. Events are folded and
+not kept."""
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from driftbandit.bandit.asks import AddChange, AddReward, Ask, DecisionState, Settle, Settled, judge, same_decision
+from driftbandit.bandit.candidates import digest
+from driftbandit.bandit.features import is_context
+from driftbandit.bandit.fold import Fold
+from driftbandit.bandit.ids import check_id, number_round
+from driftbandit.bandit.inputs import shown
+from driftbandit.bandit.records import (
+    LATE,
+    REWARD,
+    WAYS,
+    Change,
+    Decision,
+    DecisionRow,
+    Event,
+    parse_slots,
+    system_time,
+)
+from driftbandit.bandit.writer import StoreCall
+from driftbandit.errors import NotFound, RecordConflict
+
+KEPT = 100_000  # decisions kept at least
+_MOST = 1 << 50  # numbers of decisions never get here
+_OPEN = (None, None, None, None)  # no outcome yet
+_make = tuple.__new__
+
+# A decision by its id: (at, slot, how, known, available, probability, context) of its row, then (kind, value, late,
+# came) of its outcome. A tuple of numbers and texts costs the garbage collector nothing, however many there are.
+Kept = tuple[Any, ...]
+
+
+class Memory:
+    """The store of one bandit, with the methods of `Journal` and `Writer` that a bandit uses. Every call holds the
+    bandit's lock."""
+
+    live = False
+    waiting = failed = 0
+    now = staticmethod(system_time)
+
+    def __init__(self) -> None:
+        self.listeners: dict[int, list[Callable[[list[Event]], None]]] = {}
+        self.idle: list[Callable[[], None]] = []
+        self.lock: Any = threading.RLock()
+        self.commits = 0
+        self.next = 0  # number of the next decision without an id from the caller
+        self._decided = 0  # decisions so far
+        self._counts = dict.fromkeys(range(1, 6), 0)  # of events, by kind
+        self._changes: list[tuple[int, Event]] = []
+        self._kept: dict[str, Kept] = {}  # in the order in which they were made
+        self._full = 0  # decisions at which old ones are dropped next
+        self._waits = False
+        self._unsettled: deque[str] = deque()  # with `wait`, decisions that may need a default
+
+    # ---- deciding and rewards ----------------------------------------------------------------------------------------
+
+    def make_ids(self, count: int) -> list[str]:
+        """The next ids: "0", "1", ..., the numbers of rounds, without those that a caller has used."""
+        out: list[str] = []
+        while len(out) < count:
+            id = str(self.next)
+            self.next += 1
+            if id not in self._kept:
+                out.append(id)
+        return out
+
+    def decide(self, fold: Fold, chooser: Any, clock: Any, given: Any = None) -> Decision:
+        """The next decision among all arms: what `Chooser` does, without the steps that are not needed here."""
+        id = str(self.next)
+        if id in self._kept:
+            (id,) = self.make_ids(1)
+            self.next = int(id)
+        at, rng, player, known = clock.now(), chooser.stream.at(self.next), fold.player, fold.n
+        context = features = None
+        if given is not None or fold.features:
+            context, features = fold.read_context(given, at)
+        slot, how = fold.choose(rng, fold.active, at, features)
+        probability = player.probability_of(slot, rng, at) if player.uses_probability else None
+        self.next += 1
+        self._kept[id] = at, slot, how, known, None, probability, context, None, None, None, None
+        self._decided += 1
+        if self._waits or len(self._kept) > self._full:
+            self._make_room(id)
+        return _make(Decision, (id, chooser.names[slot], at, known, WAYS[how], None))
+
+    def learn(self, fold: Fold, id: str, value: float, clock: Any) -> bool:
+        """Learn the reward of a decision that has no outcome yet, for a bandit that does not wait; False where it has
+        one, or is not there."""
+        kept = self._kept.get(id)
+        if kept is None or kept[7] is not None or self._waits:
+            return False
+        came = clock.now()
+        at, slot, how, known, available, probability, context, _, _, _, _ = kept
+        self._kept[id] = at, slot, how, known, available, probability, context, REWARD, value, None, came
+        self._counts[REWARD] += 1
+        fold.learn_reward(came, slot, how, value, at, probability, context)
+        return True
+
+    def _make_room(self, id: str) -> None:
+        """After a decision: old ones are dropped now and then, but with `wait` none that has to be settled."""
+        if self._waits:
+            self._unsettled.append(id)
+        if len(self._kept) > self._full:
+            if len(self._kept) > 2 * KEPT:
+                due = set(self._unsettled)
+                for old in list(self._kept)[:-KEPT]:
+                    if old not in due:
+                        del self._kept[old]
+            self._full = max(2 * KEPT - 1, len(self._kept) + KEPT - 1)
+
+    def _state(self, id: str) -> DecisionState | None:
+        """A decision, with its outcome if it has one."""
+        kept = self._kept.get(id)
+        return None if kept is None else DecisionState(_row(id, kept), *kept[7:])
+
+    def commit(self, asks: list[Ask]) -> list[Any]:
+        """Do what is asked, and have the events folded."""
+        self.commits += 1
+        before = sum(self._counts.values())
+        added: list[Event] = []
+        answers = [self._answer(ask, added) for ask in asks]
+        added.sort(
+            key=lambda event: (event.decided, number_round(event.decision)) if event.kind <= LATE else (1 << 62, 0)
+        )
+        for event in added:
+            self._counts[event.kind] += 1
+        for listener in self.listeners.get(0, ()) if added else ():
+            listener([event._replace(n=before + place) for place, event in enumerate(added, 1)])
+        return answers
+
+    def _answer(self, ask: Ask, added: list[Event]) -> Any:
+        match ask:
+            case DecisionRow():
+                state = self._state(ask.id)
+                if state is not None:
+                    return same_decision(ask._replace(available=digest(ask.available)), state)
+                self._kept[ask.id] = _keep(ask._replace(available=digest(ask.available)))
+                self._decided += 1
+                self._make_room(ask.id)
+                return ask
+            case AddReward():
+                state = self._state(ask.id)
+                if state is None:
+                    return NotFound(f"There is no decision {ask.id!r:.140} to reward, or it is too old to be kept.")
+                events, answer = judge(ask, state)
+                self._add(events, added)
+                return answer
+            case Settle():
+                return self._settle(ask, added)
+            case AddChange():
+                if ask.serial != len(self._changes) + 1:
+                    return RecordConflict("The configuration was changed meanwhile.")
+                event = ask.event()
+                self._changes.append((ask.serial, event))
+                waits = Change.read(ask.body).config.wait is not None
+                if waits and not self._waits:
+                    self._unsettled = deque(self._kept)
+                self._waits = waits
+                added.append(event)
+        return None
+
+    def _add(self, events: list[Event], added: list[Event]) -> None:
+        """Note the outcomes of decisions, and that they are to be folded."""
+        for event in events:
+            state = self._state(event.decision)
+            if state is not None:
+                row, *outcome = state.add(event)
+                self._kept[event.decision] = _keep(row, tuple(outcome))
+        added += events
+
+    def _settle(self, ask: Settle, added: list[Event]) -> Settled:
+        due: list[DecisionState] = []
+        while self._unsettled and self._kept[self._unsettled[0]][0] <= ask.until:
+            state = self._state(self._unsettled.popleft())
+            due += [] if state is None else [state]
+        pending = [state.row for state in due if state.kind is None]
+        until = ask.until if due else None
+        self._add(ask.events(pending, until), added)
+        return Settled(len(pending), True, until)
+
+    # ---- what a writer does: all is done when these return -----------------------------------------------------------
+
+    def submit(self, asks: list[Ask]) -> StoreCall:
+        """Write these."""
+        call = StoreCall(asks)
+        with self.lock:
+            call.finish(self.commit(asks))
+        return call
+
+    def request(self, chooser: Any, call: StoreCall, here: bool = True) -> None:
+        """Choose for a call, and write its decisions."""
+        with self.lock:
+            chooser.choose_all([call])
+
+    def enqueue(self, calls: list[StoreCall]) -> None:
+        """Write the decisions of these calls."""
+        for call in calls:
+            call.finish(self.commit(call.asks))
+
+    # ---- what a journal is asked -------------------------------------------------------------------------------------
+
+    def _all(self) -> list[DecisionState]:
+        """The decisions that are kept, in order."""
+        with self.lock:
+            return [DecisionState(_row(id, kept), *kept[7:]) for id, kept in self._kept.items()]
+
+    def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
+        """The last decisions, newest first."""
+        return [state.row for state in self._all()[: -limit - 1 : -1]]
+
+    def standing(self, bandit: int, ids: list[str]) -> dict[str, DecisionState]:
+        """What is known of these decisions."""
+        return {id: found for id in ids if (found := self._state(id)) is not None}
+
+    def changes(self, bandit: int) -> list[tuple[int, Event]]:
+        """The changes of configuration."""
+        return list(self._changes)
+
+    def first_at(self, bandit: int) -> int | None:
+        """The time of the oldest decision kept."""
+        return next((state.row.at for state in self._all()), None)
+
+    def tally(
+        self, bandit: int, since: int, until: int, width: int, due: tuple[int, int] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Counts per stretch of time."""
+        out: list[tuple[Any, ...]] = []
+        for row, kind, value, _, came in self._all():
+            if since <= row.at < until:
+                out.append(((row.at - since) // width, row.slot, row.how, 1, 0, 0.0))
+            counted = came if due is None else row.at + due[0] if row.at <= due[1] else None
+            if kind is not None and counted is not None and since <= counted < until:
+                out.append(((counted - since) // width, row.slot, row.how, 0, 1, value))
+        return out
+
+    def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:
+        """Outcomes by period and way of deciding."""
+        out: dict[tuple[int, int], list[float]] = {}
+        for row, kind, value, _, _ in self._all():
+            period = sum(start <= row.at for start in starts) - 1
+            if kind is not None and value is not None and period >= 0 and row.at < until:
+                sums = out.setdefault((period, row.how), [0, 0.0, 0.0])
+                for place, more in enumerate((1, value, value * value)):
+                    sums[place] += more
+        return [(period, how, int(n), total, squares) for (period, how), (n, total, squares) in out.items()]
+
+    def count_decisions(self, bandit: int) -> int:
+        """How many decisions there were."""
+        return self._decided
+
+    # ---- snapshots ---------------------------------------------------------------------------------------------------
+
+    def dump(self) -> dict[str, Any]:
+        """What a snapshot has of the store: decisions without an outcome, changes and counts."""
+        return {
+            "next": self.next, "decided": self._decided, "counts": list(self._counts.values()),
+            "open": [_row(id, kept)[:-1] for id, kept in self._kept.items() if kept[7] is None],
+            "changes": [[event.at, event.body] for _, event in self._changes],
+        }  # fmt: skip
+
+    @classmethod
+    def load(cls, data: dict[str, Any], fold: Fold) -> "Memory":
+        """The inverse of `dump`."""
+        out = cls()
+        out.next, out._decided = (_whole(data[name]) for name in ("next", "decided"))
+        out._counts = dict(zip(range(1, 6), map(_whole, data["counts"]), strict=True))
+        if sum(out._counts.values()) != fold.n:
+            raise ValueError("events are missing.")
+        for serial, (at, body) in enumerate(data["changes"], 1):
+            Change.read(body)
+            out._changes.append((serial, AddChange(0, serial, _whole(at, 1 << 62), body).event()))
+        if len(out._changes) != fold.changes:
+            raise ValueError("changes are missing.")
+        last, n_arms = 0, len(fold.config.arms)
+        for fields in data["open"]:
+            row = DecisionRow(*fields)
+            check_id(row.id)
+            slots = parse_slots(row.available) or []
+            if not all(0 <= _whole(slot) < n_arms for slot in (row.slot, *slots)) or row.how not in WAYS:
+                raise ValueError("an open decision has an unknown arm.")
+            if row.probability is not None and not 0.0 <= row.probability <= 1.000001:
+                raise ValueError("an open decision has no probability.")
+            if row.context is not None and not is_context(row.context):
+                raise ValueError("an open decision has no context.")
+            if row.id in out._kept or _whole(row.at, 1 << 62) < last or _whole(row.known) > fold.n:
+                raise ValueError("open decisions are not in order.")
+            last = row.at
+            out._kept[row.id] = _keep(row)
+        if len(out._kept) > out._decided:
+            raise ValueError("there are more open decisions than decisions.")
+        out._waits = fold.config.wait is not None
+        out._unsettled = deque(id for id, kept in out._kept.items() if out._waits and kept[0] > fold.settled)
+        return out
+
+
+def _keep(row: DecisionRow, outcome: tuple[Any, ...] = _OPEN) -> Kept:
+    """A decision as it is kept, with its context as a mapping."""
+    return (*row[1:7], None if row.context is None else json.loads(row.context), *outcome)
+
+
+def _row(id: str, kept: Kept) -> DecisionRow:
+    """The inverse of `_keep`."""
+    at, slot, how, known, available, probability, context = kept[:7]
+    text = None if context is None else json.dumps(context)
+    return DecisionRow(id, at, slot, how, known, available, probability, text)
+
+
+def _whole(value: Any, limit: int = _MOST) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
+        raise ValueError(f"{shown(value, 40)} stands where a number from 0 to {limit - 1} should.")
+    return value

@@ -1,0 +1,287 @@
+"""How a group of asks is written to PostgreSQL; its tables, and whether a connection leads to the database that was
+opened.
+
+A server that was restored under the same address lacks what was acknowledged since. A dump goes into tables with other
+numbers, mostly in a server with another identifier. A copy of the data directory has the same numbers, so the last rows
+that this process has read and written must be there too. That also covers a standby that took over: it is accepted if
+it has everything this process has read or written."""
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from driftbandit.bandit.asks import AddReward, Ask, DropRows, Found, MoveBase, Place, Settle, read_states
+from driftbandit.bandit.commit import OUTCOMES, STATE, STORED_LATE, Check, Commit, Rows
+from driftbandit.bandit.journal import (
+    DECISION,
+    DECISION_TYPES,
+    EVENT,
+    EVENT_TYPES,
+    POSTGRES,
+    POSTGRES_ADDED,
+    POSTGRES_TABLES,
+    VERSION,
+    check_version,
+)
+from driftbandit.bandit.records import LATE, DecisionRow, Event, mark
+from driftbandit.errors import DamagedJournal, JournalReplaced, NotFound
+
+LOCK = 0x64726266  # the class of our advisory locks
+_SLACK = 5_000_000  # microseconds by which a decision may usually reach the store after its own time
+
+
+def _arrays(types: dict[str, str]) -> str:
+    return ", ".join(f"%s::{kind}[]" for kind in types.values())
+
+
+def _counting(insert: str, table: str) -> str:
+    """A statement that inserts rows and adds them to the writer's row of `head`; gives those that were inserted."""
+    return f"""
+    WITH written AS ({insert}),
+    counted AS (
+        INSERT INTO driftbandit.head AS h (bandit, writer, events, event_marks, decisions, decision_marks)
+        SELECT bandit, %s, {"count(*), sum(mark), 0, 0" if table == "event" else "0, 0, count(*), sum(mark)"}
+        FROM written GROUP BY bandit ORDER BY bandit
+        ON CONFLICT (bandit, writer) DO UPDATE
+        SET {table}s = h.{table}s + excluded.{table}s, {table}_marks = h.{table}_marks + excluded.{table}_marks)
+    """
+
+
+INSERT_DECISIONS = _counting(
+    f"""
+    INSERT INTO driftbandit.decision ({DECISION}, mark)
+    SELECT * FROM unnest({_arrays(DECISION_TYPES)}) ON CONFLICT DO NOTHING RETURNING bandit, mark""",
+    "decision",
+) + "SELECT FROM written"  # fmt: skip
+# The lock of all who write events, taken before the first row is made and with it the transaction's id: see `postgres`.
+LOCKED = f"WHERE (SELECT pg_advisory_xact_lock_shared({LOCK}, 0) IS NOT NULL)"
+INSERT_EVENTS = _counting(
+    f"""
+    INSERT INTO driftbandit.event (era, bandit, {EVENT}, mark)
+    SELECT %s, * FROM unnest(%s::bigint[], {_arrays(EVENT_TYPES)}) {LOCKED}
+    ON CONFLICT DO NOTHING RETURNING bandit, decision, kind, mark""",
+    "event",
+) + "SELECT bandit, decision, kind FROM written"  # fmt: skip
+_STATES = (
+    f"{STATE} unnest(?::bigint[], ?::text[]) AS asked (bandit, id) "
+    f"JOIN @decision d ON d.bandit = asked.bandit AND d.id = asked.id {OUTCOMES}"
+)
+_UNSETTLED = f"""
+    SELECT {DECISION}, mark FROM @decision d WHERE bandit = ? AND at > ? AND at <= ?
+    AND NOT EXISTS (SELECT FROM @event o WHERE o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = false)
+    ORDER BY at, id LIMIT ?"""
+_ANY = "SELECT EXISTS (SELECT FROM @decision WHERE bandit = ? AND at > ? AND at <= ?)"
+
+
+class PostgresCommit(Commit):
+    """Everything is sent before anything is waited for, where that is possible: a wait costs a round trip to the
+    server, and under load that is most of the time."""
+
+    dialect, alone, trusts = POSTGRES, False, True
+
+    def __init__(self, connection: Any, era: int, writer: int, asks: dict[int, Ask]) -> None:
+        super().__init__(connection, asks)
+        self._era, self._writer = era, writer
+        # A decision and an event that the journal has after the commit, until they are dropped, each with its time.
+        self.decided: tuple[int, str, int] | None = None
+        self.appended: tuple[int, str, bool, int] | None = None
+        self.changed: set[int] = set()  # bandits that have new events
+        self._checks: list[Callable[[], None]] = []
+
+    @property
+    def one_statement(self) -> bool:
+        """Whether this is a single statement, which needs no transaction around it: only decisions, or only rewards
+        whose decisions are all known."""
+        asks = self._asks.values()
+        return all(type(ask) is DecisionRow for ask in asks) or all(
+            type(ask) is AddReward and ask.row is not None for ask in asks
+        )
+
+    def finish(self) -> None:
+        """After the commit: read the server's answers."""
+        for check in self._checks:
+            check()
+
+    def _decide(self, rows: dict[int, DecisionRow]) -> None:
+        # In order of ids, so that two processes with the same ids wait for each other and do not deadlock.
+        ordered = sorted(rows.values(), key=lambda row: (row.bandit, row.id))
+        cursor = self._connection.execute(
+            INSERT_DECISIONS, [*columns((*row, mark(row)) for row in ordered), self._writer]
+        )
+        self.decided = ordered[0].bandit, ordered[0].id, ordered[0].at
+
+        def check() -> None:
+            if cursor.rowcount == len(rows):
+                self.answers.update(rows)
+            else:
+                self._answer_decisions(rows)
+
+        self._checks.append(check)
+
+    def _append(self, events: list[tuple[int, Event]], check: Check) -> None:
+        if not events:
+            check(set())
+            return
+        rows = ((bandit, *event[1:], mark(event[1:])) for bandit, event in events)
+        cursor = self._connection.execute(INSERT_EVENTS, [self._era, *columns(rows), self._writer])
+
+        def compare() -> None:
+            every = {(bandit, event.decision, event.kind) for bandit, event in events}
+            check(set() if cursor.rowcount == len(events) else every - set(cursor.fetchall()))
+
+        self._checks.append(compare)
+        self.changed.update(bandit for bandit, _ in events)
+        bandit, event = events[-1]
+        self.appended = bandit, event.decision, event.kind == LATE, event.at
+
+    @staticmethod
+    def states(rows: Rows, places: list[Place]) -> Found:
+        return read_states(rows(_STATES, [bandit for bandit, _ in places], [id for _, id in places]))
+
+    def _alone_with_base(self, bandit: int) -> list[Any]:
+        return self._rows("SELECT n, at FROM @base WHERE bandit = ? FOR UPDATE", bandit)
+
+    def _move_base(self, place: int, ask: MoveBase) -> None:
+        """While no other transaction of ours writes events: one might be a change that learns everything again."""
+        self._run(f"SELECT pg_advisory_xact_lock({LOCK}, 0)")
+        super()._move_base(place, ask)
+
+    def _old_decisions(self, ask: DropRows, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
+        """By time as well, for which there is an index."""
+        rows = self._rows(
+            "SELECT id, at, slot, how, mark FROM @decision WHERE bandit = ? AND at < ? AND known < ? "
+            "ORDER BY at, id LIMIT ?", ask.bandit, at + STORED_LATE, n, ask.limit,
+        )  # fmt: skip
+        return [row[1:] for row in rows], "bandit = ? AND id = ANY(?)", [ask.bandit, [row[0] for row in rows]]
+
+    def _unsettled(self, ask: Settle) -> tuple[list[Any], bool, int | None]:
+        low, until = ask.settled - (STORED_LATE if ask.deep else _SLACK), ask.until
+        rows = self._rows(_UNSETTLED, ask.bandit, low, until, ask.limit)
+        done = len(rows) < ask.limit
+        if not done:  # up to here, with all of the same moment
+            until = rows[-1][1]
+            rows = self._rows(_UNSETTLED, ask.bandit, low, until, None)
+        passed = self._rows(_ANY, ask.bandit, ask.settled, until)[0][0]
+        return rows, done, until if passed else None
+
+
+def columns(rows: Iterable[tuple[Any, ...]]) -> list[str]:
+    """Rows as PostgreSQL's text for one array per column, which is several times as fast as handing over lists."""
+    return ["{" + ",".join(_elements(column)) + "}" for column in zip(*rows, strict=True)]
+
+
+def _elements(column: tuple[Any, ...]) -> Iterable[str]:
+    return map(repr if set(map(type, column)) <= {int, float} else _element, column)
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+# ---- the database ----------------------------------------------------------------------------------------------------
+
+Cursor = tuple[int, str, int]  # of an event: era, transaction, number
+
+_DATABASE = """
+    SELECT (SELECT oid::text FROM pg_database WHERE datname = current_database()),
+           to_regclass('driftbandit.event')::oid::text, (SELECT max(epoch) FROM driftbandit.version)"""
+_SERVER = "SELECT system_identifier::text FROM pg_control_system()"
+_EVENTS = """
+    SELECT count(*) FROM unnest(%s::bigint[], %s::int[], %s::text[], %s::bigint[]) AS w (bandit, era, xid, seq)
+    JOIN driftbandit.event e ON e.bandit = w.bandit AND e.era = w.era AND e.xid = w.xid::xid8 AND e.seq = w.seq"""
+_DECISION = "SELECT count(*) FROM driftbandit.decision WHERE bandit = %s AND id = %s"
+_EVENT = f"SELECT count(*) FROM driftbandit.event WHERE bandit = %s AND decision = %s AND (kind = {LATE}) = %s"
+_DROPPED = """SELECT EXISTS (SELECT FROM driftbandit.base WHERE bandit = %(bandit)s AND at > %(at)s) OR EXISTS
+    (SELECT FROM driftbandit.event WHERE bandit = %(bandit)s AND kind = 4 AND body LIKE '%%"erased":%%')"""
+
+
+class OpenedServer:
+    """The database that this process has opened."""
+
+    def __init__(self, connection: Any) -> None:
+        sql = "SELECT has_function_privilege('pg_control_system()', 'execute')"
+        self._may_ask = bool(connection.execute(sql).fetchone()[0])
+        self._identity = self._identify(connection)
+        self._read: dict[int, Cursor] = {}  # bandit: the last event that was read
+        self._decided: tuple[int, str, int] | None = None
+        self._appended: tuple[int, str, bool, int] | None = None
+        self._refusal = ""
+
+    def _identify(self, connection: Any) -> tuple[Any, ...]:
+        server = connection.execute(_SERVER).fetchone() if self._may_ask else ()
+        return (*server, *connection.execute(_DATABASE).fetchone())
+
+    def note_read(self, bandit: int, cursor: Cursor) -> None:
+        self._read[bandit] = cursor
+
+    def forget_read(self, bandit: int) -> None:
+        self._read.pop(bandit, None)
+
+    def note_written(self, decided: tuple[int, str, int] | None, appended: tuple[int, str, bool, int] | None) -> None:
+        self._decided, self._appended = decided or self._decided, appended or self._appended
+
+    def check(self) -> None:
+        """Refuse everything once the database was seen to be another."""
+        if self._refusal:
+            raise JournalReplaced(self._refusal)
+
+    def recognise(self, connection: Any) -> None:
+        """Refuse a connection to another database."""
+        self.check()
+        table = connection.execute("SELECT to_regclass('driftbandit.version')").fetchone()[0]
+        if table is None or self._identify(connection) != self._identity:
+            self._refuse("it is another database than the one that was opened")
+        if not self._has_all(connection):
+            self._refuse("it lacks records that this process has read or written")
+
+    def _has_all(self, connection: Any) -> bool:
+        read = [(bandit, *cursor) for bandit, cursor in list(self._read.items())]
+        columns = [list(column) for column in zip(*read, strict=True)]
+        if columns and connection.execute(_EVENTS, columns).fetchone()[0] != len(read):
+            return False
+        for sql, written in ((_DECISION, self._decided), (_EVENT, self._appended)):
+            if written is not None and connection.execute(sql, written[:-1]).fetchone()[0] == 0:
+                gone = connection.execute(_DROPPED, {"bandit": written[0], "at": written[-1]})
+                if not gone.fetchone()[0]:  # neither dropped, nor perhaps under a hash
+                    return False
+        return True
+
+    def _refuse(self, why: str) -> None:
+        self._refusal = (
+            f"PostgreSQL was restored or replaced under this address: {why}. Nothing of this call was written to it; "
+            "close this bandit, make sure that this is the database you want, and open it again."
+        )
+        raise JournalReplaced(self._refusal)
+
+
+def open_tables(connection: Any, write: bool) -> None:
+    """Make the tables where there are none and this process may write, and refuse those of another version."""
+    schema, table = connection.execute(
+        "SELECT to_regnamespace('driftbandit') IS NOT NULL, to_regclass('driftbandit.version') IS NOT NULL"
+    ).fetchone()
+    if schema and not table:
+        raise DamagedJournal("The schema driftbandit of this database belongs to another program.")
+    if not write and not table:
+        raise NotFound("There is no journal of driftbandit in this database.")
+    if write and not table:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s, 1)", (LOCK,))
+            # By a query, not by to_regclass, which may answer from before we waited for the lock.
+            made = "SELECT count(*) FROM pg_tables WHERE schemaname = 'driftbandit' AND tablename = 'version'"
+            if connection.execute(made).fetchone()[0] == 0:
+                connection.execute("CREATE SCHEMA driftbandit")
+                connection.execute("CREATE TABLE driftbandit.version (version int PRIMARY KEY, epoch text)")
+                connection.execute("INSERT INTO driftbandit.version VALUES (%s, %s)", (VERSION, os.urandom(16).hex()))
+                connection.execute(POSTGRES_TABLES)
+    check_version(connection.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0] or 0, "The database")
+    added = "SELECT to_regclass('driftbandit.base') IS NOT NULL AND to_regclass('driftbandit.daily') IS NOT NULL"
+    if not connection.execute(added).fetchone()[0]:
+        if not write:
+            raise DamagedJournal("An older driftbandit wrote this journal; open it for writing once, and then read it.")
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s, 1)", (LOCK,))
+            connection.execute(POSTGRES_ADDED)

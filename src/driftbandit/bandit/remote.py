@@ -1,0 +1,287 @@
+"""A bandit in a service: what `AnyBandit` has, over HTTP."""
+
+import math
+import os
+from collections.abc import Hashable, Iterable
+from datetime import timedelta
+from typing import Any, Unpack
+
+from driftbandit.bandit.effects import ContextExplanation, Effects
+from driftbandit.bandit.ids import check_id, check_name, make_ids
+from driftbandit.bandit.inputs import arm_names, check_whole, from_json_arm, to_json_arm
+from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, History, Outcome
+from driftbandit.bandit.messages import (
+    check_finite,
+    read_decisions,
+    read_effects,
+    read_expected,
+    read_outcome,
+    read_verdicts,
+    write_available,
+    write_context,
+    write_options,
+)
+from driftbandit.bandit.opening import is_service
+from driftbandit.bandit.options import (
+    FIXED_OPTIONS,
+    TIMES,
+    Config,
+    OpenOptions,
+    StoreOptions,
+    check_names,
+    join_options,
+    split_options,
+)
+from driftbandit.bandit.records import Decision, as_datetime, system_time
+from driftbandit.bandit.sending import Sender, address
+from driftbandit.bandit.uplift import Uplift
+from driftbandit.errors import AccessDenied, NotFound
+from driftbandit.player import Probabilities
+from driftbandit.policies.drift.belief import Expected, Explanation
+from driftbandit.spec.half_life import duration, format_duration, moment
+from driftbandit.spec.parse import parse_snapshot
+
+
+class RemoteBandit(AnyBandit):
+    """A bandit in a service, as `Bandit.open("https://...")` returns it: `AnyBandit` documents its methods. Threads may
+    share it; `adecide` and `areward` are for asyncio. It needs `pip install 'driftbandit[client]'`."""
+
+    def __init__(self, sender: Sender, name: str, who: str = "") -> None:
+        self.name, self.who = name, who
+        self._sender = sender
+
+    @classmethod
+    def open(
+        cls,
+        target: str,
+        name: str,
+        policy: Any = None,
+        arms: int | Iterable[Hashable] | None = None,
+        *,
+        config: Config | None = None,
+        store: StoreOptions | None = None,
+        seed: int | None = None,
+        who: str = "",
+        **options: Unpack[OpenOptions],
+    ) -> "RemoteBandit":
+        """The bandit of this name in the service at `target`, made if there is none and arms are given; it plays
+        DriftAuto unless a policy is named. One that exists is used as it is, and `change` changes it. A key with the
+        scopes decide and reward is enough for `decide` and `reward`; the other methods need read or admin. The key is
+        given by `key` or by the environment variable DRIFTBANDIT_KEY."""
+        if not is_service(target):
+            raise ValueError(f"A service is an address such as http://127.0.0.1:8000; got {target!r:.60}.")
+        how, rest = split_options(store, options)
+        if wrong := [word for word in how if word not in ("key", "timeout", "patience")]:
+            raise ValueError(f"{wrong[0]} is for a journal; a service has its own.")
+        policy, arms, given = join_options(config, policy, arms, rest)
+        key = how.get("key") or os.environ.get("DRIFTBANDIT_KEY")
+        sender = Sender(target, key, how.get("timeout") or 10.0, how.get("patience") or 20.0)
+        bandit = cls(sender, check_name(name), who)
+        try:
+            sender.send("GET", address(name))
+        except AccessDenied as error:
+            if error.status != 403:
+                raise
+            return bandit  # the key may allow decisions and rewards and not reading: then those are what it is for
+        except NotFound:
+            if arms is None and not given.get("candidates"):
+                made_like = sender.send("GET", "/v1/templates")["templates"]
+                if any(name.startswith(template["name"]) for template in made_like):
+                    return bandit  # the first decision makes it
+                raise
+            known = write_options({**given, "policy": policy, "seed": seed})
+            body = {word: value for word, value in known.items() if value is not None}
+            body |= {"name": name}
+            if arms is not None:
+                body["arms"] = [to_json_arm(arm) for arm in arm_names(arms)]
+            sender.send("POST", "/v1/bandits", body)
+        return bandit
+
+    # ---- deciding: the ids are made here, so a retry after a lost connection is the same decision --------------------
+
+    def _decide(self, ids: list[str | None], *how: Any) -> list[Decision]:
+        return read_decisions(self._sender.send("POST", *self._request(ids, *how)))
+
+    async def _adecide(self, ids: list[str | None], *how: Any) -> list[Decision]:
+        return read_decisions(await self._sender.asend("POST", *self._request(ids, *how)))
+
+    def _request(
+        self, ids: list[str | None], context: Any, available: Any, probability: bool, candidates: Any
+    ) -> tuple[str, Any]:
+        named = make_ids(len(ids)) if ids[0] is None else [check_id(id) for id in ids]
+        body = {"probability": probability} | write_context(context, candidates) | write_available(available)
+        each = isinstance(context, list | tuple) or isinstance(candidates, list | tuple)
+        if len(named) == 1 and not each:
+            return address(self.name, "decisions"), {"id": named[0]} | body
+        return address(self.name, "decisions", "batch"), {"ids": named} | body
+
+    # ---- rewards -----------------------------------------------------------------------------------------------------
+
+    def reward(self, id: str | Decision, value: float) -> str:
+        body = {"id": check_id(id), "reward": self._check_reward(value)}
+        return str(self._sender.send("POST", address(self.name, "rewards"), body)["verdict"])
+
+    async def areward(self, id: str | Decision, value: float) -> str:
+        body = {"id": check_id(id), "reward": self._check_reward(value)}
+        return str((await self._sender.asend("POST", address(self.name, "rewards"), body))["verdict"])
+
+    def _check_reward(self, reward: Any) -> float:
+        return check_finite(reward)
+
+    def _reward(self, pairs: list[tuple[str, float]]) -> list[Any]:
+        return read_verdicts(self._sender.send("POST", *self._rewards(pairs)))
+
+    async def _areward(self, pairs: list[tuple[str, float]]) -> list[Any]:
+        return read_verdicts(await self._sender.asend("POST", *self._rewards(pairs)))
+
+    def _rewards(self, pairs: list[tuple[str, float]]) -> tuple[str, Any]:
+        return address(self.name, "rewards", "batch"), {"rewards": [{"id": id, "reward": value} for id, value in pairs]}
+
+    def settle(self) -> int:
+        return int(self._sender.send("POST", address(self.name, "settle"), {})["defaults"])
+
+    # ---- changing ----------------------------------------------------------------------------------------------------
+
+    def add_arm(self, arm: Hashable, *, who: str = "") -> None:
+        self._arm("arms", arm, who)
+
+    def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
+        self._arm("arms/retire", arm, who)
+
+    def fix(self, arm: Hashable, *, who: str = "") -> None:
+        self._arm("fix", arm, who)
+
+    def release(self, *, who: str = "") -> bool:
+        fixed = self.config.fixed is not None
+        self._sender.send("POST", address(self.name, "release"), {"who": who or self.who})
+        return fixed
+
+    def erase(self, id: str | Decision, *, who: str = "") -> bool:
+        path = address(self.name, "decisions", check_id(id))
+        return bool(self._sender.send("DELETE", path, {"who": who or self.who})["erased"])
+
+    def archive(self, *, who: str = "") -> None:
+        self._sender.send("DELETE", address(self.name), {"who": who or self.who})
+
+    def unarchive(self, *, who: str = "") -> None:
+        self._sender.send("POST", address(self.name, "unarchive"), {"who": who or self.who})
+
+    def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
+        check_names(options, ("policy", "add_arm", "retire_arm"), FIXED_OPTIONS)
+        body = {**write_options(options), "from_now": from_now, "who": who or self.who}
+        self._sender.send("PATCH", address(self.name), body)
+
+    def resume_clock(self, *, who: str = "") -> timedelta:
+        found = self._sender.send("POST", address(self.name, "clock"), {"who": who or self.who})
+        return timedelta(seconds=found["ahead_seconds"])
+
+    def _arm(self, path: str, arm: Hashable, who: str) -> None:
+        self._sender.send("POST", f"{address(self.name)}/{path}", {"arm": to_json_arm(arm), "who": who or self.who})
+
+    # ---- reports -----------------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> Config:
+        found = self._sender.send("GET", address(self.name))
+        values = {name: found[name] for name in Config._fields}
+        for name in TIMES:
+            if values[name] is not None:
+                values[name] = timedelta(microseconds=duration(values[name], name))
+        for name in ("arms", "retired"):
+            values[name] = [from_json_arm(arm) for arm in values[name]]
+        values["arms"] = None if values["candidates"] else values["arms"]
+        for name in ("baseline", "fixed"):
+            values[name] = from_json_arm(values[name])
+        values |= {"policy": parse_snapshot(values["policy"]), "retired": tuple(values["retired"])}
+        return Config(**{**values, "reward_range": values["reward_range"] and tuple(values["reward_range"])})
+
+    @property
+    def arms(self) -> list[Hashable]:
+        return list(self.config.arms or [])
+
+    @property
+    def policy(self) -> Any:
+        return self.config.policy
+
+    def refresh(self) -> None:
+        """Does nothing: the service reads new events continuously."""
+
+    def greedy(self, context: Context = None, *, candidates: Candidates = None, available: Arms = None) -> Hashable:
+        body = write_context(context, candidates) | write_available(available)
+        return from_json_arm(self._sender.send("POST", address(self.name, "greedy"), body)["arm"])
+
+    def probabilities(
+        self, context: Context = None, *, candidates: Candidates = None, available: Arms = None, draws: int = 2000
+    ) -> Probabilities:
+        limited = write_available(available)
+        arms, error, _ = self._what_if({"draws": draws} | write_context(context, candidates) | limited)
+        wanted = [from_json_arm(arm) for arm in limited["available"]] if limited else list(arms)
+        out = Probabilities({arm: row["probability"] for arm, row in arms.items() if arm in wanted})
+        out.error = error
+        return out
+
+    def expected(self, context: Context = None, *, candidates: Candidates = None) -> dict[Hashable, Expected]:
+        arms, _, believes = self._what_if({"draws": 1} | write_context(context, candidates))
+        if not believes:
+            raise ValueError("The policy of this bandit has no expected rewards; DriftAuto and DriftLinTS have.")
+        return {arm: read_expected(row["mean"], row["spread"]) for arm, row in arms.items()}
+
+    def _what_if(self, body: dict[str, Any]) -> tuple[dict[Hashable, Any], float, bool]:
+        found = self._sender.send("POST", address(self.name, "what-if"), body)
+        return {from_json_arm(row["arm"]): row for row in found["arms"]}, found["error"], found["believes"]
+
+    def explain(self) -> Any:
+        found = self._sender.send("GET", address(self.name, "explanation"))
+        arms = {from_json_arm(row["arm"]): read_expected(row["mean"], row["sd"]) for row in found.pop("arms")}
+        del found["text"]
+        features = found.pop("features")
+        environment = None if found["learned"] is None else Explanation(**found, arms=arms)
+        return environment if features is None else ContextExplanation(environment, arms, features)
+
+    def effects(self) -> Effects:
+        return read_effects(self._sender.send("GET", address(self.name, "effects")))
+
+    def outcome(self, id: str | Decision) -> Outcome:
+        return read_outcome(self._sender.send("GET", address(self.name, "decisions", check_id(id))))
+
+    def recent(self, limit: int = 20) -> list[Outcome]:
+        path = address(self.name, "decisions", limit=check_whole(limit, "limit", 1, 1000))
+        return [read_outcome(one) for one in self._sender.send("GET", path)["decisions"]]
+
+    def history(self, since: Any = None, until: Any = None, points: int = 200) -> History:
+        now = system_time()
+        begin, end = (
+            None if value is None else moment(value, now, name) for name, value in (("since", since), ("until", until))
+        )
+        found = self._sender.send("GET", address(self.name, "history", since=begin, until=end, points=points))
+        starts, width = [as_datetime(at) for at in found["starts"]], timedelta(microseconds=found["width"])
+        arms = [from_json_arm(arm) for arm in found["arms"]]
+        return History(**{**found, "starts": starts, "width": width, "arms": arms})
+
+    def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:
+        now = system_time()
+        spelled = None if since is None else format_duration(max(1, now - moment(since, now, "since")))
+        found = self._sender.send("GET", address(self.name, "uplift", since=spelled, confidence=confidence))
+        values: dict[str, Any] = {name: math.nan if found[name] is None else found[name] for name in Uplift._fields}
+        return Uplift(**values)
+
+    def changes(self) -> list[dict[str, Any]]:
+        found = self._sender.send("GET", address(self.name, "changes"))["changes"]
+        return [{**row, "at": as_datetime(row["at"])} for row in found]
+
+    def health(self) -> dict[str, Any]:
+        found = dict(self._sender.send("GET", address(self.name, "health")))
+        for name in ("lag", "clock_set_back", "clock_ahead"):
+            seconds = found.pop(f"{name}_seconds")
+            found[name] = None if seconds is None else timedelta(seconds=seconds)
+        return found
+
+    def close(self) -> None:
+        self._sender.close()
+
+    async def aclose(self) -> None:
+        """`close` for asyncio."""
+        await self._sender.aclose()
+
+    def __repr__(self) -> str:
+        return f"RemoteBandit({self.name!r} at {self._sender._options['base_url']})"

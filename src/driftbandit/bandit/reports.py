@@ -1,0 +1,322 @@
+"""What a bandit reports: its arms, probabilities, history, uplift and health; and a view that only reports."""
+
+import contextlib
+import math
+from collections.abc import Hashable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from driftbandit.bandit import reporting, settings
+from driftbandit.bandit.beliefs import arm_beliefs
+from driftbandit.bandit.candidates import copy_candidates, split_context
+from driftbandit.bandit.coefficients import coefficients, expected_rewards
+from driftbandit.bandit.effects import (
+    ContextExplanation,
+    Effects,
+    describe_effects,
+    map_best_arms,
+    measure_effects,
+    measure_gain,
+)
+from driftbandit.bandit.ids import check_id
+from driftbandit.bandit.inputs import check_whole
+from driftbandit.bandit.interface import Arms, Candidates, Context, History, Outcome, ReadableBandit
+from driftbandit.bandit.journal import Journal
+from driftbandit.bandit.opening import bandit_number, reading
+from driftbandit.bandit.options import Config
+from driftbandit.bandit.records import KINDS, WAYS, Change, Decision, as_datetime
+from driftbandit.bandit.replica import Replica
+from driftbandit.bandit.uplift import Uplift, measure_uplift
+from driftbandit.errors import NotFound, report_damage
+from driftbandit.player import Probabilities
+from driftbandit.policies.drift.belief import Expected
+from driftbandit.spec.half_life import moment
+
+_CONTEXTS = 500  # recent ones, in which the gain of context is measured
+
+
+class Watched:
+    """A bandit's state as its journal has it, for the page, monitors and tests: arms by slot, times in microseconds
+    since 1970. Nothing here reads the journal. A bandit in a service has none of it."""
+
+    _replica: Any
+    _fold: Any
+    _lock: Any
+
+    @property
+    def stored(self) -> Any:
+        """The configuration as the journal keeps it: arms by slot, times in microseconds."""
+        return self._fold.config
+
+    @property
+    def state(self) -> Any:
+        """A copy of what the policy knows now, as arrays; retired arms keep their place."""
+        with self._lock:
+            return self._fold.player.arrays(self._replica.now())
+
+    def fingerprint(self) -> str:
+        """The whole folded state as text: equal texts are equal bits."""
+        with self._lock:
+            return str(self._fold.dump())
+
+    @property
+    def events(self) -> int:
+        """The number of events folded so far."""
+        return int(self._fold.n)
+
+    @property
+    def settled(self) -> int:
+        """With `wait`: every decision made until this time has its outcome. Microseconds since 1970."""
+        return int(self._fold.settled)
+
+    @property
+    def lag(self) -> float:
+        """How many seconds this process is behind the journal."""
+        return float(self._replica.lag)
+
+    @property
+    def stopped(self) -> str:
+        """Why no further event can be folded, and so no decision made; empty while all is well."""
+        return str(self._replica._stuck or "")
+
+    @property
+    def delays(self) -> str:
+        """How long rewards take, in a sentence; empty while there are few."""
+        return str(self._fold.reported.delays)
+
+    def now(self) -> int:
+        """The time by the bandit's clock, in microseconds since 1970."""
+        return int(self._replica.now())
+
+
+class Reports(Watched, ReadableBandit):
+    """The reports of a bandit with a store; `Verbs` adds what changes something."""
+
+    _journal: Any
+    _number: int
+
+    @property
+    def arms(self) -> list[Hashable]:
+        config, names = self._fold.config, settings.names_of(self._fold.config)
+        return [] if config.candidates else [names[slot] for slot in config.active]
+
+    @property
+    def policy(self) -> Any:
+        return self._fold.player.policy
+
+    @property
+    def config(self) -> Config:
+        return settings.public_config(self._fold.config, self._fold.player.policy)
+
+    def probabilities(
+        self, context: Context = None, *, candidates: Candidates = None, available: Arms = None, draws: int = 2000
+    ) -> Probabilities:
+        if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
+            raise ValueError(f"probabilities needs draws of 1 or more; got {draws!r:.60}.")
+        with self._lock:
+            fold, config = self._fold, self._fold.config
+            slots = fold.active if available is None else settings.slots_of(config, available)
+            at = self._replica.now()
+            names, features = self._features(context, candidates, at)
+            values, error = fold.probabilities(slots, at, draws, features)
+            out = Probabilities({names[slot]: float(values[slot]) for slot in (slots or range(len(names)))})
+            out.error = error
+            return out
+
+    def greedy(self, context: Context = None, *, candidates: Candidates = None, available: Arms = None) -> Hashable:
+        with self._lock:
+            fold, config, now = self._fold, self._fold.config, self._replica.now()
+            slots: list[int] = list(config.active) if available is None else settings.slots_of(config, available)
+            names, features = self._features(context, candidates, now)
+            slots = list(range(len(names))) if config.candidates else slots
+            if config.fixed is not None and config.fixed in slots:
+                return names[int(config.fixed)]
+            means: list[float | None] = [None] * len(names)
+            if features is not None:
+                with contextlib.suppress(ValueError):  # the policy has no such belief
+                    found = expected_rewards(fold.player, now, features, list(range(len(names))))
+                    means = [one.mean * config.scale[1] if math.isfinite(one.sd) else None for one in found.values()]
+            else:
+                means = arm_beliefs(fold.player.policy, fold.player.arrays(now), config).mean
+            sign = 1.0 if config.goal == "maximise" else -1.0
+            believed = {slot: sign * mean for slot in slots if (mean := means[slot]) is not None}
+            if not believed:
+                values, _ = fold.probabilities(slots, now, features=features)
+                believed = {slot: float(values[slot]) for slot in slots}
+            return names[max(believed, key=lambda slot: believed[slot])]
+
+    def _features(self, context: Any, candidates: Any, at: int) -> tuple[list[Hashable], list[float] | None]:
+        """The names of the arms and the numbers of a context to ask about, without one of the mean context; or the
+        names of the candidates, and the numbers of all."""
+        fold, asked = self._fold, context
+        if candidates is not None:
+            asked = copy_candidates(candidates)
+        elif context is None and fold.features and not fold.config.candidates:
+            asked = {}
+        kept, features = fold.read_context(asked, at)
+        return (kept.names if fold.config.candidates else settings.names_of(fold.config)), features
+
+    def expected(self, context: Context = None, *, candidates: Candidates = None) -> dict[Hashable, Expected]:
+        with self._lock:
+            fold, config, at = self._fold, self._fold.config, self._replica.now()
+            names, features = self._features(context, candidates, at)
+            found = expected_rewards(fold.player, at, features, list(range(len(names))))
+            origin, unit = config.scale
+            return {
+                names[slot]: Expected(origin + unit * found[slot].mean, abs(unit) * found[slot].sd)
+                for slot in (found if config.candidates else config.active)
+            }
+
+    def explain(self) -> Any:
+        with self._lock:
+            fold, config, at = self._fold, self._fold.config, self._replica.now()
+            names = settings.names_of(config)
+            shown = [(name, "retired", slot) if slot in config.retired else name for slot, name in enumerate(names)]
+            beliefs = coefficients(fold.player, at) if fold.features else None
+            found: Any = None
+            if beliefs is None or hasattr(fold.player.policy, "explain"):
+                found = fold.player.explain(shown, at)
+            origin, unit = config.scale
+            if hasattr(found, "in_rewards"):
+                found = found.in_rewards(origin, origin + unit, [shown[slot] for slot in config.active])
+            if beliefs is None:
+                return found
+            learned = (len(config.active) > 1 or config.candidates) and fold.seen.learned > 0
+            effects = measure_effects(beliefs, fold.features, fold.seen, config.active, config.scale, config.candidates)
+            arms = {} if config.candidates else self.expected()
+            sentences = describe_effects(effects, [names[slot] for slot in config.active], unit)
+            return ContextExplanation(found, arms, sentences if learned else {})
+
+    def effects(self) -> Effects:
+        with self._lock:
+            fold, config, at = self._fold, self._fold.config, self._replica.now()
+            beliefs = coefficients(fold.player, at) if fold.features else None
+            if beliefs is None:
+                why = "has no expected rewards in a context" if fold.features else "is used without features"
+                raise ValueError(f"{type(fold.player.policy).__name__} {why}, so there are no effects to show.")
+            names, slots, unit = settings.names_of(config), config.active, config.scale[1]
+            arms = [] if config.candidates else [names[slot] for slot in slots]
+            if not (fold.seen.learned and beliefs.known):
+                return Effects(arms, [], None, None)
+            found = measure_effects(beliefs, fold.features, fold.seen, slots, config.scale, config.candidates, 24)
+            if len(arms) < 2:
+                return Effects(arms, found, None, None)
+            rows = self._journal.recent(self._number, _CONTEXTS)
+            gain = measure_gain(beliefs, [fold.encode(row) for row in rows], slots, names, unit)
+            return Effects(arms, found, map_best_arms(beliefs, fold.features, fold.seen, slots, 1.0), gain)
+
+    def outcome(self, id: str | Decision) -> Outcome:
+        id = check_id(id)
+        found = self._journal.standing(self._number, [id]).get(id)
+        if found is None:
+            raise NotFound(f"There is no decision {id!r:.140}.")
+        return self._outcome(found)
+
+    def recent(self, limit: int = 20) -> list[Outcome]:
+        check_whole(limit, "limit", 1, 1000)
+        rows = self._journal.recent(self._number, limit)
+        found = self._journal.standing(self._number, [row.id for row in rows])
+        return [self._outcome(found[row.id]) for row in rows if row.id in found]
+
+    def _outcome(self, found: Any) -> Outcome:
+        row = found.row
+        with report_damage():
+            candidate, features = split_context(row.context)
+            arm = settings.names_of(self._fold.config)[row.slot] if candidate is None else candidate
+            made = Decision(row.id, arm, row.at, row.known, WAYS[row.how])
+            waiting = found.kind is not None and self._fold.config.holds and row.at > self._fold.settled
+            came = None if found.came is None else as_datetime(found.came)
+            context = None if row.context is None else features
+            return Outcome(made, KINDS.get(found.kind or 0), found.value, found.late, came, waiting, context)
+
+    def changes(self) -> list[dict[str, Any]]:
+        out: list[dict[str, Any]] = []
+        before = None
+        for _, event in self._journal.changes(self._number):
+            change = Change.read(event.body)
+            what = reporting.describe_change(change, before)
+            out.append({"at": as_datetime(event.at), "what": what, "who": change.who})
+            before = change.config
+        return out
+
+    def history(self, since: Any = None, until: Any = None, points: int = 200) -> History:
+        check_whole(points, "points", 1, 10_000)
+        now, first, wait = self._replica.now(), self._journal.first_at(self._number), self._fold.config.wait
+        end = now + 1 if until is None else moment(until, now, "until")
+        begin = moment(since, now, "since") if since is not None else end if first is None else first
+        if begin > end:
+            raise ValueError("history needs since <= until.")
+        width = max(1, -(-(end - begin) // points))
+        names = settings.names_of(self._fold.config)
+        count = max(1, -(-(end - begin) // width))
+        decisions, outcomes, rewards = ([[zero] * len(names) for _ in range(count)] for zero in (0, 0, 0.0))
+        due = None if wait is None else (wait, self._fold.settled)
+        with report_damage():
+            for stretch, slot, _, made, came, total in self._journal.tally(self._number, begin, end, width, due):
+                decisions[stretch][slot] += made
+                outcomes[stretch][slot] += came
+                rewards[stretch][slot] += total
+        starts = [as_datetime(begin + width * n) for n in range(count)]
+        return History(starts, timedelta(microseconds=width), names, decisions, outcomes, rewards)  # type: ignore[arg-type]
+
+    def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:
+        start = 0 if since is None else moment(since, self._replica.now(), "since")
+        old_enough = 1 << 62 if self._fold.config.wait is None else self._fold.settled + 1
+        return measure_uplift(self._journal, self._number, start, confidence, old_enough)
+
+    def refresh(self) -> None:
+        self._replica.catch_up()
+
+    def health(self) -> dict[str, Any]:
+        decisions, fold = self._journal.count_decisions(self._number), self._fold
+        out = {
+            "decisions": decisions,
+            "rewards": fold.reported.rewards,
+            "defaults": fold.reported.defaults,
+            "late": fold.reported.late,
+            "waiting": len(fold.waiting),
+            "events": fold.n,
+            "plays": reporting.policy_played(fold),
+            "cut": reporting.count_cut_rewards(fold),
+            "delays": fold.reported.delays or None,
+            "warnings": reporting.warnings(fold, decisions),
+            "missing": fold.seen.missing,
+            "undeclared": fold.seen.undeclared,
+        }
+        if self._replica.writer is None:  # only looking: the process that writes knows the rest
+            return out
+        return out | {
+            "queued": self._replica.writer.waiting,
+            "commits": self._replica.writer.commits,
+            "failed": self._replica.writer.failed,
+            "lag": timedelta(seconds=self._replica.lag),
+            "clock_set_back": timedelta(microseconds=self._replica.clock.set_back),
+            "clock_ahead": timedelta(microseconds=self._fold.config.ahead),
+            "arithmetic": self._fold.config.arithmetic,
+            "note": self._replica.note,
+        }
+
+
+class View(Reports):
+    """The reports of a bandit without its verbs; `refresh` reads what has come since."""
+
+    def __init__(self, target: Any, name: str, policies: Mapping[str, type] | None = None) -> None:
+        """`target` is a path, a URL, or a journal open for reading, which stays open."""
+        self.name = name
+        self._shared = isinstance(target, Journal)
+        self._journal = target if self._shared else reading(target)
+        try:
+            self._number = bandit_number(self._journal, name)
+            self._replica = Replica(self._journal, None, self._number, dict(policies or {}))
+            self._fold, self._lock = self._replica.fold, self._replica.lock
+            self.refresh()
+            if self._fold.config is None:
+                raise NotFound(f"Bandit {name!r:.60} has no configuration yet.")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the journal, if it was opened for this view."""
+        if not self._shared:
+            self._journal.close()

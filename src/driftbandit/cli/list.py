@@ -1,0 +1,137 @@
+"""`driftbandit list`: the policies, environments, reward laws and items of the paper."""
+
+import argparse
+import inspect
+import textwrap
+from typing import Any
+
+from driftbandit.cli._shared import add_example, add_option, print_json, print_table, shortened, terminal_width
+from driftbandit.core.checks import nearest
+from driftbandit.core.parameters import parameters
+from driftbandit.errors import SpecError
+from driftbandit.spec import parse
+
+_EXAMPLES = """\
+  driftbandit list                 policies and environments
+  driftbandit list policies        how each policy forgets
+  driftbandit list ds-ts           one policy or environment in full: parameters and named constructors
+"""
+_KINDS = {"policies": parse.policies, "environments": parse.environments, "laws": parse.laws}
+_SHOWN = {"all": ("policies", "environments", "laws"), "policies": ("policies",),
+          "environments": ("environments", "laws"), "items": ("items",)}  # fmt: skip
+_FACTS = ("family", "forgets", "knows", "cost", "reference")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command to argparse."""
+    parser = add_example(subparsers, "list", "list the policies and environments", _EXAMPLES)
+    text = "policies, environments, items (of the paper), or the name of one policy or environment"
+    parser.add_argument("what", nargs="?", default="all", metavar="WHAT", help=text)
+    add_option(parser, "json")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the tables asked for, or one class in full."""
+    if args.what not in _SHOWN:
+        described = _describe(cls := _find(args.what))
+        print_json(described) if args.json else _print_class(cls, described)
+        return
+    found = {kind: _items() if kind == "items" else _describe_all(kind) for kind in _SHOWN[args.what]}
+    if args.json:
+        print_json(found)
+        return
+    for number, (kind, rows) in enumerate(found.items()):
+        print("\n" if number else "", end="")
+        _print_all(kind, rows)
+
+
+def _print_all(kind: str, rows: list[dict[str, Any]]) -> None:
+    if kind == "policies":  # one line each, within the terminal or 80 characters
+        names = [" ".join([row["short"], *row["aliases"]]) for row in rows]
+        width = max(80, terminal_width() or 0) - 2 - max(map(len, names))
+        forgets = [textwrap.shorten(row["forgets"].split(";")[0], width, placeholder=" ...") for row in rows]
+        title = "policies (`driftbandit list NAME` describes one in full)"
+        print_table(["policy", "how it forgets"], list(zip(names, forgets, strict=True)), title)
+    elif kind == "items":
+        shown = [list(row.values()) for row in rows]
+        print_table(["item", "title", "content"], shown, "items of the paper, for `driftbandit reproduce`")
+    else:
+        title = "reward laws (law=... of an environment)" if kind == "laws" else "environments"
+        names = ["name", "text", "about"] if kind == "laws" else ["name", "short", "text", "about"]
+        print_table(
+            [*names[:-2], "written in full", "description"], [[row[name] for name in names] for row in rows], title
+        )
+    if kind == "environments":
+        named = [name for cls in parse.environments().values() for name in getattr(cls, "aliases", ())]
+        print(textwrap.fill(f"by name: {', '.join(named)}", 100, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def _items() -> list[dict[str, str]]:
+    from driftbandit.paper.items import items
+
+    return [{"id": item.id, "title": item.title, "shows": item.shows} for item in items().values()]
+
+
+def _find(name: str) -> type:
+    try:
+        found = parse.find(name)
+    except SpecError:
+        classes = [cls for kind in _KINDS.values() for cls in kind().values()]
+        known = [*_SHOWN, *map(_short, classes), *(cls.__name__ for cls in classes)]
+        raise ValueError(
+            f"There is nothing named {shortened(name)!r}{nearest(name, known) or '.'} "
+            "`driftbandit list` shows all names."
+        ) from None
+    return found[0] if isinstance(found, tuple) else found  # type: ignore[no-any-return]
+
+
+def _print_class(cls: type, described: dict[str, Any]) -> None:
+    """Docstring, parameters with their domains, and named constructors."""
+    print(f"{described['text']}\n\n{inspect.getdoc(cls)}")
+    aliases = getattr(cls, "aliases", {})
+    named = [[name, ", ".join(f"{key}={value!r}" for key, value in aliases[name].items())] for name in aliases]
+    for head, rows in (
+        (["fact", "value"], [[fact, str(described[fact])] for fact in _FACTS if fact in described]),
+        (["parameter", "type", "domain", "default"], [[*row.values()] for row in described["parameters"]]),
+        (["name", "stands for"], named),
+        (["named constructor", "description"], [[*row.values()] for row in described["constructors"]]),
+    ):
+        if rows:
+            print()
+            print_table(head, rows)
+
+
+def _describe_all(kind: str) -> list[dict[str, Any]]:
+    return [_describe(cls) for cls in _KINDS[kind]().values()]
+
+
+def _describe(cls: type) -> dict[str, Any]:
+    defaults = {name: repr(value) for name, value in getattr(cls, "_field_defaults", {}).items()}
+    about = parameters(cls)
+    written = [f"{p.name}={defaults.get(p.name, '...')}" for p in about]
+    makers = {verb: getattr(cls, verb) for verb in parse.constructors(cls)}
+    return {
+        "name": cls.__name__,
+        "short": _short(cls),
+        "aliases": list(getattr(cls, "aliases", ())),
+        **{fact: getattr(cls, fact) for fact in _FACTS if hasattr(cls, fact)},
+        "text": f"{cls.__name__}({', '.join(written)})",
+        "about": _first_line(cls),
+        "parameters": [
+            {"parameter": p.name, "type": getattr(p.kind, "__name__", "any"),
+             "domain": p.domain.text if p.domain else "", "default": defaults.get(p.name, "needed")}
+            for p in about
+        ],
+        "constructors": [
+            {"text": f"{_short(cls)}.{verb}{inspect.signature(maker)}", "about": _first_line(maker)}
+            for verb, maker in makers.items()
+        ],
+    }  # fmt: skip
+
+
+def _short(cls: type) -> str:
+    return str(getattr(cls, "short", cls.__name__))
+
+
+def _first_line(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")

@@ -1,0 +1,1 @@
+"""The parts of policies and environments: random numbers, states, parameters, beliefs, discounts."""

@@ -1,0 +1,86 @@
+"""Checks of whole numbers and of rewards, suggestions for misspelt names, and plurals."""
+
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+
+def whole(name: str, value: Any, least: int, error: type[Exception] = ValueError) -> int:
+    """The value as an int if it is a whole number of at least `least`; True, False and 3.0 are not."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise error(f"{name} needs a whole number, {least} or more; got {value!r:.60}.")
+    return int(value)
+
+
+def whole_from_float(value: Any, least: int) -> int | None:
+    """The value as an int if it is one, also when it is written 1e5; else, or below `least`, None."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value != int(value) or value < least:
+        return None
+    return int(value)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """ "; did you mean X?" for the known name most similar to this one, or an empty string if none is."""
+    folded: dict[str, str] = {}
+    for other in known:
+        folded.setdefault(other.casefold(), other)
+    match = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    return f"; did you mean {folded[match[0]]}?" if match else ""
+
+
+def counted(number: int, thing: str) -> str:
+    """So many of a thing.
+
+    >>> counted(1, "decision"), counted(2, "decision")
+    ('1 decision', '2 decisions')
+    """
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+# ---- rewards ---------------------------------------------------------------------------------------------------------
+
+# A Beta posterior of a reward of -3 is not a posterior, yet the arithmetic goes on for a while and prints a regret. So
+# every policy declares `rewards="[0, 1]"` or `"any"`, meaning the rewards it can compute with, and reward laws declare
+# what they pay. The two are compared before anything is played.
+UNIT, ANY = "[0, 1]", "any"
+
+
+def accepted_rewards(policy: Any) -> str:
+    """The rewards a policy can compute with; for a wrapper those of its base. A class that declares nothing accepts
+    any."""
+    said = getattr(policy, "rewards", None)
+    if said is None and hasattr(policy, "base"):
+        return accepted_rewards(policy.base)
+    return ANY if said is None else str(said)
+
+
+def paid_rewards(environment: Any) -> str | None:
+    """What an environment pays: "[0, 1]", "any", or None if it does not declare it."""
+    said = getattr(environment, "pays", None)
+    if said is not None:
+        return str(said)
+    if hasattr(environment, "law"):
+        paid = getattr(environment.law, "pays", None)
+        return _means(environment) if paid == "the mean" else paid
+    return paid_rewards(environment.base) if hasattr(environment, "base") else None
+
+
+def _means(environment: Any) -> str:
+    """What an environment without noise pays: its means."""
+    table = getattr(environment, "table", None)
+    inside = table is None or bool(((np.asarray(table) >= 0.0) & (np.asarray(table) <= 1.0)).all())
+    return UNIT if inside else ANY
+
+
+def check_rewards(policy: Any, environment: Any) -> None:
+    """Refuse to play a policy in an environment whose rewards it does not accept."""
+    if accepted_rewards(policy) == UNIT and paid_rewards(environment) == ANY:
+        law = getattr(environment, "law", None) or environment
+        raise ValueError(
+            f"{type(policy).__name__} accepts rewards in [0, 1] only, and {law!r:.60} pays others; use a law such as "
+            "TruncatedGaussian(sd=0.1), or a policy for any rewards such as DiscountedTS()."
+        )

@@ -1,0 +1,273 @@
+"""The suite `binary`: rewards of 0 and 1 in 57 environments of sixteen kinds, and the settings tried in each.
+
+A label is a policy's text, the same in all environments: `sw-ts(window=1000)` is one setting, `sw-ts.tuned` what the
+policy's own theory gives for the horizon, phases and arms."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from driftbandit.environments import (
+    Abrupt,
+    AbruptFinite,
+    AbruptGap,
+    AbruptLimited,
+    Bursts,
+    CommonShift,
+    Local,
+    Mixed,
+    Rare,
+    Rising,
+    Seasonal,
+    Smooth,
+    Trap,
+)
+from driftbandit.field.suite import (
+    CHECK,
+    DESIGN,
+    REPOSITORY,
+    KnownFacts,
+    Suite,
+    SuiteEnvironment,
+    known_facts,
+    short_of,
+)
+from driftbandit.spec.parse import policies
+from driftbandit.spec.user_code import load_policy
+
+LONG = 100_000  # rounds, unless the environment says otherwise
+# Kinds that are not averaged: exploring for change costs more than it gains there, or nothing can be seen.
+APART = ("stationary", "slow", "trap")
+
+
+def _one(name: str, kind: str, role: str, environment: Any) -> SuiteEnvironment:
+    return SuiteEnvironment(name, kind, role, environment, kind not in APART)
+
+
+def _abrupt(n_arms: int, phases: int = 10, instance: str = "fresh", horizon: int = LONG) -> Abrupt:
+    return Abrupt(n_arms, horizon, phases, instance)
+
+
+def _gap(gap: float, n_arms: int, phases: int, instance: str = "authors") -> AbruptGap:
+    return AbruptGap(n_arms, LONG, phases, gap, instance)
+
+
+ENVIRONMENTS = (
+    _one("authors-K5", "abrupt", DESIGN, _abrupt(5, instance="authors")),
+    _one("authors-K10", "abrupt", DESIGN, _abrupt(10, instance="authors")),
+    _one("authors-K30", "abrupt", DESIGN, _abrupt(30, instance="authors")),
+    _one("fresh-K5-p5", "abrupt", DESIGN, _abrupt(5, 5)),
+    _one("fresh-K5-p10", "abrupt", DESIGN, _abrupt(5)),
+    _one("fresh-K5-p20", "abrupt", DESIGN, _abrupt(5, 20)),
+    _one("fresh-K10", "abrupt", DESIGN, _abrupt(10)),
+    _one("fresh-K30", "abrupt", DESIGN, _abrupt(30)),
+    _one("gap.05-K5", "gap", DESIGN, _gap(0.05, 5, 10)),
+    _one("gap.1-K2", "gap", DESIGN, _gap(0.1, 2, 5)),
+    _one("gap.2-K5", "gap", DESIGN, _gap(0.2, 5, 5)),
+    _one("smooth-K5-short", "smooth", DESIGN, Smooth(5, 10_000, 1e-3)),
+    _one("smooth-K5-short-slow", "smooth", DESIGN, Smooth(5, 10_000, 1e-4)),
+    _one("smooth-K5", "smooth", DESIGN, Smooth(5, LONG, 1e-4)),
+    _one("smooth-K10", "smooth", DESIGN, Smooth(10, LONG, 1e-4)),
+    _one("smooth-K30-quick", "smooth", DESIGN, Smooth(30, LONG, 1e-3)),
+    _one("smooth-K30", "smooth", DESIGN, Smooth(30, LONG, 1e-4)),
+    _one("stat-K5", "stationary", DESIGN, _abrupt(5, 1)),
+    _one("stat-K10", "stationary", DESIGN, _abrupt(10, 1)),
+    _one("stat-K30", "stationary", DESIGN, _abrupt(30, 1)),
+    _one("fast-K5", "fast", DESIGN, _abrupt(5, 200)),
+    _one("fast-K10", "fast", DESIGN, _abrupt(10, 200)),
+    _one("trap-K2", "trap", DESIGN, Trap(2)),
+    _one("trap-K5", "trap", DESIGN, Trap(5)),
+    _one("local-K5", "local", DESIGN, Local(5)),
+    _one("common.0", "common", DESIGN, CommonShift(sd=0.0)),
+    _one("common.1", "common", DESIGN, CommonShift(sd=0.1)),
+    _one("common.2", "common", DESIGN, CommonShift(sd=0.2)),
+    _one("authors-K20", "abrupt", CHECK, _abrupt(20, instance="authors")),
+    _one("fresh-K20", "abrupt", CHECK, _abrupt(20)),
+    _one("fresh-K50", "abrupt", CHECK, _abrupt(50)),
+    _one("limited.7-K10", "limited", CHECK, AbruptLimited(10)),
+    _one("limited.5-K5", "limited", CHECK, AbruptLimited(5, best=0.5, others_max=0.4)),
+    _one("figure-7a", "limited", CHECK, AbruptLimited(10, instance="authors")),
+    _one("figure-7b", "smooth", CHECK, Smooth(5, 10_000, 1e-3, rescaled=True)),
+    _one("gap.15-K5", "gap", CHECK, _gap(0.15, 5, 5)),
+    _one("gap.1-K20", "gap", CHECK, _gap(0.1, 20, 5)),
+    _one("tiny-K2", "gap", CHECK, _gap(0.02, 2, 5, "fresh")),
+    _one("smooth-K20", "smooth", CHECK, Smooth(20, LONG, 1e-4)),
+    _one("finite-K5", "finite", CHECK, AbruptFinite(5)),
+    _one("finite-K20", "finite", CHECK, AbruptFinite(20)),
+    _one("stat-K20", "stationary", CHECK, _abrupt(20, 1)),
+    _one("fast-K20", "fast", CHECK, _abrupt(20, 200)),
+    _one("trap-K10", "trap", CHECK, Trap(10)),
+    _one("trap-K20", "trap", CHECK, Trap(20)),
+    _one("local-K10", "local", CHECK, Local(10)),
+    _one("local-K20", "local", CHECK, Local(20)),
+    _one("mixed-K6", "mixed", CHECK, Mixed(6)),
+    _one("mixed-K20", "mixed", CHECK, Mixed(20)),
+    _one("seasonal-K5", "seasonal", CHECK, Seasonal(5)),
+    _one("seasonal-K20", "seasonal", CHECK, Seasonal(20)),
+    _one("rising-K5", "rising", DESIGN, Rising(5)),  # for checks until DriftTS was changed after a look at it
+    _one("bursts-K5", "bursts", CHECK, Bursts(5)),
+    _one("rare.05-K5", "rare", CHECK, Rare(5, highest=0.05)),
+    _one("rare.01-K5", "rare", CHECK, Rare(5, highest=0.01)),
+    _one("slow-K5", "slow", DESIGN, _abrupt(5, 2, horizon=1_000_000)),
+    _one("slow-K10", "slow", CHECK, _abrupt(10, 2, horizon=1_000_000)),
+)
+
+
+_SHORT = ("fresh-K5-p10", "gap.2-K5", "smooth-K5-short", "stat-K5", "trap-K5", "common.2")
+_QUICK_HORIZON = 5_000
+
+
+def _cut(environment: SuiteEnvironment) -> SuiteEnvironment:
+    fields = {"horizon": _QUICK_HORIZON}
+    if isinstance(environment.environment, CommonShift):
+        fields["days"] = _QUICK_HORIZON // 100
+    return environment._replace(
+        environment=type(environment.environment)(**{**environment.environment._asdict(), **fields})
+    )
+
+
+# Rounds. The last is tried only where the horizon is as long, the others in every environment.
+MEMORIES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
+HAZARDS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+# A third of the default, for a third of the time and no clear difference in regret where we looked:
+# driftbandit run "global-cts(hazard=1e-4)" "global-cts(hazard=1e-4, max_runs=300)" --runs 32
+FEWER = "max_runs=300"
+BASE = "ts"  # the policy inside periodic-restart
+
+
+def _window(short: str, more: str = "") -> Callable[[int], str]:
+    return lambda memory: f"{short}(window={memory}{more})"
+
+
+def _gamma(short: str, more: str = "") -> Callable[[int], str]:
+    return lambda memory: f"{short}(gamma={1 - 1 / memory:.7g}{more})"
+
+
+class TriedSettings(NamedTuple):
+    """A policy and its settings: each memory in each form, and those without a memory."""
+
+    short: str
+    forms: tuple[Callable[[int], str], ...] = ()
+    fixed: tuple[str, ...] = ()
+
+
+GRID: tuple[TriedSettings, ...] = (
+    TriedSettings("ds-ts", (_gamma("ds-ts"), _gamma("ds-ts", ", tau_max=0.05"), _gamma("ds-ts", ", tau_max=0.01"))),
+    TriedSettings("dts", (_gamma("dts"),)),
+    TriedSettings("sw-ts", (_window("sw-ts"),)),
+    TriedSettings("d-ucb", (_gamma("d-ucb"), _gamma("d-ucb", ", xi=0.05"))),
+    TriedSettings("sw-ucb", (_window("sw-ucb"), _window("sw-ucb", ", xi=0.05"))),
+    TriedSettings("d-klucb", (_gamma("d-klucb"),)),
+    TriedSettings("sw-lb-sda", (_window("sw-lb-sda"),)),
+    TriedSettings("eps-greedy", (_gamma("eps-greedy", ", explore=0.05"), _gamma("eps-greedy", ", explore=0.01"))),
+    TriedSettings("periodic-restart", (lambda memory: f"periodic-restart(base={BASE}, period={memory})",)),
+    TriedSettings("global-cts", (), tuple(f"global-cts(hazard={hazard:g}, {FEWER})" for hazard in HAZARDS)),
+    TriedSettings("pa-cts", (), tuple(f"pa-cts(hazard={hazard:g}, {FEWER})" for hazard in HAZARDS[:-1])),
+    TriedSettings(
+        "cusum-ucb",
+        (),
+        tuple(
+            f"cusum-ucb(threshold={threshold}, explore={explore}, xi=0.5)"
+            for threshold in (10, 30)
+            for explore in (0.001, 0.01)
+        ),
+    ),
+)
+COARSE = ("ds-ts", "sw-ts", "d-ucb", "sw-lb-sda")  # the families of the quick form
+# Yardsticks, wrappers, and policies that are given the noise of rewards; they are in no table.
+LEFT_OUT = ("delayed", "fixed", "oracle", "d-gts", "sw-gts")
+UNTUNED = ("drift-ts", "drift-lin-ts", "drift-auto")  # nothing to tune: compared with the best tuned, not part of it
+
+
+def display_name(label: str) -> str:
+    """The label for a reader: the short name of a policy that has nothing to tune.
+
+    >>> display_name("ts.tuned"), display_name("sw-ts.tuned")
+    ('ts', 'sw-ts.tuned')
+    """
+    few, many = KnownFacts(1_000, 2, 3, 0.5), KnownFacts(90_000, 9, 7, 3.0)
+    return (
+        short_of(label) if label.endswith(".tuned") and make_policy(label, few) == make_policy(label, many) else label
+    )
+
+
+def registered() -> list[str]:
+    """The short names of all policies that can take part, aliases included. Linear policies are for contexts."""
+    found = []
+    for cls in policies().values():
+        if ".linear." not in cls.__module__:
+            found += [str(cls.short), *getattr(cls, "aliases", {})]  # type: ignore[attr-defined]
+    return [short for short in found if short not in LEFT_OUT]
+
+
+def labels(horizon: int, coarse: bool = False) -> list[str]:
+    """Every setting to try for this many rounds; if `coarse`, a few of a few families."""
+    memories = [memory for memory in MEMORIES if memory <= max(horizon, MEMORIES[-2])]
+    if coarse:
+        families = [family for family in GRID if family.short in COARSE]
+        return [*(family.forms[0](memory) for family in families for memory in memories), "ts.tuned", "uniform.tuned"]
+    out = []
+    for family in GRID:
+        out += [*(form(memory) for form in family.forms for memory in memories), *family.fixed]
+    return [*out, *(f"{short}.tuned" for short in registered() if short not in UNTUNED)]
+
+
+def make_policy(label: str, facts: KnownFacts) -> Any:
+    """Make the policy of a label for an environment with these facts."""
+    if label.endswith(".tuned"):
+        short = label.removesuffix(".tuned")
+        given = {"rexp3": f"(variation={max(facts.variation, 0.1)!r})", "periodic-restart": f"(base={BASE})"}
+        alias = _alias(short)
+        if alias is not None:
+            cls, changes = alias
+            return cls.tuned(facts.horizon, facts.phases, facts.n_arms)._replace(**changes)
+        label += given.get(short, "")
+    return load_policy(label, environment=facts)
+
+
+def _alias(short: str) -> tuple[Any, dict[str, Any]] | None:
+    for cls in policies().values():
+        changes = getattr(cls, "aliases", {}).get(short)
+        if changes is not None:
+            return cls, changes
+    return None
+
+
+# The regret of DriftTS in its specification, 32 runs, seed 0: mean and standard error.
+TARGETS = {
+    "authors-K5": (319, 5), "authors-K10": (682, 21), "authors-K30": (858, 10),
+    "fresh-K5-p5": (339, 27), "fresh-K5-p10": (501, 32), "fresh-K5-p20": (828, 32),
+    "fresh-K10": (658, 26), "fresh-K30": (1031, 30),
+    "gap.05-K5": (1208, 52), "gap.1-K2": (180, 9), "gap.2-K5": (345, 7),
+    "smooth-K5-short": (377, 9), "smooth-K5-short-slow": (151, 13), "smooth-K5": (980, 34),
+    "smooth-K10": (1892, 41), "smooth-K30-quick": (8171, 32), "smooth-K30": (3082, 28),
+    "stat-K5": (99, 8), "stat-K10": (125, 7), "stat-K30": (216, 13),
+    "fast-K5": (3912, 42), "fast-K10": (5565, 38), "slow-K5": (447, 29),
+    "trap-K2": (572, 83), "trap-K5": (1163, 124), "local-K5": (1367, 39),
+    "common.0": (225, 16), "common.1": (263, 12), "common.2": (308, 25),
+}  # fmt: skip
+
+BINARY = Suite(
+    name="binary",
+    environments=ENVIRONMENTS,
+    quick=tuple(_cut(environment) for environment in ENVIRONMENTS if environment.name in _SHORT),
+    entrants=("drift-ts",),
+    labels=lambda environment, coarse: labels(environment.environment.horizon, coarse),
+    make_policy=lambda label, environment: make_policy(label, known_facts(environment.environment)),
+    families=tuple(family.short for family in GRID),
+    kept=REPOSITORY / "benchmarks" / "field" / "kept.csv",
+    runs=32,
+    targets={"drift-ts": TARGETS},
+    display_name=display_name,
+    no_rivals=("uniform", "sw-osub"),  # one plays at random, one uses the order of the arms
+    # Changes in many environments are equally spaced, so a restart of the right period falls on them exactly; the
+    # summary has a column with the mean if they counted.
+    aside=("periodic-restart",),
+    aside_note=(
+        "restarts counted",
+        "Periodic restarts, whose tuned period falls on the equally spaced changes of many environments, are never the "
+        "best tuned",
+    ),
+    # Policies that cost hundreds of nanoseconds per round (docs/speed/table.md); they play a few runs first.
+    expensive=("d-klucb", "sw-klucb", "kl-ucb", "glr-klucb", "global-cts", "pa-cts"),
+    all_runs=("stat-K5", "trap-K5"),
+)

@@ -1,0 +1,131 @@
+"""The suite `scale`: rewards of every scale and law, against rivals that are given the noise and the range.
+
+A label such as `d-gts(0.99, 0.5)` is D-GTS with gamma = 0.99 and half of the true noise. DriftLinTS and DriftAuto are
+given nothing."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftbandit.core.draws import CONTEXT, ENVIRONMENT, REWARD, Stream, stream_key
+from driftbandit.environments.scaled import Scaled
+from driftbandit.field.suite import CHECK, DESIGN, REPOSITORY, Suite, SuiteEnvironment, known_facts
+from driftbandit.policies.gaussian_ts import DiscountedGaussianTS, SlidingGaussianTS
+from driftbandit.policies.ucb import DiscountedUCB
+from driftbandit.spec.user_code import load_policy
+
+APART = ("trap", "rising")  # idle arms that change: not averaged
+_LAWS = {
+    "g.01": "gauss-0.01", "g.1": "gauss-0.1", "g1": "gauss-1", "gbig": "large", "bern": "binary", "rev": "revenue",
+    "lat": "latency", "beta": "beta", "count": "counts", "scale": "noise-changes", "out": "outliers",
+}  # fmt: skip
+
+
+def _one(name: str, role: str = DESIGN) -> SuiteEnvironment:
+    """The environment of a name such as `local-K5-rev-100k`: kind, arms, law and, if not 20,000, rounds."""
+    kind, arms, law, *rounds = name.split("-")
+    kind = "stationary" if kind == "stat" else kind
+    horizon = 1_000 * int(rounds[0].removesuffix("k")) if rounds else 20_000
+    return SuiteEnvironment(name, kind, role, Scaled(kind, _LAWS[law], int(arms[1:]), horizon), kind not in APART)
+
+
+# The regret of DriftLinTS in its specification: mean and standard error of 16 runs.
+TARGETS = {
+    "abrupt-K5-g.1": (117.0, 31.5), "abrupt-K10-g1": (1354, 69.7), "smooth-K5-g.1": (244.2, 7.62),
+    "smooth-K10-lat": (5303, 156.0), "stat-K5-g1": (201.3, 63.8), "stat-K10-rev": (193.5, 12.6),
+    "local-K5-beta": (337.2, 62.5), "common-K5-g.1": (31.2, 4.30), "abrupt-K10-bern": (430.6, 49.2),
+    "smooth-K5-scale": (612.4, 23.0), "abrupt-K5-out": (97.4, 14.4), "abrupt-K10-g.01": (229.9, 28.2),
+    "abrupt-K5-lat": (2620, 194.2), "smooth-K10-gbig": (499519, 12191), "smooth-K5-bern": (644.4, 24.8),
+    "stat-K10-g.1": (49.4, 3.96), "stat-K5-lat": (471.9, 63.0), "common-K5-beta": (34.7, 6.36),
+    "abrupt-K10-scale": (444.3, 42.1), "abrupt-K5-beta": (119.5, 44.4), "smooth-K10-out": (616.0, 73.2),
+    "abrupt-K5-rev-100k": (1447, 114.4), "local-K5-rev-100k": (1241, 179.0), "local-K5-g1-100k": (4420, 690.3),
+    "trap-K5-g.1": (929, 258), "rising-K5-g1": (1129, 67), "trap-K5-rev": (567, 56),
+}  # fmt: skip
+_CHECKS = ("abrupt-K5-count", "trap-K5-lat", "trap-K5-gbig", "rising-K5-rev", "rising-K5-beta", "rising-K5-out")
+ENVIRONMENTS = (*map(_one, TARGETS), *(_one(name, CHECK) for name in _CHECKS))
+
+
+class RewardScale(NamedTuple):
+    """What the rivals are given about an environment."""
+
+    noise: float  # standard deviation of a reward around its mean
+    mean: float  # of all means
+    sd: float  # of all means
+    width: float  # from the smallest to the largest mean
+
+
+@lru_cache(maxsize=256)
+def measure_scale(environment: Any, runs: int = 8, rounds: int = 500) -> RewardScale:
+    """The scale of an environment, from the true means of some rounds of some runs and one reward of each."""
+    at = np.linspace(0, environment.horizon - 1, rounds).astype(int)
+    table, noise = [], []
+    for run in range(runs):
+        realised, stream = environment.realise(stream_key(99, run, ENVIRONMENT)), Stream(stream_key(99, run, REWARD))
+        contexts = Stream(stream_key(99, run, CONTEXT))
+        for t in at.tolist():
+            arm = t % environment.n_arms
+            if hasattr(environment, "n_features"):
+                x = np.zeros(environment.n_features * (environment.n_arms if environment.joint else 1))
+                realised.features(t, contexts.at(t), x)
+                table.append([realised.mean_in(t, i, x) for i in range(environment.n_arms)])
+                reward = realised.pull_in(t, arm, x, stream.at(t))
+            else:
+                table.append([realised.mean(t, i) for i in range(environment.n_arms)])
+                reward = realised.pull(t, arm, stream.at(t))
+            noise.append(float(reward) - table[-1][arm])
+    return RewardScale(*(float(number) for number in (np.std(noise), np.mean(table), np.std(table), np.ptp(table))))
+
+
+_GAMMAS = (0.95, 0.97, 0.99, 0.997, 0.999, 0.9999, 1.0)
+_WINDOWS = (100, 300, 1_000)
+_SHARES = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the true noise
+_XIS = (1e-5, 1e-4, 1e-3, 1e-2)
+
+
+def _normal(kind: Any, memory: float, share: float) -> Callable[[RewardScale], Any]:
+    return lambda scale: kind(memory, share * scale.noise, scale.mean, scale.sd)
+
+
+def _bounds(gamma: float, xi: float) -> Callable[[RewardScale], Any]:
+    return lambda scale: DiscountedUCB(gamma, xi, scale.width)
+
+
+GRID: dict[str, Callable[[RewardScale], Any]] = {
+    # A long memory with little noise settles on a wrong arm once in ten runs or so, which a few runs do not show.
+    **{
+        f"d-gts({g:g}, {share:g})": _normal(DiscountedGaussianTS, g, share)
+        for g in _GAMMAS
+        for share in _SHARES
+        if g < 0.9999 or share >= 0.5
+    },
+    **{f"sw-gts({w}, {share:g})": _normal(SlidingGaussianTS, w, share) for w in _WINDOWS for share in _SHARES},
+    **{f"d-ucb({g:g}, {xi:g})": _bounds(g, xi) for g in _GAMMAS for xi in _XIS},
+}
+_COARSE = tuple(label for label in GRID if label.endswith((", 0.5)", ", 0.001)")))
+
+
+def make_policy(label: str, environment: SuiteEnvironment) -> Any:
+    """The policy of a setting of the grid, or of any policy's text."""
+    if label in GRID:
+        return GRID[label](measure_scale(environment.environment))
+    return load_policy(label, environment=known_facts(environment.environment))
+
+
+SCALE = Suite(
+    name="scale",
+    environments=ENVIRONMENTS,
+    quick=tuple(
+        environment._replace(environment=environment.environment._replace(horizon=2_000))
+        for environment in ENVIRONMENTS
+        if environment.name in ("abrupt-K5-g.1", "smooth-K10-lat", "stat-K10-rev", "trap-K5-gbig")
+    ),
+    entrants=("drift-lin-ts", "drift-auto"),
+    labels=lambda environment, coarse: list(_COARSE if coarse else GRID),
+    make_policy=make_policy,
+    families=("d-gts", "sw-gts", "d-ucb"),
+    kept=REPOSITORY / "docs" / "field" / "scale" / "kept.csv",
+    runs=16,
+    targets={"drift-lin-ts": TARGETS},
+)

@@ -1,1 +1,0 @@
-"""Experiments as data: what to play, and what came out."""

@@ -1,1 +1,0 @@
-"""Many simulations as one job: cut into chunks, spread over workers, kept on disk, resumed."""

@@ -1,1 +1,0 @@
-"""Statistics of simulated numbers: intervals, the choice of the best, drift metrics."""

@@ -1,1 +1,0 @@
-"""What every other room uses: files, tables, progress, facts about the machine. Knows nothing of bandits."""

@@ -1,1 +1,0 @@
-"""The page on which the reproduction is shown."""

@@ -1,0 +1,1 @@
+"""Text to objects and back: policies, environments, durations; loading of the user's own code."""

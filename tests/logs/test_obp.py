@@ -1,0 +1,51 @@
+"""The estimators of `replay` are those of obp, given the same reward model: benchmarks/obp_figures.py made the figures
+with obp 0.4.1. obd.csv.gz is its sample of the Open Bandit Dataset (obd.txt)."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from driftbandit.logs import Log, replay
+
+FIGURES = {  # IPS, SNIPS, DR
+    ("open bandit", "uniform"): (0.004600000000, 0.004600000000, 0.004466570217),
+    ("open bandit", "fixed(3)"): (0.006800000000, 0.006711409396, 0.005988286032),
+    ("simulated", "uniform"): (0.353503056639, 0.347013748075, 0.346222210970),
+    ("simulated", "fixed(3)"): (0.321439002564, 0.323544291923, 0.323424415113),
+}
+
+
+def open_bandit():
+    """10,000 items shown on a page of a shop, drawn uniformly from 34; the reward is a click."""
+    features = "position:levels,user_feature_0,user_feature_1,user_feature_2"
+    return Log(Path(__file__).with_name("obd.csv.gz"), propensity="uniform", features=features)
+
+
+def simulated():
+    """4,000 events of four arms, whose probabilities and rewards depend on the context."""
+    rng = np.random.default_rng(11)
+    n, k = 4000, 4
+    device, basket = rng.integers(0, 3, n), rng.normal(size=n)
+    p = rng.dirichlet(np.full(k, 2.0), 3)[device] * 0.8 + 0.05
+    arm = (rng.random(n)[:, None] > np.cumsum(p, axis=1)).sum(axis=1)
+    mean = 0.3 + 0.2 * (device == arm) + 0.05 * np.tanh(basket) * arm
+    columns = {
+        "time": np.arange(n),
+        "arm": arm,
+        "reward": (rng.random(n) < mean).astype(float),
+        "propensity": p[np.arange(n), arm],
+        "device": np.array(["a", "b", "c"])[device],
+        "basket": basket,
+    }
+    return Log(columns, features="device,basket")
+
+
+@pytest.mark.parametrize("name", ["open bandit", "simulated"])
+def test_the_estimates_are_those_of_obp(name):
+    log = {"open bandit": open_bandit, "simulated": simulated}[name]()
+    result = replay(log, ["uniform", "fixed(3)"], own=False)
+    for line in result.lines:
+        if line.label != "ts":
+            found = [estimate.mean for estimate in (line.ips, line.snips, line.value)]
+            assert found == pytest.approx(FIGURES[name, line.label], abs=1e-9)

@@ -1,0 +1,178 @@
+"""Many bandits in one service: few are open at a time, and lists are paged."""
+
+import asyncio
+import random
+import time
+
+import pytest
+
+from driftbandit.bandit.audit import audit
+from driftbandit.service import bandits as service_bandits
+from driftbandit.service.bandits import Bandits, WatchedBandits
+from driftbandit.service.charts import Charts
+
+ARMS = ["red", "green"]
+
+
+@pytest.fixture
+def few_open(store, monkeypatch):
+    monkeypatch.setattr(service_bandits, "_IN_USE", 0.0)
+    made = Bandits(store, max_open=3)
+    for n in range(10):
+        made.create(f"b{n}", "ds-ts", ARMS, "test", seed=n)
+    yield made
+    made.close()
+
+
+def test_the_bandits_used_last_are_open(few_open) -> None:
+    assert sorted(few_open.held) == ["b7", "b8", "b9"]
+    few_open.get("b7")
+    few_open.get("b0")
+    assert sorted(few_open.held) == ["b0", "b7", "b9"]
+
+
+def test_a_bandit_in_use_is_not_closed(few_open, monkeypatch) -> None:
+    monkeypatch.setattr(service_bandits, "_IN_USE", 60.0)
+    held = few_open.get("b9")
+    for n in range(10):
+        few_open.get(f"b{n}")
+    assert few_open.get("b9") is held
+    assert len(few_open.held) == 10
+
+
+def test_closing_and_opening_lose_nothing(few_open, store) -> None:
+    async def play() -> dict[str, int]:
+        rng, counts = random.Random(1), dict.fromkeys((f"b{n}" for n in range(10)), 0)
+
+        async def once(name: str) -> None:
+            decision = await (await few_open.find(name)).adecide()
+            await asyncio.sleep(0.0)
+            await (await few_open.find(name)).areward(decision.id, 1.0)
+            counts[name] += 1
+
+        for _ in range(60):
+            await asyncio.gather(*(once(rng.choice(list(counts))) for _ in range(2)))
+        return counts
+
+    for name, count in asyncio.run(play()).items():
+        few_open.get(name).refresh()
+        assert few_open.get(name).health()["rewards"] == count
+    assert all(report.differences == [] for report in audit(store))
+
+
+def test_a_page_that_watches_shares_one_connection(few_open, store) -> None:
+    watched = WatchedBandits(store, max_open=3)
+    try:
+        assert [watched.get(f"b{n}").arms for n in range(10)] == [ARMS] * 10
+        assert len(watched.held) == 3
+        asyncio.run(watched.check(5.0))
+    finally:
+        watched.close()
+
+
+def test_charts_keep_nothing_of_closed_bandits(few_open, monkeypatch) -> None:
+    charts = Charts(few_open)
+    for name in ("b7", "b8", "b9"):
+        charts.sample(few_open.get(name))
+        charts.changes(few_open.get(name))
+        charts.recent(few_open.get(name))
+    few_open.get("b0")
+    charts._forget_closed(few_open.held)
+    assert sorted(charts._samples) == ["b8", "b9"]
+    assert {key[1] for key in charts._cache} == {"b8", "b9"}
+
+
+def test_samples_of_all_bandits_together_are_bounded(few_open, monkeypatch) -> None:
+    monkeypatch.setattr("driftbandit.service.charts._ALL_NUMBERS", 600)
+    charts = Charts(few_open)
+    for _ in range(60):
+        for name in ("b7", "b8", "b9"):
+            bandit = few_open.get(name)
+            bandit.reward(bandit.decide().id, 1.0)
+            bandit.refresh()
+            charts.sample(bandit)
+    assert all(len(samples) <= 34 for samples in charts._samples.values())
+
+
+def test_a_service_answers_at_once(serve, store) -> None:
+    made = Bandits(store)
+    for n in range(50):
+        made.create(f"b{n:02}", "ds-ts", ARMS, "test")
+    made.close()
+    service = serve(store, "--max-open", 5)
+    assert service.get("/readyz").status_code == 200
+    for n in range(50):
+        began = time.monotonic()
+        assert service.post(f"/v1/bandits/b{n:02}/decisions").status_code == 200
+        assert time.monotonic() - began < 5.0
+    assert service.get("/readyz").status_code == 200
+
+
+def test_lists_are_paged_and_searched(serve, store, tmp_path, capsys) -> None:
+    from driftbandit.bandit.sending import bandit_names
+    from driftbandit.service.auth import Keys
+
+    made = Bandits(store)
+    names = sorted([f"shop_{n:02}" for n in range(30)] + ["Shop-x", "other", "shopx"])
+    for name in names:
+        made.create(name, "ds-ts", ARMS, "test")
+    assert made.journal.names("SHOP_") == [f"shop_{n:02}" for n in range(30)]  # _ stands for itself
+    assert made.journal.names("%") == []
+    made.close()
+    keys = Keys(tmp_path / "keys.json")
+    every, few = (keys.add(name, ["read"], bandits) for name, bandits in (("every", ["*"]), ("few", ["other", "none"])))
+    service = serve(store, "--keys", tmp_path / "keys.json")
+
+    def page(key=every, **query):
+        found = service.call("GET", "/v1/bandits", params=query, headers={"authorization": f"Bearer {key}"})
+        return found.json() if found.status_code == 200 else found.status_code
+
+    assert sorted(page()["bandits"]) == names
+    assert page()["next"] is None
+    seen, after = [], ""
+    while after is not None:
+        found = page(limit=7, after=after)
+        seen += found["bandits"]
+        after = found["next"]
+    assert sorted(seen) == names
+    assert page(search="op_0", limit=3) == {"bandits": ["shop_00", "shop_01", "shop_02"], "next": "shop_02"}
+    assert page(search="nothing") == {"bandits": [], "next": None}
+    assert page(few) == {"bandits": ["other"], "next": None}
+    assert [page(limit=0), page(limit=10_001), page(after="x" * 10_000), page(what=1)] == [422] * 4
+    assert sorted(bandit_names(service.url, every, "shop_1")) == [f"shop_1{n}" for n in range(10)]
+    text = service.get("/?q=shop_1", headers={"authorization": f"Bearer {every}"}).text
+    assert "shop_19" in text
+    assert "shop_20" not in text
+
+
+def test_the_page_leads_to_the_next_bandits(few_open, monkeypatch) -> None:
+    from starlette.testclient import TestClient
+
+    from driftbandit.service.app import Service, build
+
+    monkeypatch.setattr("driftbandit.service.pages._SHOWN", 4)
+    client = TestClient(build(Service(few_open)), base_url="http://127.0.0.1:8000")
+    first = client.get("/").text
+    assert "b3" in first
+    assert "b4" not in first
+    assert 'href="/?q=&amp;after=b3"' in first
+    last = client.get("/?q=b&after=b7").text
+    assert "b9" in last
+    assert "more bandits" not in last
+
+
+def test_metrics_do_not_grow_with_the_bandits(few_open, monkeypatch) -> None:
+    from starlette.testclient import TestClient
+
+    from driftbandit.service.app import Service, build
+
+    monkeypatch.setattr("driftbandit.service.handlers.status._MOST", 2)
+    client = TestClient(build(Service(few_open)), base_url="http://127.0.0.1:8000")
+    for n in range(10):
+        for _ in range(1 + (n in (3, 5))):
+            assert client.post(f"/v1/bandits/b{n}/decisions").status_code == 200
+    text = client.get("/metrics").text
+    named = {line.split('"')[1] for line in text.splitlines() if line.startswith("driftbandit_decisions_total{")}
+    assert named == {"b3", "b5"}
+    assert "driftbandit_all_decisions_total 12.0" in text
+    assert "driftbandit_open_bandits 3.0" in text
