@@ -37,7 +37,7 @@ def test_the_same_id_is_the_same_decision_and_a_reward_counts_once(service):
     conflict = service.post(f"{service.at}/rewards", {"id": "order-1", "reward": 0})
     assert conflict.status_code == 409
     assert "already has the reward 1.0" in conflict.json()["error"]
-    assert service.get(f"{service.at}/health").json()["rewards"] == 1
+    assert service.wait_for(f"{service.at}/health", lambda found: found["rewards"])["rewards"] == 1
 
 
 def test_batches_have_a_verdict_each(service):
@@ -263,7 +263,7 @@ def test_waiting_ends_with_the_default_and_late_rewards_are_kept(house):
     assert served.post("/v1/bandits/quick/rewards", {"id": made, "reward": 1}).json()["verdict"] == "late"
     record = served.get(f"/v1/bandits/quick/decisions/{made}").json()
     assert (record["outcome"], record["reward"], record["late"]) == ("default", 0.0, 1.0)
-    health = served.get("/v1/bandits/quick/health").json()
+    health = served.wait_for("/v1/bandits/quick/health", lambda found: found["late"] and found["defaults"])
     assert (health["late"], health["defaults"]) == (1, 1)
 
 
@@ -299,7 +299,7 @@ def test_two_workers_share_one_journal(serve, postgres):
     for number in range(20):
         made = served.post(f"{AT}/decisions", {"id": f"n{number}"}).json()
         assert served.post(f"{AT}/rewards", {"id": made["id"], "reward": 1}).json()["verdict"] == "learned"
-    assert served.get(f"{AT}/health").json()["rewards"] == 20
+    assert served.wait_for(f"{AT}/health", lambda found: found["rewards"] >= 20)["rewards"] == 20
     assert audit(postgres)[0].differences == []
 
 
