@@ -21,7 +21,7 @@ from driftbandit import Bandit, DiscountedTS
 from driftbandit import cli as commands
 from driftbandit.cli import _main as cli
 from driftbandit.lab import study
-from tools.site import committed
+from tools.site import committed, outputs
 from tools.site.pages import FENCE, SERVED, runs
 
 ROOT = Path(__file__).parents[1]
@@ -47,7 +47,7 @@ def text_of(page):
 
 def commands_in(text):
     """Lines that begin with `driftbandit`, and commands between backquotes."""
-    text = re.sub(r"```(?:toml|python|sh run).*?```", "", text, flags=re.DOTALL)
+    text = re.sub(r"```(?:toml|python|sh run|text).*?```", "", text, flags=re.DOTALL)
     found = re.findall(r"^ {2,}(driftbandit [^\n]+)$", text, flags=re.MULTILINE)
     found += re.findall(r"`(driftbandit [^`]+)`", text.replace("\n", " "))
     return [line for line in found if not re.match(r"driftbandit: ", line)]
@@ -253,6 +253,17 @@ def test_every_block_on_a_page_runs(page, folder, capsys, monkeypatch):
             elif runs(language, words):
                 play_shell(code, folder, capsys)
     capsys.readouterr()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", outputs.PAGES, ids=lambda page: page.name)
+def test_the_outputs_in_a_page_are_those_of_its_blocks(page):
+    kept = outputs.kept(page)
+    assert any(kept)
+    for output, block in zip(outputs.run(page), kept, strict=True):
+        assert bool(output) == bool(block)
+        if block and block[0]:
+            assert output == block[1]
 
 
 def test_every_study_on_a_page_can_be_read(folder):

@@ -45,6 +45,12 @@ def test_blocks_of_python_become_cells_and_other_blocks_stay(tmp_path):
     assert "```sh\nrm -r everything\n```" in text
 
 
+def test_an_output_that_is_kept_in_a_page_gives_way_to_that_of_the_build(tmp_path):
+    kept = PAGE.replace("x = 1\n```", "print(1)\n```\n\n<!-- output -->\n\n```text\n1\n```")
+    assert "```text" in kept
+    assert "```text" not in pages.executable(kept, tmp_path)
+
+
 def test_a_page_without_code_is_left_as_it_is(tmp_path):
     assert pages.executable("# Words\n\nand no code.\n", tmp_path) == "# Words\n\nand no code.\n"
 

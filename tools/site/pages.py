@@ -8,13 +8,17 @@ word after the language says more:
     ```python peer=river     Python that runs in an environment with that library, if it can be installed
     ```python adapter        Python that `make test-adapters` runs, with its output in the block of text that follows
 
+The output of a block may follow it, below `<!-- output -->` (see `tools.site.outputs`).
+
 A comment `<!-- picture: map -->` is replaced by the lines that `tools.site.pictures` wrote for that picture; where no
 build has made it, on GitHub for one, it is simply not there."""
 
 import re
 from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(python|sh)([^\n`]*)\n(.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
+OUTPUT = re.compile(r"\n\n<!-- output(?: of one run)? -->\n\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SERVED = "http://127.0.0.1:8000"  # where the pages say a service is
 _HEAD = """---
 file_format: mystnb
@@ -48,7 +52,7 @@ def cells(text: str) -> list[tuple[str, str]]:
 
 def executable(text: str, made: Path) -> str:
     """The page as MyST-NB wants it; `made` holds the pictures of this build."""
-    text = with_pictures(text, made)
+    text = with_pictures(OUTPUT.sub("", text), made)
     blocks = cells(text)
     if not blocks:
         return text
