@@ -10,15 +10,17 @@ from tests.drill.all import LONG, SMALL, STORES, USUAL, drill, plan
 _EXAMPLES = """\
 examples:
   python -m tests.drill
-      kill -9 under load, retry storms, outages, a full disk, a clock set back, many processes, fuzzed calls, against
-      SQLite and PostgreSQL, and kill -9 and restarts behind HTTP; takes some minutes
+      kill -9 under load, power loss, retry storms, outages, a full disk, a clock set back, many processes, fuzzed
+      calls, against SQLite and PostgreSQL, and kill -9 and restarts behind HTTP; takes some minutes
   python -m tests.drill --store sqlite --only kill storm --size small
   python -m tests.drill --only http-kill http-restart
   python -m tests.drill --only kill-drop --kills 100
       kill -9 while old rows are dropped
   python -m tests.drill --size long --kills 1000
+  python -m tests.drill --only power power-drop --images 1000
 
-Power loss is not tested: a kill leaves the operating system's page cache alive.
+A power loss is tried with SQLite, on Linux with gcc or cc: of what was not flushed, anything may be lost or torn. It is
+not tried with PostgreSQL. Lines that begin with "to be found" have a fault: they hold if the drill finds it.
 """
 
 
@@ -33,12 +35,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=names, metavar="DRILL", help=", ".join(names))
     parser.add_argument("--kills", type=int, metavar="N", help="how many times to kill -9")
     parser.add_argument("--fuzzed", type=int, metavar="N", help="how many fuzzed calls")
+    parser.add_argument("--images", type=int, metavar="N", help="how many disks after a power loss")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="(default: 1)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(arguments)
 
     sizes = {"small": SMALL, "usual": USUAL, "long": LONG}[args.size]
-    sizes = sizes._replace(**{name: getattr(args, name) for name in ("kills", "fuzzed") if getattr(args, name)})
+    sizes = sizes._replace(
+        **{name: getattr(args, name) for name in ("kills", "fuzzed", "images") if getattr(args, name)}
+    )
     stores = STORES if args.store == "both" else (args.store,)
     found, rows, good = [], [], True
     for finding, seconds in drill(stores, sizes, args.seed, args.only):
@@ -54,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         print()
         head = ["drill", "store", "tried", "promise", "found", "time"]
-        print_table(head, rows, f"seed {args.seed}; power loss is not tested")
+        print_table(head, rows, f"seed {args.seed}")
     return 0 if good else 1
 
 

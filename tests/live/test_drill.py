@@ -12,7 +12,7 @@ from tests.drill.site import Finding, site
 
 DRILLS = [(name, store) for name, stores, _ in plan(SMALL) for store in stores]
 SLOW = {("kill-drop", "sqlite"), ("kill-drop", "postgres"), ("restart", "postgres"),
-        ("disk", "sqlite"), ("memory", "sqlite"), ("memory", "postgres"),
+        ("disk", "sqlite"), ("power", "sqlite"), ("power-drop", "sqlite"), ("memory", "sqlite"), ("memory", "postgres"),
         ("http-kill", "sqlite"), ("http-kill", "postgres"), ("http-restart", "postgres")}  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """A log in a file, as Parquet, CSV or JSON lines, or as batches of Arrow."""
 
+import contextlib
 import csv
 import json
 import os
@@ -23,13 +24,17 @@ def check_suffix(path: Path) -> None:
 
 
 def write_whole(path: Path, rows: Iterator[dict[str, Any]], features: Mapping[str, Feature]) -> int:
-    """Write rows with these features to a file that appears whole or not at all; their number."""
+    """Write rows with these features to a file that appears whole or not at all, and is on the disk afterwards; their
+    number."""
     writers: dict[str, Callable[[Path, Iterator[dict[str, Any]]], int]]
     writers = {".parquet": partial(_write_parquet, features), ".csv": _write_csv, ".jsonl": _write_jsonl}
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         count = writers[path.suffix](part, map(flatten, rows))
+        with part.open("rb+") as written:
+            os.fsync(written.fileno())
         os.replace(part, path)
+        sync_folder(path.parent)
         return count
     except OSError as error:
         if isinstance(error, StoreError):
@@ -37,6 +42,18 @@ def write_whole(path: Path, rows: Iterator[dict[str, Any]], features: Mapping[st
         raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names of new files in a folder on the disk, where the system can flush a folder."""
+    if os.name == "nt":
+        return
+    with contextlib.suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def flatten(row: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from driftbandit.bandit.asks import PURGE, DropRows, MoveBase, PurgeRows, SetNot
 from driftbandit.bandit.audit import Known, Walk, compare_decision
 from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.export import all_features, in_order, log_rows
-from driftbandit.bandit.logfiles import write_whole
+from driftbandit.bandit.logfiles import sync_folder, write_whole
 from driftbandit.bandit.records import CHANGE, Change, as_datetime
 from driftbandit.errors import DamagedJournal, StoreError
 
@@ -212,7 +212,10 @@ def _make_folder(folder: Path) -> None:
     try:
         import pyarrow  # noqa: F401
 
+        new = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
+        for path in new:
+            sync_folder(path.parent)
     except ImportError:
         raise StoreError("Exports need pyarrow: pip install 'driftbandit[lab]' installs it.") from None
     except OSError as error:
