@@ -137,7 +137,7 @@ def test_every_page_of_the_site_is_in_one_table_of_contents():
 def numbers(text, separated=False):
     """The numbers in a text, or in a file whose columns are separated by commas."""
     text = text.replace(",", " ") if separated else re.sub(r"(?<=\d),(?=\d{3})", "", text)
-    return re.findall(r"(?<![\w.])\d+(?:\.\d+)?", text)
+    return re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", text)
 
 
 MARKED = [
