@@ -18,7 +18,7 @@ unexport PYTHONPATH PYTHONHOME
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-long test-adapters reproduce quick bench coverage demo docs format lock clean rebuild
+.PHONY: help test test-long test-adapters reproduce quick bench coverage demo docs paper format lock clean rebuild
 .DELETE_ON_ERROR:
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo '  make quick       the same in short: fewer runs, to see that everything works'
 	@echo '  make bench       speed on this machine, beside plain NumPy, C and other libraries'
 	@echo '  make docs        the site, with all its code run anew where something changed, into build/site/index.html'
+	@echo '  make paper       the short paper on DriftTS and DriftLinTS, its numbers filled in, into build/drift.pdf'
 	@echo '  make demo        a service fed by environments that drift, with a page to watch it'
 	@echo '  make coverage    which lines of interpreted code the tests reach, into build/coverage/index.html'
 	@echo '  make format      put the code into the house format, mend what lint can, list the policies, write reference pages'
@@ -80,6 +81,15 @@ coverage: $(READY)
 docs: $(READY)
 	$(RUN) -m sphinx -q -W --keep-going -b html -d build/docs/doctrees docs build/site $(ARGS)
 	@echo 'The site is build/site/index.html'
+
+# pandoc and typst are not part of the lock: they take 250 MB, and nothing else needs them.
+PAPER := build/paper-tools/bin/python
+paper: $(READY)
+	test -x $(PAPER) || $(PYTHON) -m venv build/paper-tools
+	$(PAPER) -m pip --disable-pip-version-check install -qq -r requirements/paper.txt
+	$(RUN) -m tools.paper --out build/drift
+	$(PAPER) tools/paper_pdf.py build/drift/drift.md build/drift.pdf
+	@echo 'The paper is build/drift.pdf'
 
 demo: $(READY)
 	$(RUN) -m driftbandit demo $(ARGS)
