@@ -179,7 +179,7 @@ class CompiledPlayer(Player):
         self._key = np.uint64(key)
 
     def _hold(self, state: Any) -> None:
-        self._block, self.state = in_one_block(to_arrays(state, self._first_state()))
+        self._block, self.state = in_one_block(to_arrays(state, self.first_state()))
         numba_methods.prepare(self.state)
         self._ref = self._view_ref = StateRef(self.state)
         if self.half_life is not None or not self._in_place:
