@@ -32,6 +32,7 @@ class AddReward(NamedTuple):
     default: float
     row: DecisionRow | None = None  # the decision, where the caller has it: a store may then write before it looks
     waits: bool = False  # whether it is learned when its decision is old enough
+    hidden: str | None = None  # what stands in the place of the id if it was erased
 
 
 class Settle(NamedTuple):

@@ -19,6 +19,7 @@ from typing import Any
 from driftbandit.bandit import settings
 from driftbandit.bandit.asks import Ask
 from driftbandit.bandit.candidates import CandidateSet
+from driftbandit.bandit.erasure import recognise
 from driftbandit.bandit.ids import ROUNDS, Supply, decision_stream, make_ids
 from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.records import DecisionRow, Event, StoredConfig, format_slots, log
@@ -137,6 +138,8 @@ class Chooser:
         replica = self.replica
         if settle:
             replica.settle_first(replica.writer.commit)
+        if self._fold.config.erased:
+            calls = self._recognise(calls)
         with replica.lock:
             ready, at = [], None
             for call in calls:
@@ -150,6 +153,20 @@ class Chooser:
                     call.finish([error])
                     call.wake()
             replica.writer.enqueue(ready)
+
+    def _recognise(self, calls: list[StoreCall]) -> list[StoreCall]:
+        """Put what stands for the ids that were erased into their places. The bandit's lock is not held."""
+        try:
+            ids = {id for call in calls for id in call.ids}
+            found = recognise(self.replica.journal, self._number, self._fold.config, ids)
+        except Exception as error:
+            for call in calls:
+                call.finish([error])
+                call.wake()
+            return []
+        for call in calls:
+            call.ids = [found.get(id, id) for id in call.given]
+        return calls
 
     def choose(self, call: StoreCall, at: int) -> None:
         """Make the decisions of a call, to be written, and the probabilities of all arms if requested. The caller holds
