@@ -131,13 +131,13 @@ class Replica:
     def _absorb(self, events: list[Event]) -> None:
         """Fold what the writer has just written. It is written, even if folding it fails: the next call reports it."""
         with self.lock, contextlib.suppress(Exception):
-            for event in events:
-                if self.stopped:
-                    return
-                if event.n > self.fold.n + 1:
-                    self.stop(DamagedJournal(f"Event {self.fold.n + 1} is missing."))
-                elif event.n == self.fold.n + 1:
-                    self._fold([event], event.n)
+            news = [(event.n, event) for event in events if event.n > self.fold.n]
+            if self.stopped or not news:
+                return
+            if news[0][0] != self.fold.n + 1:
+                self.stop(DamagedJournal(f"Event {self.fold.n + 1} is missing."))
+            else:
+                self._fold_in_parts(news)
 
     def _fold(self, events: list[Event], cursor: Any) -> None:
         if not events:

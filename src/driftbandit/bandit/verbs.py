@@ -157,14 +157,13 @@ class Verbs(Reports, AnyBandit):
         with self._lock:
             self._replica.open_or_raise()
             config, at = self._fold.config, self._replica.now()
-            rest = config.wait, config.default
-            rows = [self._recent.pop(id, None) for id, _ in pairs]
-            hidden = [hide_id(config, id) if config.erased else None for id, _ in pairs]
-            rows = [row if row is not None and at - row.at < _YOUNG else None for row in rows]
-            asks = [
-                AddReward(self._number, id, value, at, *rest, None if other else row, config.holds, other)
-                for (id, value), row, other in zip(pairs, rows, hidden, strict=True)
-            ]
+            number, wait, default, holds = self._number, config.wait, config.default, config.holds
+            asks: list[Any] = []
+            for id, value in pairs:
+                row, hidden = self._recent.pop(id, None), hide_id(config, id) if config.erased else None
+                if row is not None and (hidden or at - row.at >= _YOUNG):
+                    row = None
+                asks.append(AddReward(number, id, value, at, wait, default, row, holds, hidden))
             self._replica.sweep()
             return self._writer.submit(asks)
 

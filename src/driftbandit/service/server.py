@@ -23,6 +23,7 @@ _GRACE = 20  # seconds for accepted requests
 _KEPT = 75  # seconds for an idle connection; proxies keep one for less, so they never send into a closed one
 _CONNECTIONS = 4096
 _MOST_HEAD = 65_536  # bytes of a request's first line and headers
+_FRAMING = {b"host": "host", b"content-length": "length", b"transfer-encoding": "length"}  # one header of each kind
 
 
 class Connection(HttpToolsProtocol):
@@ -36,6 +37,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._head_size = 0  # bytes that arrived of a head that is not complete
         self._head_complete = False
+        self._head_count = 0  # headers before the body
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -49,19 +51,20 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
         self._head_size, self._head_complete = 0, False
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self._head_complete:
-            raise ValueError("trailers are not supported")
-        super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
-        hosts = [value for name, value in self.headers if name == b"host"]
-        lengths = [name for name, _ in self.headers if name in (b"content-length", b"transfer-encoding")]
-        decoded = all(value.lower() == b"chunked" for name, value in self.headers if name == b"transfer-encoding")
-        if len(hosts) > 1 or len(lengths) > 1 or not decoded:
-            raise ValueError("the host or the length of the body is ambiguous")
-        self._head_complete = True
+        seen = set()
+        for name, value in self.headers:
+            if name in _FRAMING:
+                if _FRAMING[name] in seen or (name == b"transfer-encoding" and value.lower() != b"chunked"):
+                    raise ValueError("the host or the length of the body is ambiguous")
+                seen.add(_FRAMING[name])
+        self._head_complete, self._head_count = True, len(self.headers)
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if len(self.headers) > self._head_count:
+            raise ValueError("trailers are not supported")
+        super().on_message_complete()
 
 
 class ServerOptions(NamedTuple):
@@ -149,10 +152,9 @@ def run_service(service: Any, sock: socket.socket, options: ServerOptions, start
     gc.collect()
     gc.freeze()  # imported modules stay: the collector need not look at them while requests wait
     config = uvicorn.Config(
-        build(service, start), http=Connection, log_config=None, log_level="warning", access_log=False,
+        build(service, start, options.proxies), http=Connection, log_config=None, log_level="warning", access_log=False,
         server_header=False, timeout_graceful_shutdown=_GRACE, timeout_keep_alive=_KEPT,
-        limit_concurrency=_most_connections(), forwarded_allow_ips=options.proxies, proxy_headers=True, lifespan="on",
-        ws="none", backlog=2048,
+        limit_concurrency=_most_connections(), proxy_headers=False, lifespan="on", ws="none", backlog=2048,
     )  # fmt: skip
     version = metadata.version("driftbandit")
     log_event(
