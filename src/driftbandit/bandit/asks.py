@@ -185,7 +185,7 @@ class DecisionState(NamedTuple):
         """The same decision after one more event."""
         if event.kind == LATE:
             return self._replace(late=event.value)
-        return self._replace(kind=event.kind, value=event.value, came=event.at)
+        return DecisionState(self.row, event.kind, event.value, self.late, event.at)
 
 
 Place = tuple[int, str]  # a bandit's number and a decision's id

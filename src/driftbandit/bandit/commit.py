@@ -289,7 +289,7 @@ class SQLiteCommit(Commit):
                 continue
             numbers = self._numbers(bandit)
             numbers[0] += 1
-            event = event._replace(n=numbers[0])
+            event = tuple.__new__(Event, (numbers[0], *event[1:]))
             rows.append((bandit, *event, mark(event)))
             self.added.append((bandit, event))
         for some in _chunks(rows):

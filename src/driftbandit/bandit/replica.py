@@ -120,12 +120,12 @@ class Replica:
     def _fold_in_parts(self, events: Iterable[tuple[Any, Event]]) -> None:
         """Fold events with their cursors, and stop at each that is to have a snapshot."""
         batch: list[Event] = []
-        cursor = self.cursor
+        cursor, due = self.cursor, self._until_snapshot()
         for cursor, event in events:
             batch.append(event)
-            if len(batch) >= 20_000 or self._snapshot_due(len(batch)):
+            if len(batch) >= due:
                 self._fold(batch, cursor)
-                batch = []
+                batch, due = [], self._until_snapshot()
         self._fold(batch, cursor)
 
     def _absorb(self, events: list[Event]) -> None:
@@ -165,8 +165,14 @@ class Replica:
             if self.snapshot_every and not self._closed:
                 self._keep_snapshot()
 
-    def _snapshot_due(self, more: int = 0) -> bool:
-        n = self.fold.n + more
+    def _until_snapshot(self) -> int:
+        """The events until a snapshot may be due."""
+        n = self.fold.n
+        step = snapshot_step(n, self.snapshot_every) if self.snapshot_every else 20_000
+        return min(20_000, step - n % step)
+
+    def _snapshot_due(self) -> bool:
+        n = self.fold.n
         return self.snapshot_every > 0 and n % snapshot_step(n, self.snapshot_every) == 0
 
     def _keep_snapshot(self) -> None:

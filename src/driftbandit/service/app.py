@@ -19,6 +19,7 @@ from driftbandit.service.auth import Access, Keys
 from driftbandit.service.bandits import WatchedBandits
 from driftbandit.service.calls import TABLE, Metrics, endpoint
 from driftbandit.service.charts import Charts
+from driftbandit.service.connection import format_headers, send_at_once
 from driftbandit.service.problems import HttpProblem, log_event
 from driftbandit.service.pruner import Pruner
 
@@ -37,6 +38,7 @@ _PLAIN = [
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
 ]
+_PLAIN_TEXT = format_headers(_PLAIN)
 
 
 class Admission:
@@ -132,9 +134,10 @@ def _dispatch(app: Any, operations: dict[tuple[str, ...], Any]) -> Any:
         if answer is not None and "" not in given.values():
             scope["path_params"] = given
             found = await answer(Request(scope, receive))
-            start = {"type": "http.response.start", "status": found.status_code}
-            await send({**start, "headers": found.raw_headers + _PLAIN})
-            await send({"type": "http.response.body", "body": found.body})
+            if not send_at_once(send, found.status_code, found.raw_headers, _PLAIN_TEXT, found.body):
+                start = {"type": "http.response.start", "status": found.status_code}
+                await send({**start, "headers": found.raw_headers + _PLAIN})
+                await send({"type": "http.response.body", "body": found.body})
             return
 
         async def sending(message: Any) -> None:

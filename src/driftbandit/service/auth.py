@@ -40,7 +40,9 @@ class StoredKey(NamedTuple):
 
     def may(self, scope: str, bandit: str | None) -> bool:
         """Whether this key allows something."""
-        return scope in self.scopes and (bandit is None or any(_matches(one, bandit) for one in self.bandits))
+        if scope not in self.scopes:
+            return False
+        return bandit is None or "*" in self.bandits or any(_matches(one, bandit) for one in self.bandits)
 
     def live(self, now: float) -> bool:
         return self.expires is None or now < self.expires

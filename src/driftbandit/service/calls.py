@@ -21,6 +21,7 @@ from starlette.responses import Response
 from driftbandit.bandit.inputs import from_json_arm
 from driftbandit.service import problems
 from driftbandit.service.auth import EVERYTHING, StoredKey
+from driftbandit.service.connection import read_at_once
 from driftbandit.service.problems import HttpProblem, log_event
 from driftbandit.service.types import LONGEST_ARM, encode
 
@@ -196,6 +197,9 @@ def _log(what: str, level: int, operation: Operation, response: Response, bandit
 async def read_body(request: Request, limit: int) -> bytes:
     """The body. One that is too long is refused before it is read to its end."""
     length = next((value for name, value in request.scope["headers"] if name == b"content-length"), b"0")
+    whole = read_at_once(request.receive)
+    if whole is not None and len(whole) <= limit:
+        return whole
     parts, size, too_long = [], 0, int(length) > limit
     while not too_long:
         message = await request.receive()

@@ -13,58 +13,15 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from driftbandit.bandit.opening import is_url, writing
 from driftbandit.service.auth import Keys, is_local
+from driftbandit.service.connection import Connection
 from driftbandit.service.problems import configure_logging, log_event
 
 _GRACE = 20  # seconds for accepted requests
 _KEPT = 75  # seconds for an idle connection; proxies keep one for less, so they never send into a closed one
 _CONNECTIONS = 4096
-_MOST_HEAD = 65_536  # bytes of a request's first line and headers
-_FRAMING = {b"host": "host", b"content-length": "length", b"transfer-encoding": "length"}  # one header of each kind
-
-
-class Connection(HttpToolsProtocol):
-    """An HTTP/1.1 connection: uvicorn's, on the parser in C, with heads that are bounded and have one meaning.
-
-    The parser accepts heads of any length, two hosts, trailers, and transfer codings that this service does not decode.
-    Proxies read such requests in different ways, which lets one request hide inside another. An exception raised in a
-    callback of the parser is answered with 400, and closes the connection."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._head_size = 0  # bytes that arrived of a head that is not complete
-        self._head_complete = False
-        self._head_count = 0  # headers before the body
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._head_complete:
-            return
-        self._head_size += len(data)
-        if self._head_size > _MOST_HEAD:
-            self.send_400_response("The head of the request is too long.")
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._head_size, self._head_complete = 0, False
-
-    def on_headers_complete(self) -> None:
-        seen = set()
-        for name, value in self.headers:
-            if name in _FRAMING:
-                if _FRAMING[name] in seen or (name == b"transfer-encoding" and value.lower() != b"chunked"):
-                    raise ValueError("the host or the length of the body is ambiguous")
-                seen.add(_FRAMING[name])
-        self._head_complete, self._head_count = True, len(self.headers)
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        if len(self.headers) > self._head_count:
-            raise ValueError("trailers are not supported")
-        super().on_message_complete()
 
 
 class ServerOptions(NamedTuple):
