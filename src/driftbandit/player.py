@@ -74,6 +74,11 @@ class Player:
         self._scratches: dict[int, list[tuple[int, Any]]] = {}  # by the number of arms: places and fields of a state
         self._hold(to_lists(started(policy, n_arms, most, n_features, joint)))
 
+    def recreate(self, make: Callable[..., Any]) -> Any:
+        """A compiled player of the same policy that has learned nothing."""
+        columns = self.n_features
+        return make(self.policy, self.n_arms, self.key, self.half_life, self.time, True, None, columns, self.joint)
+
     def rekey(self, key: int) -> None:
         """Take random numbers for learning from another stream."""
         self.key = key

@@ -14,7 +14,7 @@ from typing import Any
 from driftbandit.bandit import reporting
 from driftbandit.bandit.asks import AddSnapshot, Settle, Settled
 from driftbandit.bandit.clock import Clock
-from driftbandit.bandit.fold import Fold
+from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.opening import arithmetic, latest, policy_maker
 from driftbandit.bandit.records import Event, log
 from driftbandit.errors import DamagedJournal, StoreError
@@ -71,6 +71,19 @@ class Replica:
         self._follow_clock()
         made = [] if writer is None else self.journal.recent(number, 1)
         self.clock.at_least(max([self.fold.last_at, *(row.at for row in made)]))
+
+    def compile(self) -> bool:
+        """`Watched.compile`. All is compiled before: decisions go on meanwhile, and wait only for a copy of the state."""
+        before = self.fold.player
+        if not hasattr(before, "prepare"):
+            made = before.recreate(make_player)
+            made.prepare()
+            with self.lock:
+                if self.stopped or self.fold.player is not before or before.n_arms != made.n_arms:
+                    return False
+                made.load(before.dump())
+                self.fold.player = made
+        return True
 
     def arithmetic(self, policy: str | None = None) -> str:
         """The version of a policy's arithmetic in this process; without a text, of the policy that decides."""

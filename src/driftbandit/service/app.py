@@ -19,6 +19,7 @@ from driftbandit.service.auth import Access, Keys
 from driftbandit.service.bandits import WatchedBandits
 from driftbandit.service.calls import TABLE, Metrics, endpoint
 from driftbandit.service.charts import Charts
+from driftbandit.service.compiler import Compiler
 from driftbandit.service.connection import format_headers, send_at_once
 from driftbandit.service.problems import HttpProblem, log_event
 from driftbandit.service.pruner import Pruner
@@ -68,6 +69,7 @@ class Service:
         self.admission = Admission(most)
         self.charts = Charts(bandits, truth)
         self.pruner = Pruner(bandits, exports)
+        self.compiler = Compiler(bandits, self.metrics.decisions)
         self._checked: tuple[float, asyncio.Task[None]] | None = None
 
     async def check(self) -> None:
@@ -79,7 +81,7 @@ class Service:
 
     async def close(self) -> None:
         """Write everything that was requested, then close."""
-        for part in (self.charts, self.pruner, self.bandits):
+        for part in (self.compiler, self.charts, self.pruner, self.bandits):
             await asyncio.to_thread(part.close)
 
 
@@ -93,6 +95,7 @@ def build(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         service.charts.start()
         service.pruner.start()
+        service.compiler.start()
         traffic = await start(service) if start is not None else None
         try:
             yield
