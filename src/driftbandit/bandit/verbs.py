@@ -8,6 +8,7 @@ from typing import Any
 from driftbandit.bandit import settings
 from driftbandit.bandit.asks import AddChange, AddReward, upkeep_notes
 from driftbandit.bandit.candidates import copy_contexts, split_context
+from driftbandit.bandit.chooser import Chooser, StoreCall
 from driftbandit.bandit.erasure import hide_id
 from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.inputs import as_float, writable
@@ -16,7 +17,7 @@ from driftbandit.bandit.opening import policy_classes
 from driftbandit.bandit.options import FIXED_OPTIONS, check_names
 from driftbandit.bandit.records import WAYS, Change, Decision, DecisionRow, StoredConfig, log
 from driftbandit.bandit.reports import Reports
-from driftbandit.bandit.writer import Chooser, StoreCall, Writer
+from driftbandit.bandit.writer import Writer
 from driftbandit.core.parameters import LARGEST
 from driftbandit.errors import Archived, RecordConflict, StoreError
 from driftbandit.spec.half_life import SECOND

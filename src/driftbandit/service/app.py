@@ -115,7 +115,8 @@ def build(
         exception_handlers={404: _answer_missing, 405: _answer_method, Exception: _answer_fault},
     )
     app.router.redirect_slashes = False  # such a redirect names the host that the request named
-    return _dispatch(ProxyHeadersMiddleware(app, proxies), operations)
+    behind_proxies: Any = ProxyHeadersMiddleware(app, proxies)  # type: ignore[arg-type]
+    return _dispatch(behind_proxies, operations)
 
 
 def _dispatch(app: Any, operations: dict[tuple[str, ...], Any]) -> Any:
