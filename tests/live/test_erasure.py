@@ -1,7 +1,9 @@
 """Erasing an id: nobody sees it any more, and nothing else changes."""
 
+import asyncio
 import json
 import sqlite3
+import threading
 from contextlib import closing
 
 import pytest
@@ -115,3 +117,25 @@ def test_nothing_of_it_is_left_in_the_file(tmp_path) -> None:
     data = (tmp_path / "a.db").read_bytes()
     assert b"someone-0099" in data
     assert b"someone-0100" not in data
+
+
+@pytest.mark.parametrize("durability", ["disk", "none"])
+def test_a_coroutine_does_not_read_the_store(store, durability, monkeypatch) -> None:
+    """Erased ids are recognised by the thread that writes: a slow store does not delay an event loop."""
+    threads = set()
+
+    async def use(bandit) -> list[str]:
+        again = await bandit.adecide("person1")
+        await bandit.adecide_many(["person1", "new"])
+        return [again.id, again.arm, await bandit.areward("person1", 1.0), await bandit.areward("new", 1.0)]
+
+    with opened(store, durability=durability) as bandit:
+        play(bandit, 3)
+        arm = bandit.decide("person1").arm
+        bandit.reward("person1", 1.0)
+        bandit.erase("person1")
+        rows = bandit._journal._rows
+        monkeypatch.setattr(bandit._journal, "_rows", lambda *sql: (threads.add(threading.get_ident()), rows(*sql))[1])
+        assert asyncio.run(use(bandit)) == ["person1", arm, "again", "learned"]
+        assert threads
+        assert threading.get_ident() not in threads

@@ -181,7 +181,7 @@ def test_the_command_and_the_service_drop_what_is_old(tmp_path, capsys) -> None:
     assert main(["live", "prune", store, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["old"]["decisions"] > 0
-    assert found["older"]["decisions"] == 0
+    assert "older" not in found
     assert main(["live", "change", store, "older", "--retention", "3 d"]) == 0
     bandits = Bandits(store)
     try:

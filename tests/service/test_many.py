@@ -2,14 +2,18 @@
 
 import asyncio
 import random
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from driftbandit.bandit.audit import audit
+from driftbandit.bandit.retention import to_prune
 from driftbandit.service import bandits as service_bandits
 from driftbandit.service.bandits import Bandits, WatchedBandits
 from driftbandit.service.charts import Charts
+from driftbandit.service.pruner import Pruner
 
 ARMS = ["red", "green"]
 
@@ -38,6 +42,58 @@ def test_a_bandit_in_use_is_not_closed(few_open, monkeypatch) -> None:
         few_open.get(f"b{n}")
     assert few_open.get("b9") is held
     assert len(few_open.held) == 10
+
+
+@pytest.mark.parametrize("opens", ["get", "create"])
+def test_a_bandit_that_opens_slowly_delays_no_other(few_open, monkeypatch, opens) -> None:
+    begun, go, whole = threading.Event(), threading.Event(), Bandits._open
+
+    def slowly(self, name):
+        if name == "b0":
+            begun.set()
+            assert go.wait(20)
+        return whole(self, name)
+
+    monkeypatch.setattr(Bandits, "_open", slowly)
+    with ThreadPoolExecutor(8) as pool:
+        slow = [pool.submit(few_open.get, "b0") for _ in range(3)]
+        try:
+            assert begun.wait(20)
+            more = ("ds-ts", ARMS, "test") if opens == "create" else ()
+            for name in ("b1", "b7", "b9", *(["new"] if more else [])):
+                pool.submit(getattr(few_open, opens), name, *more).result(20)
+            assert not any(one.done() for one in slow)
+            assert "b9" in few_open.held
+        finally:
+            go.set()
+        assert len({id(one.result(20)) for one in slow}) == 1  # it was opened once
+
+
+def test_idle_bandits_are_closed_after_their_decisions_are_settled(few_open) -> None:
+    few_open.get("b7").change(wait="1 h", default=0.0)
+    few_open.close_idle(60.0)
+    assert len(few_open.held) == 3
+    for bandit in few_open.held.values():
+        bandit.used -= 100.0
+    few_open.get("b9")
+    few_open.close_idle(60.0)
+    assert sorted(few_open.held) == ["b7", "b9"]
+    assert few_open.get("b8").decide().arm in ARMS
+
+
+def test_only_bandits_with_a_retention_are_pruned_and_none_is_closed_for_them(few_open, monkeypatch) -> None:
+    for name in ("b0", "b1", "b8"):
+        few_open.get(name).change(retention="2 d")
+    few_open.get("b1").change(retention=None)
+    few_open.get("b7")
+    few_open.get("b9")
+    assert to_prune(few_open.journal) == ["b0", "b8"]
+    held, opened, whole = few_open.held, [], Bandits._open
+    monkeypatch.setattr(Bandits, "_open", lambda self, name: (opened.append(name), whole(self, name))[1])
+    for name in to_prune(few_open.journal):
+        Pruner(few_open).visit(name)
+    assert few_open.held == held
+    assert opened == [name for name in ("b0", "b8") if name not in held]
 
 
 def test_closing_and_opening_lose_nothing(few_open, store) -> None:

@@ -32,6 +32,7 @@ class AddReward(NamedTuple):
     default: float
     row: DecisionRow | None = None  # the decision, where the caller has it: a store may then write before it looks
     waits: bool = False  # whether it is learned when its decision is old enough
+    hidden: str | None = None  # what stands in the place of the id if it was erased
 
 
 class Settle(NamedTuple):
@@ -184,7 +185,7 @@ class DecisionState(NamedTuple):
         """The same decision after one more event."""
         if event.kind == LATE:
             return self._replace(late=event.value)
-        return self._replace(kind=event.kind, value=event.value, came=event.at)
+        return DecisionState(self.row, event.kind, event.value, self.late, event.at)
 
 
 Place = tuple[int, str]  # a bandit's number and a decision's id

@@ -117,7 +117,11 @@ class Commit(Dropping):
         if self.trusts:
             known = {(ask.bandit, ask.id): DecisionState(ask.row) for ask in asks.values() if ask.row is not None}
         unknown = {(ask.bandit, ask.id) for ask in asks.values() if ask.row is None or not self.trusts}
+        unknown |= {(ask.bandit, ask.hidden) for ask in asks.values() if ask.hidden is not None}
         known |= self.states(self._rows, sorted(unknown)) if unknown else {}
+        for place, ask in asks.items():
+            if ask.hidden is not None and (ask.bandit, ask.hidden) in known:
+                asks[place] = ask._replace(id=ask.hidden)
         added: list[tuple[int, Event]] = []
         postponed: set[Place] = set()
         for place, ask in asks.items():
@@ -285,7 +289,7 @@ class SQLiteCommit(Commit):
                 continue
             numbers = self._numbers(bandit)
             numbers[0] += 1
-            event = event._replace(n=numbers[0])
+            event = tuple.__new__(Event, (numbers[0], *event[1:]))
             rows.append((bandit, *event, mark(event)))
             self.added.append((bandit, event))
         for some in _chunks(rows):

@@ -8,6 +8,7 @@ a context stays in the record of the outcome, since every later state depends on
 A row that was erased has its new checksum in front of the text that it keeps: `records.intact`."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from driftbandit.bandit.asks import EraseId
@@ -23,11 +24,11 @@ def hide_id(config: StoredConfig, id: str) -> str:
     return f"={hash_round(id):016x}{hashlib.blake2b(id.encode(), key=key, digest_size=16).hexdigest()}"
 
 
-def recognise(journal: Journal, number: int, config: StoredConfig, ids: list[Any]) -> list[Any]:
-    """These ids, and in the place of those that were erased what stands for them; None is an id to be made."""
+def recognise(journal: Journal, number: int, config: StoredConfig, ids: Iterable[str | None]) -> dict[str, str]:
+    """Those of these ids that were erased, with what stands for them; None is an id to be made."""
     hidden = {id: hide_id(config, id) for id in ids if id is not None}
     found = journal.standing(number, list(hidden.values())) if hidden else {}
-    return [hidden[id] if hidden.get(id) in found else id for id in ids]
+    return {id: other for id, other in hidden.items() if other in found}
 
 
 def erase_rows(rows: Any, run: Any, ask: EraseId, event_fields: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from driftbandit.bandit import reporting
 from driftbandit.bandit.asks import AddSnapshot, Settle, Settled
 from driftbandit.bandit.clock import Clock
-from driftbandit.bandit.fold import Fold
+from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.opening import arithmetic, latest, policy_maker
 from driftbandit.bandit.records import Event, log
 from driftbandit.errors import DamagedJournal, StoreError
@@ -72,6 +72,19 @@ class Replica:
         made = [] if writer is None else self.journal.recent(number, 1)
         self.clock.at_least(max([self.fold.last_at, *(row.at for row in made)]))
 
+    def compile(self) -> bool:
+        """`Watched.compile`. All is compiled before: decisions go on meanwhile, and wait only for a copy."""
+        before = self.fold.player
+        if not hasattr(before, "prepare"):
+            made = before.recreate(make_player)
+            made.prepare()
+            with self.lock:
+                if self.stopped or self.fold.player is not before or before.n_arms != made.n_arms:
+                    return False
+                made.load(before.dump())
+                self.fold.player = made
+        return True
+
     def arithmetic(self, policy: str | None = None) -> str:
         """The version of a policy's arithmetic in this process; without a text, of the policy that decides."""
         return arithmetic(self.fold.player.policy if policy is None else self._make(policy))
@@ -120,24 +133,24 @@ class Replica:
     def _fold_in_parts(self, events: Iterable[tuple[Any, Event]]) -> None:
         """Fold events with their cursors, and stop at each that is to have a snapshot."""
         batch: list[Event] = []
-        cursor = self.cursor
+        cursor, due = self.cursor, self._until_snapshot()
         for cursor, event in events:
             batch.append(event)
-            if len(batch) >= 20_000 or self._snapshot_due(len(batch)):
+            if len(batch) >= due:
                 self._fold(batch, cursor)
-                batch = []
+                batch, due = [], self._until_snapshot()
         self._fold(batch, cursor)
 
     def _absorb(self, events: list[Event]) -> None:
         """Fold what the writer has just written. It is written, even if folding it fails: the next call reports it."""
         with self.lock, contextlib.suppress(Exception):
-            for event in events:
-                if self.stopped:
-                    return
-                if event.n > self.fold.n + 1:
-                    self.stop(DamagedJournal(f"Event {self.fold.n + 1} is missing."))
-                elif event.n == self.fold.n + 1:
-                    self._fold([event], event.n)
+            news = [(event.n, event) for event in events if event.n > self.fold.n]
+            if self.stopped or not news:
+                return
+            if news[0][0] != self.fold.n + 1:
+                self.stop(DamagedJournal(f"Event {self.fold.n + 1} is missing."))
+            else:
+                self._fold_in_parts(news)
 
     def _fold(self, events: list[Event], cursor: Any) -> None:
         if not events:
@@ -165,8 +178,14 @@ class Replica:
             if self.snapshot_every and not self._closed:
                 self._keep_snapshot()
 
-    def _snapshot_due(self, more: int = 0) -> bool:
-        n = self.fold.n + more
+    def _until_snapshot(self) -> int:
+        """The events until a snapshot may be due."""
+        n = self.fold.n
+        step = snapshot_step(n, self.snapshot_every) if self.snapshot_every else 20_000
+        return min(20_000, step - n % step)
+
+    def _snapshot_due(self) -> bool:
+        n = self.fold.n
         return self.snapshot_every > 0 and n % snapshot_step(n, self.snapshot_every) == 0
 
     def _keep_snapshot(self) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from driftbandit.bandit.options import TIMES, Config
 from driftbandit.bandit.records import DEFAULT, LATE, Change, StoredConfig
 from driftbandit.bandit.settings import describe_option, names_of
+from driftbandit.core.validity import check_state
 from driftbandit.spec.half_life import SECOND, duration, format_duration
 
 _ENOUGH = 100  # rewards before their delays are described
@@ -86,16 +87,32 @@ class Reported:
 def warnings(fold: Any, decisions: int) -> list[str]:
     """What the owner of a bandit should look at, a sentence each."""
     out = _warn_of_successes(fold.config, fold.reported, decisions) + _warn_of_levels(fold.seen)
-    if not all(map(_is_finite, fold.player.state)):
+    if not _is_sound(fold.player):
         out.append(
-            "What the policy has learned holds numbers that are not finite, so its choices mean nothing; "
-            "change(policy=...) learns the journal again."
+            "What the policy has learned holds numbers that are not finite or out of bounds, so its "
+            "choices mean nothing; change(policy=...) learns the journal again."
         )
     return out
 
 
-def _is_finite(field: Any) -> bool:
-    return all(map(_is_finite, field)) if isinstance(field, tuple) else bool(np.isfinite(field).all())
+def _is_sound(player: Any) -> bool:
+    """Whether the policy can be in its state, by what it declares; a policy that declares nothing has finite numbers,
+    except where they were infinite in the beginning."""
+    state, first = player.arrays(), player.first_state()
+    if not hasattr(player.policy, "validate_state"):
+        return _is_finite(state, first)
+    try:
+        check_state(player.policy, state, player.learned, first)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_finite(state: Any, first: Any) -> bool:
+    if isinstance(state, tuple):
+        names = set(state._fields) - {"scores"}  # type: ignore[attr-defined]  # which each choice overwrites
+        return all(_is_finite(getattr(state, name), getattr(first, name)) for name in names)
+    return bool((np.isfinite(state) | (np.isinf(first) & ~np.isnan(state))).all())
 
 
 def _warn_of_levels(seen: Any) -> list[str]:

@@ -49,6 +49,15 @@ class Watched:
         return self._fold.config
 
     @property
+    def player(self) -> Any:
+        """The policy at work; to be read only."""
+        return self._fold.player
+
+    def compile(self) -> bool:
+        """Let the policy decide and learn as machine code from now on, with the same bits; whether it does."""
+        return bool(self._replica.compile())
+
+    @property
     def state(self) -> Any:
         """A copy of what the policy knows now, as arrays; retired arms keep their place."""
         with self._lock:

@@ -19,7 +19,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftbandit.bandit.asks import PURGE, DropRows, MoveBase, PurgeRows, SetNote
+from driftbandit.bandit.asks import PURGE, UPKEEP, DropRows, MoveBase, PurgeRows, SetNote
 from driftbandit.bandit.audit import Known, Walk, compare_decision
 from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.export import all_features, in_order, log_rows
@@ -49,6 +49,18 @@ class _End(NamedTuple):
     cursor: Any
     at: int
     changes: int
+
+
+def to_prune(journal: Any) -> list[str]:
+    """The bandits of which rows are to be dropped, or were: those with a retention, and those that are archived."""
+    out = []
+    for name in journal.notes(UPKEEP):
+        number = journal.number(name)
+        changes = [] if number is None else journal.changes(number)
+        config = Change.read(changes[-1][1].body).config if changes else None
+        if config and (config.retention or config.archived or journal.base(number)):
+            out.append(name)
+    return out
 
 
 def prune(replica: Any, name: str, exports: Any = None) -> Pruned:

@@ -8,7 +8,8 @@ from typing import Any
 from driftbandit.bandit import settings
 from driftbandit.bandit.asks import AddChange, AddReward, upkeep_notes
 from driftbandit.bandit.candidates import copy_contexts, split_context
-from driftbandit.bandit.erasure import recognise
+from driftbandit.bandit.chooser import Chooser, StoreCall
+from driftbandit.bandit.erasure import hide_id
 from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.inputs import as_float, writable
 from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context
@@ -16,7 +17,7 @@ from driftbandit.bandit.opening import policy_classes
 from driftbandit.bandit.options import FIXED_OPTIONS, check_names
 from driftbandit.bandit.records import WAYS, Change, Decision, DecisionRow, StoredConfig, log
 from driftbandit.bandit.reports import Reports
-from driftbandit.bandit.writer import Chooser, StoreCall, Writer
+from driftbandit.bandit.writer import Writer
 from driftbandit.core.parameters import LARGEST
 from driftbandit.errors import Archived, RecordConflict, StoreError
 from driftbandit.spec.half_life import SECOND
@@ -72,10 +73,7 @@ class Verbs(Reports, AnyBandit):
         if self._fold.config.archived is not None:
             raise Archived(f"Bandit {self.name} was archived and decides no more; unarchive() undoes it within a day.")
         named = [None if id is None else check_id(id) for id in ids]
-        call = StoreCall([], named, available, bool(probability), copy_contexts(context, len(ids), candidates))
-        if self._fold.config.erased:
-            call.ids = recognise(self._journal, self._number, self._fold.config, named)
-        return call
+        return StoreCall([], named, available, bool(probability), copy_contexts(context, len(ids), candidates))
 
     def _decide(
         self, ids: list[str | None], context: Any, available: Any, probability: bool, candidates: Any
@@ -160,16 +158,13 @@ class Verbs(Reports, AnyBandit):
         with self._lock:
             self._replica.open_or_raise()
             config, at = self._fold.config, self._replica.now()
-            if config.erased:
-                ids = recognise(self._journal, self._number, config, [id for id, _ in pairs])
-                pairs = [(id, value) for id, (_, value) in zip(ids, pairs, strict=True)]
-            rest = config.wait, config.default
-            rows = [self._recent.pop(id, None) for id, _ in pairs]
-            rows = [row if row is not None and at - row.at < _YOUNG else None for row in rows]
-            asks = [
-                AddReward(self._number, id, value, at, *rest, row, config.holds)
-                for (id, value), row in zip(pairs, rows, strict=True)
-            ]
+            number, wait, default, holds = self._number, config.wait, config.default, config.holds
+            asks: list[Any] = []
+            for id, value in pairs:
+                row, hidden = self._recent.pop(id, None), hide_id(config, id) if config.erased else None
+                if row is not None and (hidden or at - row.at >= _YOUNG):
+                    row = None
+                asks.append(AddReward(number, id, value, at, wait, default, row, holds, hidden))
             self._replica.sweep()
             return self._writer.submit(asks)
 

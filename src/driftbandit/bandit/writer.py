@@ -7,22 +7,18 @@ acknowledged before it is on the disk. A single caller writes in its own thread:
 by it takes longer than many disks."""
 
 import contextlib
-import json
 import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import pairwise, repeat
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
-from driftbandit.bandit import settings
 from driftbandit.bandit.asks import Ask
-from driftbandit.bandit.candidates import CandidateSet
-from driftbandit.bandit.ids import ROUNDS, Supply, decision_stream, make_ids
+from driftbandit.bandit.chooser import Chooser, StoreCall, resume_all
 from driftbandit.bandit.journal import Journal
-from driftbandit.bandit.records import DecisionRow, Event, StoredConfig, format_slots, log
-from driftbandit.core.draws import Stream
+from driftbandit.bandit.records import Event, log
 from driftbandit.errors import DamagedJournal, StoreBusy, StoreError
 
 _GROUP = 4096  # asks in a commit
@@ -31,158 +27,6 @@ _LONGEST = 0.01  # seconds, and never longer
 _UNCALLED = 0.5  # seconds between two looks of the writing thread when nothing wakes it
 _NONE = 1 << 60  # more calls than there can be
 _QUEUE = 100_000  # asks that may wait; further ones are refused
-_CHAIN = 0.05  # seconds after which a thread no longer relies on being woken by another
-
-
-class StoreCall:
-    """A caller's request: decisions to be made (one for each id, where None is an id to be made, among these arms or
-    all), or asks to be written; and its answers, once the commit that holds all of them is on the disk.
-
-    Threads that wait for one commit are woken in a chain, each by the one before it. Woken all at once, as by 64
-    `concurrent.futures.Future`s, they compete for the interpreter: measured, that is 0.3 to 0.5 times the rate."""
-
-    __slots__ = (
-        "_done", "_loop", "answers", "asks", "available", "contexts", "error", "finished", "follower", "given", "ids",
-        "probabilities", "waits", "wants_probability",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        asks: list[Any],
-        ids: list[str | None] | None = None,
-        available: list[Hashable] | None = None,
-        wants_probability: bool = False,
-        contexts: Any = None,
-    ) -> None:
-        self.asks, self.ids, self.available, self.wants_probability = asks, ids or [], available, wants_probability
-        self.given = self.ids  # by the caller, also where an id was erased and another stands in its place
-        self.contexts = contexts  # of all decisions, or a list with one for each; or their candidates
-        self.probabilities: list[float] = []  # of the arm of each decision, where they were requested
-        self.answers: list[Any] = []
-        self.error: BaseException | None = None
-        self.finished = False
-        self.waits = False  # whether a thread sleeps until this is finished
-        self.follower: StoreCall | None = None  # woken when this one goes on
-        self._loop: Any = None  # of a coroutine that waits, and its future
-        self._done = threading.Lock()
-        self._done.acquire()
-
-    def wait(self) -> list[Any]:
-        """The answers, once they are on disk, or the error that kept all of them from being written."""
-        if not self.finished:
-            self.waits = True
-            try:
-                # The chain is broken where a thread was interrupted before it came here; then the time wakes us.
-                while not (self._done.acquire(True, _CHAIN) or self.finished):
-                    pass
-            finally:
-                self.waits = False
-                if self.follower is not None:
-                    self.follower.wake()
-        return self._result()
-
-    async def arrive(self) -> list[Any]:
-        """`wait` for a coroutine."""
-        import asyncio  # not before it is used: it is a large part of all that is loaded
-
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-        self._loop = loop, future
-        if not self.finished:
-            await future
-        return self._result()
-
-    def _result(self) -> list[Any]:
-        if self.error is not None:
-            raise type(self.error)(*self.error.args)
-        return self.answers
-
-    def finish(self, answers: list[Any], error: BaseException | None = None) -> None:
-        """Record the outcome; a waiting thread still has to be woken."""
-        self.answers, self.error = answers, error
-        self.finished = True
-        if self._loop is not None:
-            loop, future = self._loop
-            with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(lambda: None if future.done() else future.set_result(None))
-
-    def wake(self) -> None:
-        """Let a waiting thread go on."""
-        self._done.release()
-
-
-class Chooser:
-    """The part of a bandit that chooses; its lock is the bandit's."""
-
-    def __init__(self, replica: Any) -> None:
-        self.replica, self._fold, self._number = replica, replica.fold, replica.number
-        self.known: StoredConfig | None = None
-        self.waits = False
-        self._make_ids = getattr(replica.journal, "make_ids", make_ids)
-
-    def config(self) -> StoredConfig:
-        """The configuration now; what follows from it is recomputed when it has changed."""
-        config: StoredConfig = self._fold.config
-        if config is not self.known:
-            self.names = settings.names_of(config)
-            self._round = ROUNDS[config.rounds]
-            if self.known is None or self.known.key != config.key:
-                self._supply, self.stream = Supply(int(config.key)), Stream(int(config.key))
-            self.known, self.waits = config, config.wait is not None
-        return config
-
-    def choose_all(self, calls: list[StoreCall], settle: bool = True) -> None:
-        """Settle decisions that are old enough, choose for every call, and queue the decisions for the next commit. A
-        call that cannot be met does not affect the others."""
-        replica = self.replica
-        if settle:
-            replica.settle_first(replica.writer.commit)
-        with replica.lock:
-            ready, at = [], None
-            for call in calls:
-                try:
-                    if at is None:
-                        replica.whole_or_raise()
-                        at = replica.now()
-                    self.choose(call, at)
-                    ready.append(call)
-                except Exception as error:
-                    call.finish([error])
-                    call.wake()
-            replica.writer.enqueue(ready)
-
-    def choose(self, call: StoreCall, at: int) -> None:
-        """Make the decisions of a call, to be written, and the probabilities of all arms if requested. The caller holds
-        the lock."""
-        config, fold = self.config(), self._fold
-        slots = None if call.available is None else settings.slots_of(config, call.available)
-        numbered: Iterable[tuple[str, Stream]]
-        if len(call.ids) == 1 and call.ids[0] is None and config.rounds == "hash":
-            numbered = [self._supply.take()]
-        else:
-            fresh = iter(self._make_ids(call.ids.count(None)))
-            named = [next(fresh) if id is None else id for id in call.ids]
-            stream = decision_stream(int(config.key), [self._round(name) for name in named])
-            numbered = ((name, stream.at(column)) for column, name in enumerate(named))
-        player, n, number, probability = fold.player, fold.n, self._number, None
-        allowed, text = (fold.active, None) if slots is None else (slots, format_slots(slots))
-        each = isinstance(call.contexts, list)
-        read = [fold.read_context(one, at) for one in (call.contexts if each else [call.contexts])]
-        contexts = [(json.dumps(kept) if isinstance(kept, dict) else kept, numbers) for kept, numbers in read]
-        asks, chosen = [], []
-        for (id, rng), (context, features) in zip(numbered, contexts if each else repeat(contexts[0]), strict=False):
-            slot, how = fold.choose(rng, allowed, at, features)
-            chosen.append(slot)
-            if player.uses_probability:
-                probability = player.probability_of(slot, rng, at)
-            if isinstance(context, CandidateSet):
-                slot, text, context = 0, context.text, context.context(slot)
-            asks.append(DecisionRow(id, at, slot, how, n, text, probability, context, number))
-        if call.wants_probability:
-            found = [fold.probabilities(allowed, at, features=features)[0] for _, features in contexts]
-            found = found if each else found * len(asks)
-            call.probabilities = [float(values[slot]) for values, slot in zip(found, chosen, strict=True)]
-        call.asks += asks
 
 
 class Writer:
@@ -265,6 +109,7 @@ class Writer:
 
     def _ring(self) -> None:
         if len(self) >= self._wanted:
+            self._wanted = _NONE  # one ring is enough
             self._bell.put(None)
 
     def __len__(self) -> int:
@@ -318,6 +163,9 @@ class Writer:
         self._wanted = wanted
         until = None if seconds is None else time.monotonic() + seconds
         while len(self) < wanted and not self._closed:
+            self._wanted = wanted
+            if len(self) >= wanted:
+                break
             left = _UNCALLED if until is None else until - time.monotonic()
             if left <= 0.0:
                 break
@@ -380,8 +228,13 @@ class Writer:
         for one, other in pairwise(asleep):
             one.follower = other
         first = 0
+        loops: dict[Any, list[Any]] = {}
         for call in calls:
-            call.finish(answers[first : first + len(call.asks)] if failure is None else [], failure)
+            found = call.finish(answers[first : first + len(call.asks)] if failure is None else [], failure, False)
             first += len(call.asks)
+            if found is not None:
+                loops.setdefault(found[0], []).append(found[1])
+        for loop, futures in loops.items():
+            resume_all(loop, futures)
         for call in asleep[:1] + awake:
             call.wake()

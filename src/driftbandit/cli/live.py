@@ -264,13 +264,13 @@ def _prune(args: argparse.Namespace) -> Any:
     from driftbandit.bandit.asks import PURGE
     from driftbandit.bandit.opening import writing
     from driftbandit.bandit.records import as_datetime
-    from driftbandit.bandit.retention import purge
+    from driftbandit.bandit.retention import purge, to_prune
 
     opened, found = writing(args.journal), {}
     try:
         for name in opened.journal.notes(PURGE):  # what was not finished
             purge(opened.journal, opened.writer, name)
-        for name in [args.bandit] if args.bandit else opened.journal.bandits():
+        for name in [args.bandit] if args.bandit else to_prune(opened.journal):
             with _open(args, name=name) as bandit:
                 found[name] = bandit.prune(args.exports)
     finally:

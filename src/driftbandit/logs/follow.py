@@ -236,7 +236,7 @@ class LogFollower(Player):
         self._play = _compile(play, self.rule, self.state, self.place, arrays) if compiled else play
 
     def _hold(self, state: Any) -> None:
-        super()._hold(to_arrays(state, self._first_state()))
+        super()._hold(to_arrays(state, self.first_state()))
 
     def advance(self, begin: int, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Play the events from `begin` on, one for each row of guesses."""

@@ -12,12 +12,15 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from driftbandit.service import handlers, pages, problems  # noqa: F401 (the handlers fill TABLE)
 from driftbandit.service.auth import Access, Keys
 from driftbandit.service.bandits import WatchedBandits
 from driftbandit.service.calls import TABLE, Metrics, endpoint
 from driftbandit.service.charts import Charts
+from driftbandit.service.compiler import Compiler
+from driftbandit.service.connection import format_headers, send_at_once
 from driftbandit.service.problems import HttpProblem, log_event
 from driftbandit.service.pruner import Pruner
 
@@ -32,6 +35,11 @@ _HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"cross-origin-opener-policy": b"same-origin",
 }
+_PLAIN = [
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+]
+_PLAIN_TEXT = format_headers(_PLAIN)
 
 
 class Admission:
@@ -41,15 +49,13 @@ class Admission:
     def __init__(self, most: int) -> None:
         self.most, self.inside = most, 0
 
-    def __enter__(self) -> None:
+    def enter(self) -> None:
+        """Count one more, or refuse it. The caller counts it off."""
         if self.inside >= self.most:
             raise HttpProblem(
                 503, "busy", f"{self.most} requests are being answered; try again in a moment.", retry=True
             )
         self.inside += 1
-
-    def __exit__(self, kind: Any, *rest: Any) -> None:
-        self.inside -= 1
 
 
 class Service:
@@ -63,6 +69,7 @@ class Service:
         self.admission = Admission(most)
         self.charts = Charts(bandits, truth)
         self.pruner = Pruner(bandits, exports)
+        self.compiler = Compiler(bandits, self.metrics.decisions)
         self._checked: tuple[float, asyncio.Task[None]] | None = None
 
     async def check(self) -> None:
@@ -74,17 +81,21 @@ class Service:
 
     async def close(self) -> None:
         """Write everything that was requested, then close."""
-        for part in (self.charts, self.pruner, self.bandits):
+        for part in (self.compiler, self.charts, self.pruner, self.bandits):
             await asyncio.to_thread(part.close)
 
 
-def build(service: Service, start: Callable[[Service], Awaitable[Any]] | None = None) -> Any:
-    """The application of a service; `start` makes a task that runs with it, such as the demonstration's traffic."""
+def build(
+    service: Service, start: Callable[[Service], Awaitable[Any]] | None = None, proxies: str = "127.0.0.1"
+) -> Any:
+    """The application of a service; `start` makes a task that runs with it, such as the demonstration's traffic. Pages
+    take the scheme from the headers of `proxies`; operations do not depend on it."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         service.charts.start()
         service.pruner.start()
+        service.compiler.start()
         traffic = await start(service) if start is not None else None
         try:
             yield
@@ -104,37 +115,41 @@ def build(service: Service, start: Callable[[Service], Awaitable[Any]] | None = 
         exception_handlers={404: _answer_missing, 405: _answer_method, Exception: _answer_fault},
     )
     app.router.redirect_slashes = False  # such a redirect names the host that the request named
-    return _dispatch(app, operations)
+    behind_proxies: Any = ProxyHeadersMiddleware(app, proxies)  # type: ignore[arg-type]
+    return _dispatch(behind_proxies, operations)
 
 
 def _dispatch(app: Any, operations: dict[tuple[str, ...], Any]) -> Any:
     """Answer operations directly, and everything else by Starlette, whose layers take time. Add the headers that
-    restrict what a browser does with an answer: no foreign content, inline script or frame."""
-    headers = list(_HEADERS.items())
+    restrict what a browser does with an answer: no foreign content, inline script or frame. What operations answer is
+    JSON or plain text, which a browser neither runs nor shows within another page."""
+    page_headers = list(_HEADERS.items())
 
     async def wrapped(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-
-        async def sending(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *headers]
-            await send(message)
-
         path, given = [scope["method"], *scope["path"].split("/")], {}
         if len(path) > 4 and path[2:4] == ["v1", "bandits"]:
             given["bandit"], path[4] = path[4], "{bandit}"
             if len(path) > 6 and path[5] == "decisions" and path[6] != "batch":
                 given["id"], path[6] = path[6], "{id}"
         answer = operations.get(tuple(path))
-        if answer is None or "" in given.values():
-            await app(scope, receive, sending)
+        if answer is not None and "" not in given.values():
+            scope["path_params"] = given
+            found = await answer(Request(scope, receive))
+            if not send_at_once(send, found.status_code, found.raw_headers, _PLAIN_TEXT, found.body):
+                start = {"type": "http.response.start", "status": found.status_code}
+                await send({**start, "headers": found.raw_headers + _PLAIN})
+                await send({"type": "http.response.body", "body": found.body})
             return
-        scope["path_params"] = given
-        response = await answer(Request(scope, receive))
-        response.raw_headers.extend(headers)
-        await response(scope, receive, send)
+
+        async def sending(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *page_headers]
+            await send(message)
+
+        await app(scope, receive, sending)
 
     return wrapped
 

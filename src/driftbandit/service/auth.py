@@ -40,7 +40,9 @@ class StoredKey(NamedTuple):
 
     def may(self, scope: str, bandit: str | None) -> bool:
         """Whether this key allows something."""
-        return scope in self.scopes and (bandit is None or any(_matches(one, bandit) for one in self.bandits))
+        if scope not in self.scopes:
+            return False
+        return bandit is None or "*" in self.bandits or any(_matches(one, bandit) for one in self.bandits)
 
     def live(self, now: float) -> bool:
         return self.expires is None or now < self.expires
@@ -169,10 +171,10 @@ class Access:
 
     def identify(self, request: Request) -> StoredKey | None:
         """The key of a request, or None. Without keys every program on this machine may do everything."""
-        self.check_origin(request)
+        headers = self.check_origin(request)
         if self.keys is None:
             return EVERYTHING
-        header = request.headers.get("authorization", "")
+        header = headers.get(b"authorization", b"").decode("latin-1")
         if header:
             scheme, _, whole = header.partition(" ")
             return self.keys.check(whole.strip()) if scheme.lower() == "bearer" else None
@@ -196,19 +198,21 @@ class Access:
             where = f" for bandit {bandit}" if bandit and scope in key.scopes else ""
             raise HttpProblem(403, "scope", f"This key does not allow {scope!r}{where}.")
 
-    def check_origin(self, request: Request) -> None:
+    def check_origin(self, request: Request) -> dict[bytes, bytes]:
         """Refuse requests that a page of another site made a browser send; browsers mark them. Without keys the host
-        must be this machine's name too, or a foreign name that resolves to it would count as the same site."""
-        host = request.headers.get("host", "")
+        must be this machine's name too, or a foreign name that resolves to it would count as the same site. Returns the
+        headers, of each name the first."""
+        headers: dict[bytes, bytes] = dict(request.scope["headers"][::-1])
+        host = headers.get(b"host", b"").decode("latin-1")
         if self.keys is None and not _names_this_machine(host):
             raise HttpProblem(
                 403, "origin", "Without keys the service answers to localhost only; see `driftbandit keys`."
             )
-        origin = request.headers.get("origin")
-        site = request.headers.get("sec-fetch-site")
-        foreign = site is not None and site not in ("same-origin", "none") and not _followed_a_link(request)
-        if foreign or (origin is not None and urlsplit(origin).netloc != host):
+        origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+        foreign = site is not None and site not in (b"same-origin", b"none") and not _followed_a_link(request)
+        if foreign or (origin is not None and urlsplit(origin.decode("latin-1")).netloc != host):
             raise HttpProblem(403, "origin", "A page of another site may not use this service.")
+        return headers
 
     def spend(self, key: StoredKey) -> None:
         """Refuse requests above the rate of a key (a token bucket that holds the tokens of one second)."""

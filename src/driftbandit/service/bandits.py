@@ -2,13 +2,17 @@
 used since; and their audits."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import secrets
 import threading
 import time
+from collections import OrderedDict
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -26,8 +30,10 @@ from driftbandit.errors import NotFound, RecordConflict
 from driftbandit.service.calls import read_arm, read_arms
 from driftbandit.service.problems import HttpProblem, log, log_event
 from driftbandit.service.types import AuditInfo, BanditOptions, NewBandit
+from driftbandit.spec.half_life import SECOND
 
 _IN_USE = 5.0  # seconds after its last request for which a bandit is not closed
+_IDLE = 3600.0  # seconds (after `wait`) without a request, after which a bandit is closed
 _AUDITS = 20  # that run or wait
 _SECRET, _PROBE = "session secret", "readiness"  # names of texts in the journal
 _TEMPLATE = "template "  # and the beginning of the names of its bandits
@@ -64,10 +70,11 @@ class WatchedBandits:
     def __init__(self, target: str, max_open: int = 5_000) -> None:
         self.target, self.max_open = target, max_open
         self.journal = reading(target)  # a connection for reading: the page and decisions do not wait for each other
-        self._held: dict[str, Any] = {}
+        self._held: OrderedDict[str, Any] = OrderedDict()  # the one used last at the end
+        self._opening: WeakValueDictionary[str, Any] = WeakValueDictionary()  # a lock for each name that is opened
         self._audits: dict[str, AuditInfo] = {}
         self._auditing = threading.Lock()
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of these tables: no bandit is opened or closed while it is held
 
     def _open(self, name: str) -> Any:
         return View(self.journal, name)
@@ -75,7 +82,8 @@ class WatchedBandits:
     @property
     def held(self) -> dict[str, Any]:
         """The bandits that are open, by name."""
-        return dict(self._held)
+        with self._lock:
+            return dict(self._held)
 
     @property
     def lag(self) -> float:
@@ -98,12 +106,14 @@ class WatchedBandits:
         found = self._touch(name)
         if found is not None:
             return found
-        with self._lock:
-            if name not in self._held:
+        with self._lock_of(name):
+            found = self._touch(name)
+            if found is None:
                 if self.journal.number(check_name(name)) is None:
                     raise NotFound(f"There is no bandit {name!r:.60} here; POST /v1/bandits makes one.")
-                self._hold(name, self._open(name))
-            return self._held[name]
+                found = self._hold(name, self._open(name))
+        self._close_some()
+        return found
 
     async def find(self, name: str) -> Any:
         return self._touch(name) or await asyncio.to_thread(self.get, name)
@@ -113,18 +123,55 @@ class WatchedBandits:
         found = self._held.get(name)
         if found is not None:
             found.used = time.monotonic()
+            with contextlib.suppress(KeyError):  # it has just been closed: the next call opens it again
+                self._held.move_to_end(name)
         return found
 
-    def _hold(self, name: str, bandit: Any) -> None:
-        """Keep a bandit open, and close those that were not used for longest. The caller holds the lock."""
-        bandit.used = now = time.monotonic()
-        self._held[name] = bandit
+    def _lock_of(self, name: str) -> Any:
+        """Held while the bandit of this name is opened, so that one that opens slowly delays no other."""
+        with self._lock:
+            return self._opening.setdefault(name, threading.Lock())
+
+    def _hold(self, name: str, bandit: Any) -> Any:
+        """Keep a bandit open. The caller holds its lock, and then closes others."""
+        bandit.used = time.monotonic()
+        with self._lock:
+            self._held[name] = bandit
+        return bandit
+
+    def _close_some(self) -> None:
+        """Close the bandits that were not used for longest, if there are too many."""
         while len(self._held) > self.max_open:
-            oldest = min(self._held.values(), key=lambda one: one.used)
-            if now - oldest.used < _IN_USE:
-                return
-            del self._held[oldest.name]
+            with self._lock:
+                oldest = next(iter(self._held.values()))
+                if time.monotonic() - oldest.used < _IN_USE:
+                    return
+                del self._held[oldest.name]
             oldest.close()
+
+    def close_idle(self, seconds: float = _IDLE) -> None:
+        """Close bandits without a request for so long since their last decision was settled."""
+        now = time.monotonic()
+        for name, bandit in self.held.items():
+            if now - bandit.used > seconds + (bandit.stored.wait or 0) / SECOND:
+                self.forget(name)
+
+    @contextlib.contextmanager
+    def borrow(self, name: str) -> Iterator[Any]:
+        """A bandit for work that is no request: it counts as use of none, and one that was closed is closed again."""
+        held = self._held.get(name)
+        if held is not None:
+            yield held
+            return
+        with closing(self._open(name)) as bandit:
+            yield bandit
+
+    def forget(self, name: str) -> None:
+        """Close a bandit, if it is open."""
+        with self._lock:
+            bandit = self._held.pop(name, None)
+        if bandit is not None:
+            bandit.close()
 
     def templates(self) -> list[NewBandit]:
         """What new bandits are made like; the name of a template is the beginning of their names."""
@@ -173,7 +220,7 @@ class WatchedBandits:
 
     def close(self) -> None:
         with self._lock:
-            held, self._held = self._held, {}
+            held, self._held = self._held, OrderedDict()
         for bandit in held.values():
             bandit.close()
         self.journal.close()
@@ -238,15 +285,15 @@ class Bandits(WatchedBandits):
         made = _new_policy(policy, arms, options.get("features"))
         if arms is None and not options.get("candidates"):
             raise ValueError("A bandit needs arms, or features and candidates: true.")
-        with self._lock:
-            fresh = self.journal.number(name) is None
-            if name not in self._held:
-                try:
-                    bandit = None if fresh else self._open(name)
-                except NotFound:  # another process is making it at this moment: whoever is first decides how
-                    bandit = None
-                self._hold(name, bandit or Bandit.open(self.target, name, made, arms, who=who, **options))
-        bandit = self.get(name)
+        with self._lock_of(name):
+            fresh, bandit = self.journal.number(name) is None, self._touch(name)
+            if bandit is None:
+                if not fresh:
+                    with contextlib.suppress(NotFound):  # another process is making it: the first one decides how
+                        bandit = self._open(name)
+                bandit = bandit or Bandit.open(self.target, name, made, arms, who=who, **options)
+                self._hold(name, bandit)
+        self._close_some()
         if not fresh:
             options.pop("seed", None)
             differ = differences(bandit.stored, options, made, arms)
@@ -255,13 +302,6 @@ class Bandits(WatchedBandits):
                     f"Bandit {name} exists and has {'; '.join(differ)}; PATCH /v1/bandits/{name} changes it."
                 )
         return bandit, fresh
-
-    def forget(self, name: str) -> None:
-        """Close a bandit that was deleted."""
-        with self._lock:
-            bandit = self._held.pop(name, None)
-        if bandit is not None:
-            bandit.close()
 
     def purge(self, name: str) -> None:
         """Delete the rest of a bandit whose deletion has begun."""

@@ -3,25 +3,30 @@ counted."""
 
 import json
 import logging
+import math
 import re
 import time
+from bisect import bisect_left
 from collections import Counter as Counts
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import accumulate
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from prometheus_client import Counter, Histogram
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.utils import floatToGoString
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from driftbandit.bandit.inputs import from_json_arm
 from driftbandit.service import problems
 from driftbandit.service.auth import EVERYTHING, StoredKey
+from driftbandit.service.connection import read_at_once
 from driftbandit.service.problems import HttpProblem, log_event
 from driftbandit.service.types import LONGEST_ARM, encode
 
 Handler = Callable[..., Awaitable[Any]]
-_JSON = "application/json"
+_JSON = b"content-type", b"application/json"
 _EDGES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)  # seconds
 
 
@@ -80,21 +85,38 @@ class Metrics:
     def __init__(self) -> None:
         self.decisions: Counts[str] = Counts()  # by bandit
         self.rewards: Counts[tuple[str, str]] = Counts()  # by bandit and verdict
-        self.requests = Counter("driftbandit_requests", "requests answered", ["operation", "status"], registry=None)
-        self.seconds = Histogram(
-            "driftbandit_request_seconds", "time from the request to its answer", ["operation"], buckets=_EDGES,
-            registry=None,
-        )  # fmt: skip
-        self._children: dict[tuple[str, int], tuple[Counter, Histogram]] = {}  # finding them takes longer than counting
+        self.requests: Counts[tuple[str, int]] = Counts()  # by operation and status
+        self._seconds: dict[str, list[float]] = {}  # by operation: requests per bucket, and the sum of their times
 
     def observe(self, operation: str, status: int, seconds: float) -> None:
-        """Count an answered request and its duration."""
-        found = self._children.get((operation, status))
+        """Count an answered request and its duration. One thread counts, so no lock is needed."""
+        self.requests[operation, status] += 1
+        found = self._seconds.get(operation)
         if found is None:
-            found = self.requests.labels(operation, status), self.seconds.labels(operation)
-            self._children[operation, status] = found
-        found[0].inc()
-        found[1].observe(seconds)
+            found = self._seconds[operation] = [0] * (len(_EDGES) + 2)
+        found[bisect_left(_EDGES, seconds)] += 1
+        found[-1] += seconds
+
+    def collect(self) -> Iterator[Metric]:
+        """Requests and their durations, as Prometheus reads them."""
+        labels = ["operation", "status"]
+        requests = CounterMetricFamily("driftbandit_requests", "requests answered", labels=labels)
+        for (operation, status), count in self.requests.copy().items():
+            requests.add_metric([operation, str(status)], count)
+        text = "time from the request to its answer"
+        seconds = HistogramMetricFamily("driftbandit_request_seconds", text, labels=labels[:1])
+        for operation, (*counts, total) in self._seconds.copy().items():
+            edges = zip(map(floatToGoString, (*_EDGES, math.inf)), accumulate(counts), strict=True)
+            seconds.add_metric([operation], list(edges), total)
+        yield from (requests, seconds)
+
+
+class JsonResponse(Response):
+    """An answer whose head is made at once."""
+
+    def __init__(self, body: bytes, status: int) -> None:
+        self.status_code, self.body, self.background = status, body, None
+        self.raw_headers = [_JSON, (b"content-length", b"%d" % len(body))]
 
 
 class Call:
@@ -125,8 +147,11 @@ class Call:
 def endpoint(operation: Operation, service: Any) -> Any:
     """The operation as Starlette calls it."""
     decode = msgspec.json.Decoder(operation.body).decode if operation.body is not None else None
+    fields = msgspec.structs.fields(operation.body) if decode is not None else ()
+    needed = max(1, sum(field.required for field in fields))
     scope, handler, limit, status = operation.scope, operation.handler, operation.limit, operation.status
     kind, observe, per_bandit = operation.query, service.metrics.observe, "bandit" in operation.parameters
+    admission = service.admission
     writes, changes = operation.method != "GET", operation.scope == "admin" and operation.method != "GET"
 
     async def answer(request: Request) -> Response:
@@ -134,16 +159,20 @@ def endpoint(operation: Operation, service: Any) -> Any:
         key: StoredKey | None = None
         name = request.path_params["bandit"] if per_bandit else None
         try:
-            with service.admission:
+            admission.enter()
+            try:
                 key = EVERYTHING if scope is None else service.access.allow(request, scope, name)
                 query = read_query(kind, request) if kind or request.scope["query_string"] else None
                 body = None
                 if decode is not None:
                     text = await read_body(request, limit) or b"{}"
                     body = decode(text)
-                    _decode_strictly(text.decode())
+                    if text.count(b":") > needed:  # else no name can be there twice
+                        _decode_strictly(text.decode())
                 out = await handler(Call(request, service, key, body, query))
-            response = out if isinstance(out, Response) else Response(encode(out), status, media_type=_JSON)
+            finally:
+                admission.inside -= 1
+            response = out if isinstance(out, Response) else JsonResponse(encode(out), status)
             if changes:
                 _log("change", logging.INFO, operation, response, name or getattr(body, "name", None), key)
         except Exception as error:
@@ -167,7 +196,11 @@ def _log(what: str, level: int, operation: Operation, response: Response, bandit
 
 async def read_body(request: Request, limit: int) -> bytes:
     """The body. One that is too long is refused before it is read to its end."""
-    parts, size, too_long = [], 0, int(request.headers.get("content-length") or 0) > limit
+    length = next((value for name, value in request.scope["headers"] if name == b"content-length"), b"0")
+    whole = read_at_once(request.receive)
+    if whole is not None and len(whole) <= limit:
+        return whole
+    parts, size, too_long = [], 0, int(length) > limit
     while not too_long:
         message = await request.receive()
         if message["type"] == "http.disconnect":

@@ -136,6 +136,7 @@ class Charts:
 
     def _run(self) -> None:
         while not self._stop.wait(_TICK):
+            self._bandits.close_idle()
             began, held = time.monotonic(), self._bandits.held
             self._forget_closed(held)
             for bandit in held.values():

@@ -5,8 +5,9 @@ import logging
 import threading
 from typing import Any
 
-from driftbandit.bandit.asks import PURGE, UPKEEP
+from driftbandit.bandit.asks import PURGE
 from driftbandit.bandit.records import as_datetime
+from driftbandit.bandit.retention import to_prune
 from driftbandit.errors import DamagedJournal, NotFound, StoreError
 from driftbandit.service.problems import log, log_event
 
@@ -37,7 +38,7 @@ class Pruner:
             try:
                 for name in self._bandits.journal.notes(PURGE):  # what another process did not finish
                     self._bandits.purge(name)
-                names = self._bandits.journal.notes(UPKEEP)
+                names = to_prune(self._bandits.journal)
             except (StoreError, DamagedJournal) as error:
                 log.warning("pruning: %s", error)
                 continue
@@ -49,7 +50,8 @@ class Pruner:
     def visit(self, name: str) -> None:
         """Drop what is too old of one bandit, and say so in the log."""
         try:
-            done = self._bandits.get(name).prune(self._exports)
+            with self._bandits.borrow(name) as bandit:
+                done = bandit.prune(self._exports)
         except (StoreError, DamagedJournal, NotFound) as error:
             log.error("pruning %s: %s", name, error)
         except Exception:

@@ -13,55 +13,15 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from driftbandit.bandit.opening import is_url, writing
 from driftbandit.service.auth import Keys, is_local
+from driftbandit.service.connection import Connection
 from driftbandit.service.problems import configure_logging, log_event
 
 _GRACE = 20  # seconds for accepted requests
 _KEPT = 75  # seconds for an idle connection; proxies keep one for less, so they never send into a closed one
 _CONNECTIONS = 4096
-_MOST_HEAD = 65_536  # bytes of a request's first line and headers
-
-
-class Connection(HttpToolsProtocol):
-    """An HTTP/1.1 connection: uvicorn's, on the parser in C, with heads that are bounded and have one meaning.
-
-    The parser accepts heads of any length, two hosts, trailers, and transfer codings that this service does not decode.
-    Proxies read such requests in different ways, which lets one request hide inside another. An exception raised in a
-    callback of the parser is answered with 400, and closes the connection."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._head_size = 0  # bytes that arrived of a head that is not complete
-        self._head_complete = False
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._head_complete:
-            return
-        self._head_size += len(data)
-        if self._head_size > _MOST_HEAD:
-            self.send_400_response("The head of the request is too long.")
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._head_size, self._head_complete = 0, False
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self._head_complete:
-            raise ValueError("trailers are not supported")
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        hosts = [value for name, value in self.headers if name == b"host"]
-        lengths = [name for name, _ in self.headers if name in (b"content-length", b"transfer-encoding")]
-        decoded = all(value.lower() == b"chunked" for name, value in self.headers if name == b"transfer-encoding")
-        if len(hosts) > 1 or len(lengths) > 1 or not decoded:
-            raise ValueError("the host or the length of the body is ambiguous")
-        self._head_complete = True
-        super().on_headers_complete()
 
 
 class ServerOptions(NamedTuple):
@@ -149,10 +109,9 @@ def run_service(service: Any, sock: socket.socket, options: ServerOptions, start
     gc.collect()
     gc.freeze()  # imported modules stay: the collector need not look at them while requests wait
     config = uvicorn.Config(
-        build(service, start), http=Connection, log_config=None, log_level="warning", access_log=False,
+        build(service, start, options.proxies), http=Connection, log_config=None, log_level="warning", access_log=False,
         server_header=False, timeout_graceful_shutdown=_GRACE, timeout_keep_alive=_KEPT,
-        limit_concurrency=_most_connections(), forwarded_allow_ips=options.proxies, proxy_headers=True, lifespan="on",
-        ws="none", backlog=2048,
+        limit_concurrency=_most_connections(), proxy_headers=False, lifespan="on", ws="none", backlog=2048,
     )  # fmt: skip
     version = metadata.version("driftbandit")
     log_event(

@@ -101,7 +101,6 @@ class Traffic:
         return asyncio.gather(*(self._play(service, one) for one in self._bandits.values()))
 
     async def _play(self, service: Any, one: DemoBandit) -> None:
-        bandit = service.bandits.get(one.name)
         pending: list[tuple[float, str, float]] = []  # when a reward is due, of which decision, and its value
         while True:
             await asyncio.sleep(self._random.expovariate(_DECISIONS))
@@ -111,6 +110,7 @@ class Traffic:
                 context = one.environment.context(t, self._random)
             due, pending = [r for r in pending if r[0] <= now], [r for r in pending if r[0] > now]
             try:
+                bandit = await service.bandits.find(one.name)
                 for _, id, value in due:
                     service.metrics.rewards[one.name, await bandit.areward(id, value)] += 1
                 decision = await bandit.adecide(context=context)

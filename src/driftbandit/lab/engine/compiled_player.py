@@ -26,6 +26,7 @@ from driftbandit.spec import policy_check
 from driftbandit.spec.half_life import half_to_the, learn_by_time
 
 _I64 = ir.IntType(64)
+_INTEGERS, _REALS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
 
 
 class StateRef:
@@ -179,7 +180,7 @@ class CompiledPlayer(Player):
         self._key = np.uint64(key)
 
     def _hold(self, state: Any) -> None:
-        self._block, self.state = in_one_block(to_arrays(state, self._first_state()))
+        self._block, self.state = in_one_block(to_arrays(state, self.first_state()))
         numba_methods.prepare(self.state)
         self._ref = self._view_ref = StateRef(self.state)
         if self.half_life is not None or not self._in_place:
@@ -270,7 +271,7 @@ class CompiledPlayer(Player):
 
     def _features(self) -> Any:
         """The compiler's type of the features."""
-        return types.Array(types.float64, 1, "C") if self.n_features else types.none
+        return _REALS if self.n_features else types.none
 
     def _learn_entry(self) -> Any:
         """What learns one reward."""
@@ -280,6 +281,18 @@ class CompiledPlayer(Player):
         else:
             self._learn = self._entry(learn_once_at, whole, whole, whole, real, whole, self._features())
         return self._learn
+
+    def prepare(self) -> None:
+        """Compile everything that this player may need later."""
+        whole, real = types.int64, types.float64
+        if self.half_life is not None:
+            self._entry(fade_once, whole, whole)
+        if self.uses_probability and not self.n_features and self.half_life is None:
+            self._entry(learn_once_late, whole, whole, real, types.uint64, real)
+        elif not self.n_features and self.half_life is None:
+            self._entry(learn_all, whole, types.uint64, _INTEGERS, _REALS)
+        elif not self.n_features:
+            self._entry(learn_all_at, whole, whole, _INTEGERS, _REALS, _INTEGERS)
 
     def _checked(self, slot: int) -> int:
         if not 0 <= slot < self.n_arms:  # machine code would not notice
@@ -294,16 +307,15 @@ class CompiledPlayer(Player):
             return
         arms = np.array([self._checked(row[0]) for row in rows], np.int64)
         values = np.array([row[1] for row in rows], np.float64)
-        kinds = numba.typeof(arms), numba.typeof(values)
         if self.half_life is None:
-            entry = self._entry(learn_all, types.int64, types.uint64, *kinds)
+            entry = self._entry(learn_all, types.int64, types.uint64, _INTEGERS, _REALS)
             entry(self.policy, self._ref, self.learned, self._key, arms, values)
         else:
             if self._coins is not None:
                 seen, coins, t = self.policy.seen, self._coins, self.learned
                 values = np.array([seen(value, coins.at(t + n)) for n, value in enumerate(values.tolist())])
             decided = np.array([row[2] for row in rows], np.int64)
-            entry = self._entry(learn_all_at, types.int64, types.int64, *kinds, numba.typeof(decided))
+            entry = self._entry(learn_all_at, types.int64, types.int64, _INTEGERS, _REALS, _INTEGERS)
             self.time = int(entry(self.policy, self._ref, self.time, self.half_life, arms, values, decided))
         self.learned += len(rows)
 

@@ -23,6 +23,7 @@ from driftbandit.service.problems import HttpProblem, log
 
 _MOST = 50  # bandits that have series: the busiest, so that a scrape stays small
 _MOST_ARMS = 100
+_ALIVE = Response("alive\n", media_type="text/plain")
 _GAUGES = {
     "lag_seconds": "how far this process is behind the journal now",
     "events": "events folded",
@@ -36,7 +37,7 @@ _GAUGES = {
 @operation("GET", "/livez", None, None)
 async def livez(call: Call) -> Response:
     """The process answers."""
-    return Response("alive\n", media_type="text/plain")
+    return _ALIVE
 
 
 @operation("GET", "/readyz", None, None)
@@ -93,10 +94,7 @@ class _Collector:
     def collect(self) -> Iterator[Metric]:
         """One family after the other."""
         service, metrics = self._service, self._service.metrics
-        for own in (metrics.requests, metrics.seconds):
-            for family in own.collect():
-                family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-                yield family
+        yield from metrics.collect()
         counts = {name: count for name, count in metrics.decisions.copy().items() if self._key.may("read", name)}
         received = {place: count for place, count in metrics.rewards.copy().items() if self._key.may("read", place[0])}
         calls = Counts(counts)
