@@ -162,6 +162,10 @@ def change_config(config: Stored, policy: Any, options: dict[str, Any]) -> Store
         if out.candidates and not features.given:
             raise ValueError("With candidates, features describe each of them: features={'price': 'number'}.")
         check_state(policy, len(out.arms), len(features.columns), out.candidates)
+    if out.adds and out.wait is None:
+        raise ValueError(
+            "Rewards of this bandit are added up until their decision is `wait` old (add=True), so it needs a wait."
+        )
     if out.half_life is not None and ("policy" in options or "half_life" in options):
         checked_half_life(out.half_life / SECOND, policy)
     if out.half_life is not None and out.features is not None and not hasattr(policy, "take_in"):

@@ -6,14 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 from driftbandit.bandit import settings
-from driftbandit.bandit.asks import AddChange, AddReward, upkeep_notes
+from driftbandit.bandit.asks import AddChange, AddReward, judge, upkeep_notes
 from driftbandit.bandit.candidates import copy_contexts, split_context
 from driftbandit.bandit.erasure import recognise
 from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.inputs import as_float, writable
-from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context
+from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, Pairs
 from driftbandit.bandit.opening import policy_classes
 from driftbandit.bandit.options import FIXED_OPTIONS, check_names
+from driftbandit.bandit.parts import check_part, hash_part
 from driftbandit.bandit.records import WAYS, Change, Decision, DecisionRow, StoredConfig, log
 from driftbandit.bandit.reports import Reports
 from driftbandit.bandit.writer import Chooser, StoreCall, Writer
@@ -133,9 +134,10 @@ class Verbs(Reports, AnyBandit):
 
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
-    def reward(self, id: str | Decision, value: float) -> str:
+    def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         memory, fold = self._memory, self._fold
-        if memory is not None and type(value) is float and fold.low <= value <= fold.high:
+        whole = add is False and part is None
+        if memory is not None and whole and type(value) is float and fold.low <= value <= fold.high:
             with self._lock:
                 known, replica = id.id if type(id) is Decision else id, self._replica
                 try:
@@ -145,40 +147,64 @@ class Verbs(Reports, AnyBandit):
                         return "learned"
                 except Exception as error:
                     raise replica.stop(error) from error
-        return _verdict(self._reward([(check_id(id), self._check_reward(value))])[0])
+        part = check_part(add, part)
+        return _verdict(self._reward([(check_id(id), self._check_reward(value, part), part)])[0])
 
-    async def areward(self, id: str | Decision, value: float) -> str:
-        return _verdict((await self._areward([(check_id(id), self._check_reward(value))]))[0])
+    async def areward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
+        part = check_part(add, part)
+        return _verdict((await self._areward([(check_id(id), self._check_reward(value, part), part)]))[0])
 
-    def _reward(self, pairs: list[tuple[str, float]]) -> list[Any]:
+    def _reward(self, pairs: Pairs) -> list[Any]:
         return self._submit_rewards(pairs).wait()
 
-    async def _areward(self, pairs: list[tuple[str, float]]) -> list[Any]:
+    async def _areward(self, pairs: Pairs) -> list[Any]:
         return await self._submit_rewards(pairs).arrive()
 
-    def _submit_rewards(self, pairs: list[tuple[str, float]]) -> StoreCall:
+    def _submit_rewards(self, pairs: Pairs) -> StoreCall:
+        self._allow_parts(pairs)
         with self._lock:
-            self._replica.open_or_raise()
-            config, at = self._fold.config, self._replica.now()
-            if config.erased:
-                ids = recognise(self._journal, self._number, config, [id for id, _ in pairs])
-                pairs = [(id, value) for id, (_, value) in zip(ids, pairs, strict=True)]
-            rest = config.wait, config.default
-            rows = [self._recent.pop(id, None) for id, _ in pairs]
-            rows = [row if row is not None and at - row.at < _YOUNG else None for row in rows]
-            asks = [
-                AddReward(self._number, id, value, at, *rest, row, config.holds)
-                for (id, value), row in zip(pairs, rows, strict=True)
-            ]
+            asks = self._rewards(pairs)
             self._replica.sweep()
             return self._writer.submit(asks)
 
-    def _check_reward(self, reward: Any) -> float:
+    def _rewards(self, pairs: Pairs) -> list[AddReward]:
+        self._replica.open_or_raise()
+        config, at = self._fold.config, self._replica.now()
+        ids = [id for id, *_ in pairs]
+        if config.erased:
+            ids = recognise(self._journal, self._number, config, ids)
+        rows = [self._recent.pop(id, None) for id in ids]
+        rows = [row if row is not None and at - row.at < _YOUNG and not config.adds else None for row in rows]
+        rest = config.holds, bool(config.adds)
+        return [
+            AddReward(self._number, id, value, at, config.wait, config.default, row, *rest, hash_part(given, part),
+                      self._fold.low, self._fold.high)
+            for id, row, (given, value, part) in zip(ids, rows, pairs, strict=True)
+        ]  # fmt: skip
+
+    def _allow_parts(self, pairs: Pairs) -> None:
+        """Before the first part of a reward: note that this bandit adds rewards up, if one of these can be written."""
+        config = self._fold.config
+        parts = [pair for pair in pairs if pair[2] is not None]
+        if parts and config.wait is None:
+            raise ValueError(
+                "add=True needs wait, the age of a decision at which the sum of its parts is learned; set it by "
+                'change(wait="1 h").'
+            )
+        if not parts or config.adds:
+            return
+        with self._lock:
+            asks = self._rewards(parts)
+            found = self._journal.standing(self._number, [ask.id for ask in asks])
+        if any(not isinstance(judge(ask, found.get(ask.id))[1], Exception) for ask in asks):
+            self._change("add rewards up", lambda config: config._replace(adds=True), "")
+
+    def _check_reward(self, reward: Any, part: str | None = None) -> float:
         value = as_float(reward)
         low, high = self._fold.low, self._fold.high
         if not abs(value) <= LARGEST:
             raise ValueError(f"A reward is a finite number up to {LARGEST:g}; got {value}. Nothing was written.")
-        if not low <= value <= high:
+        if part is None and not low <= value <= high:
             raise ValueError(f"Reward {value:g} lies outside reward_range=({low:g}, {high:g}); nothing was written.")
         return value + 0.0  # -0.0 becomes 0.0
 

@@ -86,12 +86,16 @@ def add_parser(subparsers: Any) -> None:
     prune.add_argument("--exports", metavar="FOLDER", help="write what is dropped to Parquet files there, one per day")
     decide = verb("decide", "choose an arm and record the decision")
     decide.add_argument("--id", help="the decision's id; the same id gives the same decision")
-    decide.add_argument("--context", metavar="JSON", help="values of the features: '{\"basket\": 42}'")
-    decide.add_argument("--candidates", metavar="JSON", help='what to choose among: \'{"a": {"price": 9.9}, ...}\'')
-    decide.add_argument("--available", nargs="+", metavar="ARM", help="choose among these")
     reward = verb("reward", "report the outcome of a decision")
     reward.add_argument("id", metavar="ID")
     reward.add_argument("value", type=float, metavar="REWARD")
+    reward.add_argument("--add", action="store_true", help="add it to what the decision has, until that is `wait` old")
+    reward.add_argument("--part", metavar="ID", help="with --add: the same part again counts once")
+    greedy = verb("greedy", "show the arm with the best believed mean; nothing is recorded or learned")
+    for made in (decide, greedy):
+        made.add_argument("--context", metavar="JSON", help="values of the features: '{\"basket\": 42}'")
+        made.add_argument("--candidates", metavar="JSON", help='what to choose among: \'{"a": {"price": 9.9}, ...}\'')
+        made.add_argument("--available", nargs="+", metavar="ARM", help="choose among these")
     show = verb("show", "show all bandits, or one with its arms and last decisions", absent="all")
     show.add_argument("--search", default="", metavar="TEXT", help="only bandits whose name contains this")
     show.add_argument("--limit", type=whole(1), default=100, metavar="N", help="of bandits listed (default: 100)")
@@ -215,13 +219,12 @@ def _change(args: argparse.Namespace, bandit: Any) -> Any:
 
 
 def _decide(args: argparse.Namespace, bandit: Any) -> Any:
-    among = {name: _read_json(args, name) for name in ("context", "candidates")}
-    decision = bandit.decide(args.id, available=args.available, **among)
+    decision = bandit.decide(args.id, **_among(args))
     return decision, f"{decision.id}  {decision.arm}  ({decision.how})"
 
 
 def _reward(args: argparse.Namespace, bandit: Any) -> Any:
-    verdict = bandit.reward(args.id, args.value)
+    verdict = bandit.reward(args.id, args.value, add=args.add, part=args.part)
     return {"id": args.id, "verdict": verdict}, verdict
 
 
@@ -280,6 +283,18 @@ def _prune(args: argparse.Namespace) -> Any:
             for name, one in found.items()]  # fmt: skip
     head = ["bandit", "decisions dropped", "events dropped", "begins with", "why not more"]
     return {name: one._asdict() for name, one in found.items()}, (head, rows)
+
+
+def _among(args: argparse.Namespace) -> dict[str, Any]:
+    """What a call chooses among."""
+    return {name: _read_json(args, name) for name in ("context", "candidates")} | {"available": args.available}
+
+
+def _greedy(args: argparse.Namespace, view: Any) -> Any:
+    from driftbandit.bandit.inputs import to_json_arm
+
+    arm = view.greedy(**_among(args))
+    return {"arm": to_json_arm(arm)}, str(arm)
 
 
 def _uplift(args: argparse.Namespace, view: Any) -> Any:
@@ -364,4 +379,4 @@ def _time(at: datetime) -> str:
 _WRITING = {"create": _created, "change": _change, "decide": _decide, "reward": _reward, "fix": _fix,
             "release": _release, "clock": _clock, "erase": _erase, "archive": _archive,
             "unarchive": _unarchive}  # fmt: skip
-_READING = {"show": _show, "changes": _changes, "uplift": _uplift}
+_READING = {"show": _show, "changes": _changes, "uplift": _uplift, "greedy": _greedy}

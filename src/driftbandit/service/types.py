@@ -137,17 +137,26 @@ class Greedy(Strict):
     available: Arms | None = None
 
 
-class Reward(Strict):
-    """The outcome of a decision."""
+class OneReward(Strict):
+    """The outcome of a decision, or with part a part of it."""
 
     id: Id
     reward: float
+    part: Id | None = None
+
+
+class Reward(OneReward):
+    """The outcome of a decision; with add, a part of it. Parts are added up until the decision is `wait` old. A part
+    needs an id, such as the number of an order, so that sending it again counts once."""
+
+    add: bool = False
 
 
 class Rewards(Strict):
-    """The outcomes of several decisions; each gets its own verdict."""
+    """The outcomes of several decisions, or with add parts of them; each gets its own verdict."""
 
-    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=1000)]
+    rewards: Annotated[list[OneReward], Meta(min_length=1, max_length=1000)]
+    add: bool = False
 
 
 class Made(Struct):
@@ -193,6 +202,7 @@ class Record(Struct):
     came: int | None
     waiting: bool
     context: dict[str, Any] | None
+    added: float | None  # the sum of the parts of its reward so far
 
 
 class Records(Struct):
