@@ -129,7 +129,7 @@ class Memory:
         return None if kept is None else self._with_parts(id, kept)
 
     def _with_parts(self, id: str, kept: Kept) -> DecisionState:
-        return DecisionState(_row(id, kept), *kept[7:], self._parts.get(id))
+        return DecisionState(_row(id, kept), *kept[7:])._replace(parts=self._parts.get(id))
 
     def commit(self, asks: list[Ask]) -> list[Any]:
         """Do what is asked, and have the events folded."""

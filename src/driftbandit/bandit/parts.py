@@ -51,10 +51,9 @@ def read_parts(rows: Callable[..., list[Any]], found: Found) -> Found:
             times.setdefault(bandit, set()).add(state.row.at)
     for bandit, every in times.items():
         for decision, kind, value in _select(rows, bandit, sorted(every)):
-            state = out.get((bandit, decision.partition("+")[0]))
-            if isinstance(state, DecisionState) and "+" in decision:
-                event = Event(0, kind, 0, decision, value=value)
-                out[bandit, state.row.id] = state.add(event)
+            owner, plus, _ = decision.partition("+")
+            if plus and isinstance(one := out.get((bandit, owner)), DecisionState):
+                out[bandit, owner] = one.add(Event(0, kind, 0, decision, value=value))
     return out
 
 

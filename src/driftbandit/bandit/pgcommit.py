@@ -104,8 +104,8 @@ class PostgresCommit(Commit):
 
     def _exclude_others(self) -> None:
         """Before the transaction has an id, so that those of a bandit follow each other in the order of events."""
-        asks = self._asks.values()
-        for bandit in sorted({ask.bandit for ask in asks if isinstance(ask, Settle) or getattr(ask, "adds", False)}):
+        asks = [ask for ask in self._asks.values() if isinstance(ask, Settle | AddReward)]
+        for bandit in sorted({ask.bandit for ask in asks if isinstance(ask, Settle) or ask.adds}):
             self._run(f"SELECT pg_advisory_xact_lock({LOCK + 2}, ?)", bandit)
 
     def _decide(self, rows: dict[int, DecisionRow]) -> None:
