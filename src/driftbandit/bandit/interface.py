@@ -246,8 +246,19 @@ class AnyBandit(ReadableBandit, Protocol):
 
     # ---- changing ----------------------------------------------------------------------------------------------------
 
-    def add_arm(self, arm: Hashable, *, who: str = "") -> None:
-        """One more arm, about which nothing is known yet."""
+    def add_arm(
+        self,
+        arm: Hashable,
+        *,
+        like: Hashable = None,
+        mean: float | None = None,
+        worth: float | None = None,
+        who: str = "",
+    ) -> None:
+        """One more arm. Nothing is known about it, and so it is tried first; or it begins with a past: what is known of
+        the arm that it is `like`, or a `mean` reward that is `worth` so many observations. Then it is chosen by what is
+        known. With features, the mean is that in the mean context. Policies that keep a window of rewards or wrap
+        another policy cannot take a past."""
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
         """Never choose this arm again; rewards still to come are learned. Its name may be used again for a new arm."""

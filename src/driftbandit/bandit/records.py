@@ -215,15 +215,19 @@ class StoredConfig(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The body of a change: what was changed, by whom, and the configuration from then on."""
+    """The body of a change: what was changed, by whom, the configuration from then on, and what is known of an arm that
+    it adds (`Player.add_arm`)."""
 
     what: str
     who: str
     from_now: bool
     config: StoredConfig
+    past: dict[str, Any] | None = None
 
     def text(self) -> str:
         data = {**self._asdict(), "config": self.config.plain()}
+        if self.past is None:  # an earlier version can read it
+            del data["past"]
         return json.dumps(data, allow_nan=False, sort_keys=True)
 
     @classmethod

@@ -145,8 +145,17 @@ class RemoteBandit(AnyBandit):
 
     # ---- changing ----------------------------------------------------------------------------------------------------
 
-    def add_arm(self, arm: Hashable, *, who: str = "") -> None:
-        self._arm("arms", arm, who)
+    def add_arm(
+        self,
+        arm: Hashable,
+        *,
+        like: Hashable = None,
+        mean: float | None = None,
+        worth: float | None = None,
+        who: str = "",
+    ) -> None:
+        past = {"like": None if like is None else to_json_arm(like), "mean": mean, "worth": worth}
+        self._arm("arms", arm, who, **{name: value for name, value in past.items() if value is not None})
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
         self._arm("arms/retire", arm, who)
@@ -178,8 +187,9 @@ class RemoteBandit(AnyBandit):
         found = self._sender.send("POST", address(self.name, "clock"), {"who": who or self.who})
         return timedelta(seconds=found["ahead_seconds"])
 
-    def _arm(self, path: str, arm: Hashable, who: str) -> None:
-        self._sender.send("POST", f"{address(self.name)}/{path}", {"arm": to_json_arm(arm), "who": who or self.who})
+    def _arm(self, path: str, arm: Hashable, who: str, **past: Any) -> None:
+        body = {"arm": to_json_arm(arm), "who": who or self.who, **past}
+        self._sender.send("POST", f"{address(self.name)}/{path}", body)
 
     # ---- reports -----------------------------------------------------------------------------------------------------
 

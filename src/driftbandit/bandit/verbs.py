@@ -213,8 +213,19 @@ class Verbs(Reports, AnyBandit):
 
     # ---- changing: each change is an event, with who and when --------------------------------------------------------
 
-    def add_arm(self, arm: Hashable, *, who: str = "") -> None:
-        self._change("add_arm", lambda config: settings.with_arm(config, arm), who)
+    def add_arm(
+        self,
+        arm: Hashable,
+        *,
+        like: Hashable = None,
+        mean: float | None = None,
+        worth: float | None = None,
+        who: str = "",
+    ) -> None:
+        def read_past(config: StoredConfig) -> dict[str, Any] | None:
+            return settings.read_past(config, self._fold.player, like, mean, worth)
+
+        self._change("add_arm", lambda config: settings.with_arm(config, arm), who, past=read_past)
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
         self._change("retire_arm", lambda config: settings.without_arm(config, arm), who)
@@ -281,24 +292,32 @@ class Verbs(Reports, AnyBandit):
         replica.arithmetic_checked = True
 
     def _change(
-        self, what: str, edit: Callable[[StoredConfig], StoredConfig], who: str, from_now: bool = False
+        self,
+        what: str,
+        edit: Callable[[StoredConfig], StoredConfig],
+        who: str,
+        from_now: bool = False,
+        past: Callable[[StoredConfig], dict[str, Any] | None] = lambda config: None,
     ) -> None:
         for _ in range(20):  # another process may change the configuration at the same moment: then once more on top
             try:
-                self._configure(what, edit(self._fold.config), who, from_now)
+                config = self._fold.config
+                self._configure(what, edit(config), who, from_now, past(config))
                 return
             except RecordConflict:
                 self._replica.catch_up()
         raise RecordConflict("The configuration is being changed elsewhere all the time; try again.")
 
-    def _configure(self, what: str, config: StoredConfig, who: str = "", from_now: bool = False) -> None:
+    def _configure(
+        self, what: str, config: StoredConfig, who: str = "", from_now: bool = False, past: dict[str, Any] | None = None
+    ) -> None:
         who = who or self.who
         if not isinstance(who, str) or len(who) > 200 or not writable(who):
             raise ValueError(f"who is a text of at most 200 letters; got {who!a:.60}.")
         with self._lock:
             self._replica.open_or_raise()
             config = config._replace(arithmetic=self._replica.arithmetic(config.policy))
-            before, body = self._fold.config, Change(what, who, from_now, config).text()
+            before, body = self._fold.config, Change(what, who, from_now, config, past).text()
             relearns = before is not None and not from_now and before.learns_otherwise(config)
             ask = AddChange(self._number, self._fold.changes + 1, self._replica.now(), body, relearns)
             call = self._writer.submit([ask, *upkeep_notes(self.name, before, config)])

@@ -70,6 +70,9 @@ def add_parser(subparsers: Any) -> None:
     change = verb("change", "change a bandit; a new policy or half-life learns the whole journal again")
     change.add_argument("--from-now", action="store_true", help="do not learn the journal again")
     change.add_argument("--add-arm", metavar="ARM", help="one more arm")
+    change.add_argument("--like", metavar="ARM", help="what is known of this arm is known of the one added")
+    change.add_argument("--mean", type=float, metavar="REWARD", help="mean reward of the arm added, as known")
+    change.add_argument("--worth", type=float, metavar="N", help="how many observations that is worth")
     change.add_argument("--retire-arm", metavar="ARM", help="never choose this arm again")
     fix, release = verb("fix", "play one arm from now on"), verb("release", "end fix")
     fix.add_argument("arm", metavar="ARM")
@@ -214,7 +217,13 @@ def _change(args: argparse.Namespace, bandit: Any) -> Any:
     options = _options(args)
     if not options:
         raise ValueError("Give a change: --policy, --features, --half-life, --floor, --holdback, --add-arm, ...")
-    bandit.change(from_now=args.from_now, **options)
+    past = {name: value for name in ("like", "mean", "worth") if (value := getattr(args, name)) is not None}
+    if past and (set(options) != {"add_arm"} or args.from_now):
+        raise ValueError("--like, --mean and --worth go with --add-arm, and with no other change.")
+    if past:
+        bandit.add_arm(options["add_arm"], **past)
+    else:
+        bandit.change(from_now=args.from_now, **options)
     return {"bandit": args.bandit, "changed": True}, _describe(args.bandit, bandit)
 
 

@@ -93,9 +93,17 @@ class Nothing(Strict):
 
 
 class OneArm(Nothing, kw_only=True):
-    """An arm to add, retire or fix."""
+    """An arm to retire or fix."""
 
     arm: Arm
+
+
+class NewArm(OneArm, kw_only=True):
+    """An arm to add, and what is known of it: as of another, or a mean reward and how many observations it is worth."""
+
+    like: Arm | None = None
+    mean: float | None = None
+    worth: float | None = None
 
 
 class Ask(Strict):
@@ -109,8 +117,7 @@ class Ask(Strict):
 
 
 class AskMany(Strict):
-    """Several decisions in one commit: a number of them, or one for each id; in one context, or in one each; among
-    the same candidates, or among those of each."""
+    """Several decisions: a number, or one for each id; in one context or one each; among these candidates or of each."""
 
     count: Annotated[int, Meta(ge=1, le=1000)] | None = None
     ids: Annotated[list[Id], Meta(min_length=1, max_length=1000)] | None = None
@@ -118,15 +125,6 @@ class AskMany(Strict):
     candidates: Candidates | Annotated[list[Candidates], Meta(min_length=1, max_length=1000)] | None = None
     available: Arms | None = None
     probability: bool = False
-
-
-class WhatIf(Strict):
-    """A question about a context, in which what is left out counts as its mean so far; or about candidates."""
-
-    context: Context | None = None
-    candidates: Candidates | None = None
-    available: Arms | None = None
-    draws: Annotated[int, Meta(ge=1, le=10_000)] = 2000  # for probabilities that have no formula
 
 
 class Greedy(Strict):
@@ -137,8 +135,14 @@ class Greedy(Strict):
     available: Arms | None = None
 
 
+class WhatIf(Greedy):
+    """A question about a context, in which what is left out counts as its mean so far; or about candidates."""
+
+    draws: Annotated[int, Meta(ge=1, le=10_000)] = 2000  # for probabilities that have no formula
+
+
 class OneReward(Strict):
-    """The outcome of a decision, or with part a part of it."""
+    """The outcome of a decision; or a part of it, with an id, so that sending it again counts once."""
 
     id: Id
     reward: float
@@ -146,8 +150,7 @@ class OneReward(Strict):
 
 
 class Reward(OneReward):
-    """The outcome of a decision; with add, a part of it. Parts are added up until the decision is `wait` old. A part
-    needs an id, such as the number of an order, so that sending it again counts once."""
+    """The outcome of a decision; with add, a part of it. Parts are added up until the decision is `wait` old."""
 
     add: bool = False
 
