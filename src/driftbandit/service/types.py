@@ -117,7 +117,7 @@ class Ask(Strict):
 
 
 class AskMany(Strict):
-    """Several decisions: a number, or one for each id; in one context or one each; among these candidates or of each."""
+    """Several decisions: a number, or one for each id; in one context or in one each, and so with candidates."""
 
     count: Annotated[int, Meta(ge=1, le=1000)] | None = None
     ids: Annotated[list[Id], Meta(min_length=1, max_length=1000)] | None = None
