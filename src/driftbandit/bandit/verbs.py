@@ -19,6 +19,7 @@ from driftbandit.bandit.records import WAYS, Change, Decision, DecisionRow, Stor
 from driftbandit.bandit.reports import Reports
 from driftbandit.bandit.writer import Chooser, StoreCall, Writer
 from driftbandit.core.parameters import LARGEST
+from driftbandit.core.state import can_know_arms
 from driftbandit.errors import Archived, RecordConflict, StoreError
 from driftbandit.spec.half_life import SECOND
 
@@ -254,6 +255,14 @@ class Verbs(Reports, AnyBandit):
                 "A bandit in memory keeps no history to learn again; change(..., from_now=True) starts the new policy, "
                 "features or half-life now, the first two with nothing learned."
             )
+
+        policy = options.get("policy")
+        if policy is not None and not from_now and not can_know_arms(policy, bool(self._fold.features)):
+            if any(Change.read(event.body).past for _, event in self._journal.changes(self._number)):
+                raise ValueError(
+                    f"{type(policy).__name__} cannot take an arm with a past, and this journal has one to be learned "
+                    "again; change(..., from_now=True) starts the policy with nothing learned."
+                )
 
         def edit(config: StoredConfig) -> StoredConfig:
             rest = dict(options)
