@@ -13,7 +13,7 @@ from driftbandit.bandit.fold import FORMAT, Fold
 from driftbandit.bandit.ids import ROUNDS, decision_stream
 from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.opening import arithmetic, bandit_number, earliest, policy_maker, reading
-from driftbandit.bandit.parts import Sums
+from driftbandit.bandit.parts import PartSums
 from driftbandit.bandit.records import WAYS, DecisionRow, parse_slots
 from driftbandit.core.checks import counted
 from driftbandit.core.draws import Stream
@@ -164,7 +164,7 @@ class Walk:
         self._policy: Any = None
         self._arithmetic = ""
         base = journal.base(number)
-        self._sums = Sums(0 if base is None else base.at + DAY)
+        self._sums = PartSums(0 if base is None else base.at + DAY)
 
     def decisions(self, fewer: int | None = None, until: int | None = None) -> Iterator[Known]:
         """Every decision, also one that was altered, with the fold of its decider; or those that knew `fewer` events

@@ -69,7 +69,7 @@ def _select(rows: Callable[..., list[Any]], bandit: int, times: list[int]) -> It
         yield from rows(sql, *some, bandit)
 
 
-class Sums:
+class PartSums:
     """Compares every sum with its parts, for an audit."""
 
     def __init__(self, since: int) -> None:
