@@ -66,7 +66,7 @@ def evenings(seed: int, order: str, calls: str = "one", days: int = 20, a_day: i
                 if calls == "one":
                     bandit.reward_many(pairs)
                 else:
-                    tickets = [bandit._submit_rewards([pair]) for pair in pairs]
+                    tickets = [bandit._submit_rewards([(*pair, None)]) for pair in pairs]
                     tickets[-1].wait()
     return best / (days * a_day)
 

@@ -21,7 +21,16 @@ from driftbandit.core.primitives import (
     stride,
     uses_probability,
 )
-from driftbandit.core.state import add_arm_to, from_json, init_state, started, to_arrays, to_json, to_lists
+from driftbandit.core.state import (
+    add_arm_to,
+    can_know_arms,
+    from_json,
+    init_state,
+    started,
+    to_arrays,
+    to_json,
+    to_lists,
+)  # fmt: skip
 from driftbandit.core.validity import check_state
 from driftbandit.spec.half_life import half_to_the, learn_by_time
 
@@ -193,7 +202,7 @@ class Player:
         if len(allowed) == 1:
             return np.ones(1), 0.0
         found = None if self.n_features else self._computed(allowed, at)
-        return found if found is not None else self._sampled(allowed, at, draws, features)
+        return found or self._sampled(allowed, at, draws, features)
 
     def belief(self, at: int = 0) -> Any:
         """The policy's belief about the arms, if it has one."""
@@ -204,8 +213,7 @@ class Player:
         exactly = getattr(self.policy, "exact_probabilities", None)
         if exactly is not None:
             return np.asarray(exactly(self.arrays(at), self.learned, allowed)), 0.0
-        belief = self.belief(at)
-        if belief is None:
+        if (belief := self.belief(at)) is None:
             return None
         if hasattr(belief, "largest_probabilities"):  # a mixture, which has its own way
             values, error = belief.largest_probabilities(allowed)
@@ -221,8 +229,7 @@ class Player:
             probabilities = getattr(self.view(at), "probabilities", None)
             if probabilities is not None:  # drawn from probabilities, which the policy has just written down
                 return renormalise(np.array([probabilities[slot] for slot in allowed], np.float64)), 0.0
-        values = counts[allowed] / draws
-        # An arm never seen in n draws may still have a probability of about 1/n: the last term keeps the error above 0.
+        values = counts[allowed] / draws  # an arm never seen in n draws may have a probability of about 1/n
         return values, float(2.0 * np.sqrt(values * (1.0 - values) / draws).max() + 2.0 / draws)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
@@ -255,11 +262,18 @@ class Player:
 
     # ---- changing ----------------------------------------------------------------------------------------------------
 
-    def add_arm(self) -> None:
-        """One more arm, about which nothing is known."""
-        state = add_arm_to(self.lists(), self.policy, self.n_arms, self.learned, self.n_features, self.joint)
+    def add_arm(self, past: dict[str, Any] | None = None, at: int = 0, features: Any = None) -> bool:
+        """One more arm, and whether something is known of it, by a `past` that the policy can take: the arm that it is
+        `like`, or its `mean` reward, which is `worth` so many rewards with these features at this time."""
+        if not can_know_arms(self.policy, self.n_features > 0):
+            past = None
+        state, known = self.lists(), (past, features)
+        if past is not None and self.half_life is not None:
+            state, self.time = self._faded(at), max(self.time, at)
+        state = add_arm_to(state, self.policy, self.n_arms, self.learned, self.n_features, self.joint, *known)
         self.n_arms += 1
         self._hold(state)
+        return past is not None
 
     def change_half_life(self, half_life: int | None, at: int) -> None:
         """Forget at another pace from a time on; what is known is first brought to that time."""
@@ -304,9 +318,8 @@ class Player:
         plain, learned, time = data["state"], data["learned"], data["time"]
         if not isinstance(plain, dict):
             raise ValueError("the state is not an object.")
-        for number, name in ((learned, "learned"), (time, "time")):
-            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 1 << 62:
-                raise ValueError(f"{name} is a whole number of 0 or more.")
+        if not all(type(number) is int and 0 <= number < 1 << 62 for number in (learned, time)):
+            raise ValueError("learned and time are whole numbers of 0 or more.")
         plain, fresh = copy.deepcopy(plain), to_json(to_lists(like))
         for (part, name), (full, _) in zip(_scratch(self.policy, plain), _scratch(self.policy, fresh), strict=True):
             part[name] = full[name]
@@ -372,8 +385,7 @@ def _scratch(policy: Any, state: Any) -> Iterator[tuple[Any, str]]:
 
 
 def _find_resized(state: Any, like: Any) -> Iterator[tuple[int, Any]]:
-    """The places and the fields of a first state that are of another length than those of this state; as lists, if the
-    state is of lists."""
+    """The places and fields of a first state that are of another length than in this one; as lists, if it has lists."""
     for place, (field, other) in enumerate(zip(state, like, strict=True)):
         if len(field) != len(other):
             yield place, other if isinstance(field, np.ndarray) else other.tolist()
@@ -381,8 +393,7 @@ def _find_resized(state: Any, like: Any) -> Iterator[tuple[int, Any]]:
 
 def copy_lists(state: Any) -> Any:
     """A copy of a state of lists."""
-    copied = [copy_lists(field) if isinstance(field, tuple) else field.copy() for field in state]
-    return tuple.__new__(type(state), copied)
+    return tuple.__new__(type(state), [copy_lists(one) if isinstance(one, tuple) else one.copy() for one in state])
 
 
 def renormalise(values: np.ndarray) -> np.ndarray:

@@ -98,7 +98,7 @@ def _call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tu
         return chance.choice(_VALUES)
 
     def some_id() -> Any:
-        return f"d{chance.randrange(n + 1)}" if chance.random() < 0.5 else any_value()
+        return f"d{chance.randrange(n + 1 if chance.random() < 0.5 else 20)}" if chance.random() < 0.6 else any_value()
 
     def some_context() -> Any:
         if chance.random() < (0.3 if contextual else 0.9):
@@ -124,6 +124,11 @@ def _call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tu
         context = some_context()
         title = f"decide({id!r:.40}, {context!r:.60}, {available!r:.40})"
         return title, lambda: bandit.decide(id, context=context, available=available)
+    if kind < 40:
+        id, part = some_id(), chance.choice([None, "p1", "p2", "p3", any_value()])
+        value, add = chance.choice([0.0, 0.5, 1.0, any_value()]), chance.random() < 0.95 or any_value()
+        title = f"reward({id!r:.40}, {value!r:.40}, add={add!r:.40}, part={part!r:.40})"
+        return title, lambda: bandit.reward(id, value, add=add, part=part)
     if kind < 60:
         id, value = some_id(), any_value() if chance.random() < 0.5 else chance.choice([0.0, 0.5, 1.0])
         return f"reward({id!r:.40}, {value!r:.40})", lambda: bandit.reward(id, value)
@@ -133,6 +138,13 @@ def _call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tu
     if kind < 74:
         pairs = any_value() if chance.random() < 0.5 else [(some_id(), any_value()) for _ in range(chance.randrange(4))]
         return f"reward_many({pairs!r:.60})", lambda: bandit.reward_many(pairs)
+    if kind < 75:
+        triples = [(some_id(), any_value(), any_value()) for _ in range(chance.randrange(4))]
+        return f"reward_many({triples!r:.60}, add=True)", lambda: bandit.reward_many(triples, add=True)
+    if kind < 76:
+        past = {name: any_value() for name in chance.sample(["like", "mean", "worth"], chance.randrange(1, 4))}
+        past = past if chance.random() < 0.5 else {"mean": chance.random(), "worth": 10.0 * chance.random()}
+        return f"add_arm({n}, {past!r:.60})", lambda: bandit.add_arm(n if chance.random() < 0.2 else "a", **past)
     if kind < 78:
         arm = any_value()
         verb = chance.choice(["add_arm", "retire_arm", "fix"])
@@ -140,8 +152,11 @@ def _call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tu
     if kind < 84:
         given = {chance.choice(options): any_value() for _ in range(chance.randrange(1, 3))}
         return f"change({given!r:.80})", lambda: bandit.change(**given)
-    if kind < 88:
+    if kind < 87:
         return "release()", bandit.release
+    if kind < 88:
+        among, context = None if chance.random() < 0.6 else any_value(), some_context()
+        return f"greedy({context!r:.60}, {among!r:.40})", lambda: bandit.greedy(context, available=among)
     if kind < 91:
         value = any_value()
         return f"history(points={value!r:.40})", lambda: bandit.history(points=value)
@@ -154,6 +169,8 @@ def _call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tu
     if kind < 97:
         value = some_id()
         return f"outcome({value!r:.40})", lambda: bandit.outcome(value)
+    if chance.random() < 0.1:  # undone at once: an archived bandit refuses every decision
+        return "archive()", lambda: (bandit.archive(), bandit.unarchive())
     value = any_value()
     if chance.random() < (0.5 if contextual else 0.97):
         return f"recent({value!r:.40})", lambda: bandit.recent(value)

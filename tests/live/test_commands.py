@@ -255,3 +255,24 @@ def test_features_contexts_and_candidates_are_given_as_json(tmp_path, capsys) ->
     code, out, _ = run(capsys, "live", "decide", path, "offers", "--candidates", among, "--json")
     assert (code, json.loads(out)["arm"] in "xy") == (0, True)
     assert run(capsys, "live", "show", path, "offers")[0] == run(capsys, "live", "show", path)[0] == 0
+
+
+def test_parts_pasts_and_the_greedy_arm_from_the_command_line(tmp_path, capsys) -> None:
+    path = tmp_path / "shop.db"
+    run(capsys, "live", "create", path, "button", "--policy", "ts", "--arms", "red", "green", "--wait", "1 h")
+    assert run(capsys, "live", "decide", path, "--id", "d")[0] == 0
+    assert run(capsys, "live", "reward", path, "d", "0.25", "--add", "--part", "basket")[1] == "waiting\n"
+    assert run(capsys, "live", "reward", path, "d", "0.25", "--add", "--part", "basket")[1] == "again\n"
+    assert run(capsys, "live", "reward", path, "d", "0.5", "--add")[1] == "waiting\n"
+    code, _, error = run(capsys, "live", "reward", path, "d", "0.5")
+    assert (code, "give add=True" in error) == (2, True)
+    with Bandit.open(path, "button") as bandit:
+        assert bandit.outcome("d").added == 0.75
+    assert run(capsys, "live", "change", path, "--add-arm", "blue", "--mean", "0.9", "--worth", "500")[0] == 0
+    assert run(capsys, "live", "change", path, "--add-arm", "navy", "--like", "blue")[0] == 0
+    code, _, error = run(capsys, "live", "change", path, "--floor", "0.1", "--like", "blue")
+    assert (code, "go with --add-arm" in error) == (2, True)
+    assert run(capsys, "live", "greedy", path)[1] == "blue\n"
+    assert json.loads(run(capsys, "live", "greedy", path, "--available", "red", "navy", "--json")[1]) == {"arm": "navy"}
+    assert "add_arm navy, like blue" in run(capsys, "live", "changes", path)[1]
+    assert run(capsys, "audit", path)[0] == 0

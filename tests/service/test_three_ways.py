@@ -2,12 +2,14 @@
 
 import asyncio
 import inspect
+import time
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
 from driftbandit import Bandit, DiscountedTS
+from driftbandit.bandit.audit import audit
 from driftbandit.bandit.interface import AnyBandit, History, Outcome, ReadableBandit
 from driftbandit.bandit.options import Config
 from driftbandit.bandit.records import Decision
@@ -129,6 +131,46 @@ def test_every_verb_has_the_same_types_and_refusals_everywhere(bandit) -> None:
         return await bandit.areward(made, 0.0)
 
     assert asyncio.run(both()) == "learned"
+
+
+def test_parts_of_rewards_and_arms_with_a_past_are_the_same_everywhere(target) -> None:
+    with made(target, Config(ARMS, "ts", reward_range=(0, 2), wait="1 s", default=0.0)) as bandit:
+        bandit.decide_many(["a", "b"])
+        assert bandit.reward("a", 0.5, add=True, part="1") == "waiting"
+        assert bandit.reward("a", 0.5, add=True, part="1") == "again"
+        assert bandit.reward_many([("b", 0.5, "1"), ("b", 0.25), ("b", 0.5, "1")], add=True)[2] == "again"
+        for wrong, kind in (
+            (lambda: bandit.reward("a", 0.25, add=True, part="1"), RecordConflict),
+            (lambda: bandit.reward("a", 0.5), RecordConflict),
+            (lambda: bandit.reward("no", 0.5, add=True), NotFound),
+            (lambda: bandit.reward("a", 5.0, add=True), ValueError),
+            (lambda: bandit.reward("a", 0.5, part="1"), ValueError),
+            (lambda: bandit.add_arm("pink", mean=5.0, worth=10.0), ValueError),
+            (lambda: bandit.add_arm("pink", like="brown"), ValueError),
+            (lambda: bandit.add_arm("pink", mean=0.5), ValueError),
+        ):
+            with pytest.raises(kind):
+                wrong()
+
+        async def more() -> list:
+            first = await bandit.areward("a", 0.5, add=True, part="2")
+            return [first, *await bandit.areward_many([("a", 0.5, "3")], add=True)]
+
+        assert asyncio.run(more()) == ["waiting", "waiting"]
+        assert (bandit.outcome("a").added, bandit.outcome("a").waiting) == (1.5, True)
+        time.sleep(1.1)
+        bandit.settle()
+        assert [bandit.outcome(id).reward for id in "ab"] == [1.5, 0.75]
+        assert bandit.reward("a", 0.5, add=True, part="4") == "late"
+        assert (bandit.outcome("a").late, bandit.outcome("a").added, bandit.outcome("a").waiting) == (0.5, 1.5, False)
+        bandit.add_arm("pink", mean=1.9, worth=1000.0, who="ann")
+        bandit.add_arm("rose", like="pink")
+        assert bandit.greedy() == "pink"
+        whats = [change["what"] for change in bandit.changes()[-2:]]
+        assert whats == ["add_arm pink, mean 1.9 worth 1000", "add_arm rose, like pink"]
+        assert {bandit.decide().how for _ in range(20)} <= {"policy", "floor", "first"}
+    if target is not None and not target.startswith("http"):
+        assert [text for report in audit(target) for text in report.differences] == []
 
 
 def test_the_default_plays_successes_as_drift_ts_does_and_any_rewards_from_the_third_value_on(target) -> None:

@@ -3,6 +3,7 @@
 A store writes groups of asks, each group in one transaction: all of them are on disk when `commit` returns, or none is.
 A decision to be written is asked for by its `DecisionRow`."""
 
+import math
 from typing import Any, NamedTuple
 
 from driftbandit.bandit.candidates import forget_features
@@ -10,6 +11,7 @@ from driftbandit.bandit.records import (
     CHANGE,
     DEFAULT,
     LATE,
+    PART,
     REWARD,
     SETTLED,
     DecisionRow,
@@ -21,8 +23,8 @@ from driftbandit.errors import DamagedJournal, NotFound, RecordConflict
 
 
 class AddReward(NamedTuple):
-    """Write the outcome of a decision. Answered with "learned", "waiting" (where `waits`), "again" (it was there
-    already) or "late"."""
+    """Write the outcome of a decision, or a part of it. Answered with "learned", "waiting" (where `waits`), "again" (it
+    was there already) or "late"."""
 
     bandit: int
     id: str
@@ -32,6 +34,10 @@ class AddReward(NamedTuple):
     default: float
     row: DecisionRow | None = None  # the decision, where the caller has it: a store may then write before it looks
     waits: bool = False  # whether it is learned when its decision is old enough
+    adds: bool = False  # whether rewards of this bandit may have parts
+    part: str | None = None  # of the part, what `parts.hash_part` makes of its id
+    low: float = 0.0  # a sum of parts lies between these
+    high: float = 0.0
     hidden: str | None = None  # what stands in the place of the id if it was erased
 
 
@@ -49,9 +55,10 @@ class Settle(NamedTuple):
     deep: bool = False
     limit: int = 5000
 
-    def events(self, rows: list[DecisionRow], until: int | None) -> list[Event]:
-        """The defaults of these decisions in their order, and the event that ends what is settled."""
-        out = [outcome(row, DEFAULT, self.at, self.default) for row in sorted(rows, key=lambda row: (row.at, row.id))]
+    def events(self, states: "list[DecisionState]", until: int | None) -> list[Event]:
+        """The sums or defaults of these decisions in their order, and the event that ends what is settled."""
+        ordered = sorted(states, key=lambda state: (state.row.at, state.row.id))
+        out = [state.settle(self.at, self.default) for state in ordered]
         if until is not None:
             out.append(Event(0, SETTLED, self.at, f"!{until}", decided=until))  # never the id of a decision
         return out
@@ -180,12 +187,31 @@ class DecisionState(NamedTuple):
     value: float | None = None
     late: float | None = None
     came: int | None = None
+    parts: dict[str, tuple[float, bool]] | None = None  # values, and whether they were late
+
+    @property
+    def added(self) -> float | None:
+        """The sum of the parts that came in time."""
+        return self._sum(False)
+
+    def _sum(self, late: bool) -> float | None:
+        found = [value for value, came_late in (self.parts or {}).values() if came_late == late]
+        return math.fsum(found) if found else None
+
+    def settle(self, at: int, default: float) -> Event:
+        """The outcome of a decision that is old enough and had no whole reward."""
+        added = self.added
+        return outcome(self.row, *((DEFAULT, at, default) if added is None else (REWARD, at, added)))
 
     def add(self, event: Event) -> "DecisionState":
         """The same decision after one more event."""
+        _, plus, part = event.decision.partition("+")
+        if plus:
+            state = self._replace(parts={**(self.parts or {}), part: (event.value, event.kind == LATE)})
+            return state._replace(late=state._sum(True))
         if event.kind == LATE:
             return self._replace(late=event.value)
-        return DecisionState(self.row, event.kind, event.value, self.late, event.at)
+        return DecisionState(self.row, event.kind, event.value, self.late, event.at, self.parts)
 
 
 Place = tuple[int, str]  # a bandit's number and a decision's id
@@ -211,7 +237,14 @@ def judge(ask: AddReward, state: DecisionState | DamagedJournal | None) -> tuple
         return [], state
     if state is None:
         return [], NotFound(f"There is no decision {ask.id!r:.140} to reward; ids come from decide().")
-    row, kind, value, late, _ = state
+    if ask.part is not None:
+        return _judge_part(ask, ask.part, state)
+    row, kind, value, late, *_ = state
+    if state.parts:
+        return [], RecordConflict(
+            f"The reward of decision {row.id!r:.140} is added up from parts; give add=True. {ask.value!r} was "
+            "not written."
+        )
     came = outcome(row, REWARD, ask.at, ask.value)
     if kind == REWARD or late is not None:
         first = value if kind == REWARD else late
@@ -225,6 +258,36 @@ def judge(ask: AddReward, state: DecisionState | DamagedJournal | None) -> tuple
     if ask.wait is not None and ask.at > row.at + ask.wait:
         return [came._replace(kind=DEFAULT, value=ask.default), came._replace(kind=LATE)], "late"
     return [came], "waiting" if ask.waits else "learned"
+
+
+def _judge_part(ask: AddReward, part: str, state: DecisionState) -> tuple[list[Event], Any]:
+    """The same for a part of a reward."""
+    row, kind, _, late, _, parts = state
+    first = (parts or {}).get(part)
+    if first is not None and first[0] != ask.value:
+        return [], RecordConflict(
+            f"This part of the reward of decision {row.id!r:.140} is already {first[0]!r}; {ask.value!r} was "
+            "not written."
+        )
+    if first is not None:
+        return [], "again"
+    if (kind == REWARD and state.added is None) or (late is not None and not parts):
+        return [], RecordConflict(
+            f"Decision {row.id!r:.140} already has a whole reward, to which nothing is added; {ask.value!r} was not "
+            "written."
+        )
+    came = outcome(row, PART, ask.at, ask.value)._replace(decision=f"{row.id}+{part}")
+    if kind is not None:
+        return [came._replace(kind=LATE)], "late"
+    if ask.wait is not None and ask.at > row.at + ask.wait:
+        return [state.settle(ask.at, ask.default), came._replace(kind=LATE)], "late"
+    total = math.fsum((state.added or 0.0, ask.value))
+    if not ask.low <= total <= ask.high:
+        return [], ValueError(
+            f"The parts of the reward of decision {row.id!r:.140} would add up to {total:g}, outside "
+            f"reward_range=({ask.low:g}, {ask.high:g}); {ask.value!r} was not written."
+        )
+    return [came._replace(body=None, probability=None)], "waiting"
 
 
 def outcome(row: DecisionRow, kind: int, at: int, value: float) -> Event:

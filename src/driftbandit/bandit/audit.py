@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
+from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.fold import FORMAT, Fold
 from driftbandit.bandit.ids import ROUNDS, decision_stream
 from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.opening import arithmetic, bandit_number, earliest, policy_maker, reading
+from driftbandit.bandit.parts import PartSums
 from driftbandit.bandit.records import WAYS, DecisionRow, parse_slots
 from driftbandit.core.checks import counted
 from driftbandit.core.draws import Stream
@@ -161,6 +163,8 @@ class Walk:
         self._events = journal.events(number, self.cursor)
         self._policy: Any = None
         self._arithmetic = ""
+        base = journal.base(number)
+        self._sums = PartSums(0 if base is None else base.at + DAY)
 
     def decisions(self, fewer: int | None = None, until: int | None = None) -> Iterator[Known]:
         """Every decision, also one that was altered, with the fold of its decider; or those that knew `fewer` events
@@ -203,6 +207,7 @@ class Walk:
             return False
         self.cursor, event = found
         self.fold.apply([event])
+        self.differences += self._sums.compare([event], self.fold.config.wait)
         body = self._kept.get(self.fold.n)
         if body is not None and self.comparable:
             self.snapshots += 1

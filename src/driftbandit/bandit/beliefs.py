@@ -106,7 +106,7 @@ def _moments(policy: Any, state: Any, weight: Any, n_arms: int) -> tuple[Any, An
             return None, None
         mean, sd = np.array([found.arms[slot] for slot in range(n_arms)]).T
         return mean, sd
-    belief = policy.belief(state) if hasattr(policy, "belief") else None
+    belief = policy.belief(state) if getattr(policy, "belief", None) is not None else None
     if isinstance(belief, NormalBelief):
         return np.asarray(belief.mean), np.asarray(belief.sd)
     if isinstance(belief, BetaBelief):
@@ -135,7 +135,7 @@ def _to_list(values: Any, n_arms: int) -> Numbers:
 def belief_densities(policy: Any, state: Any, config: Any) -> tuple[list[float], list[list[float]]] | None:
     """240 rewards, and each arm's density at them; None for a policy without such beliefs."""
     policy, state, origin, unit = _innermost(policy, state, config)
-    belief = policy.belief(state) if hasattr(policy, "belief") else None
+    belief = policy.belief(state) if getattr(policy, "belief", None) is not None else None
     if can_explain(policy):  # a mixture, drawn as the Beta or normal distribution of its mean and spread
         mean, sd = _moments(policy, state, None, len(config.arms))
         if mean is None:

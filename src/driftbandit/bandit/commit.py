@@ -30,6 +30,7 @@ from driftbandit.bandit.asks import (
 from driftbandit.bandit.dropping import Dropping
 from driftbandit.bandit.erasure import erase_rows
 from driftbandit.bandit.journal import DECISION, EVENT, SQLITE, Dialect, sum_marks
+from driftbandit.bandit.parts import read_parts
 from driftbandit.bandit.records import CHANGE, DEFAULT, DecisionRow, Event, log, mark, read_decision
 from driftbandit.errors import DamagedJournal, RecordConflict
 
@@ -73,6 +74,9 @@ class Commit(Dropping):
         """These decisions with their outcomes, read by `rows`."""
         raise NotImplementedError
 
+    def _exclude_others(self) -> None:
+        """Keep other processes from settling the same bandits meanwhile, and from rewarding where rewards are added."""
+
     def _unsettled(self, ask: Settle) -> tuple[list[Any], bool, int | None]:
         """Decisions without an outcome, with their checksums; whether that was all; until when all are settled."""
         raise NotImplementedError
@@ -85,6 +89,7 @@ class Commit(Dropping):
 
     def send(self) -> None:
         """Write everything, within a transaction of the caller's: decisions first, then their rewards."""
+        self._exclude_others()
         kinds: dict[type, dict[int, Any]] = {}
         for place, ask in self._asks.items():
             kinds.setdefault(type(ask), {})[place] = ask
@@ -122,6 +127,8 @@ class Commit(Dropping):
         for place, ask in asks.items():
             if ask.hidden is not None and (ask.bandit, ask.hidden) in known:
                 asks[place] = ask._replace(id=ask.hidden)
+        if any(ask.adds for ask in asks.values()):
+            known = read_parts(self._rows, known)
         added: list[tuple[int, Event]] = []
         postponed: set[Place] = set()
         for place, ask in asks.items():
@@ -139,7 +146,7 @@ class Commit(Dropping):
                 known[where] = known[where].add(event)  # type: ignore[union-attr]
 
         def check(there: set[tuple[int, str, int]]) -> None:
-            lost = {(bandit, id) for bandit, id, _ in there}
+            lost = {(bandit, id.partition("+")[0]) for bandit, id, _ in there}
             for place, ask in asks.items() if lost else ():
                 if (ask.bandit, ask.id) in lost:
                     self.again[place] = ask._replace(row=None)
@@ -149,13 +156,13 @@ class Commit(Dropping):
 
     def _settle(self, place: int, ask: Settle) -> None:
         rows, done, until = self._unsettled(ask)
-        pending = []
+        pending: Found = {}
         for row in rows:
             try:
-                pending.append(read_decision(row))
+                pending[ask.bandit, row[0]] = DecisionState(read_decision(row))
             except DamagedJournal as error:
                 log.error("%s", error)
-        events = ask.events(pending, until)
+        events = ask.events(list(read_parts(self._rows, pending).values()), until)  # type: ignore[arg-type]
 
         def check(there: set[tuple[int, str, int]]) -> None:
             written = sum(event.kind == DEFAULT for event in events) - sum(kind == DEFAULT for *_, kind in there)

@@ -41,10 +41,14 @@ def erase_rows(rows: Any, run: Any, ask: EraseId, event_fields: str) -> bool:
         text = erased_text(made._replace(id=ask.hidden, available=available, context=context))
         sql = "UPDATE @decision SET id = ?, available = ?, context = ? WHERE bandit = ? AND id = ?"
         run(sql, ask.hidden, available, text, ask.bandit, ask.id)
+    parts = "SELECT decision FROM @event WHERE bandit = ? AND decided = ? AND kind IN (3, 6)"
+    every = [event[0] for row in found for event in rows(parts, ask.bandit, DecisionRow(*row).at)]
     sql = f"SELECT {event_fields} FROM @event WHERE bandit = ? AND decision = ? AND (kind = 3) = ?"
-    for late in (False, True):
-        for fields in rows(sql, ask.bandit, ask.id, late):
-            text = erased_text((*fields[:-7], ask.hidden, *fields[-6:]))
-            change = "UPDATE @event SET decision = ?, body = ? WHERE bandit = ? AND decision = ? AND (kind = 3) = ?"
-            run(change, ask.hidden, text, ask.bandit, ask.id, late)
+    for id in {ask.id, *(one for one in every if one.startswith(f"{ask.id}+"))}:
+        for late in (False, True):
+            for fields in rows(sql, ask.bandit, id, late):
+                hidden = ask.hidden + id[len(ask.id) :]
+                text = erased_text((*fields[:-7], hidden, *fields[-6:]))
+                change = "UPDATE @event SET decision = ?, body = ? WHERE bandit = ? AND decision = ? AND (kind = 3) = ?"
+                run(change, hidden, text, ask.bandit, id, late)
     return bool(found)

@@ -37,7 +37,7 @@ from driftbandit.bandit.records import (
     DecisionRow,
     Event,
     StoredConfig,
-)
+)  # fmt: skip
 from driftbandit.bandit.reporting import Reported
 from driftbandit.bandit.settings import names_of
 from driftbandit.bandit.waiting import Waiting
@@ -123,12 +123,8 @@ class Fold:
                 continue
             if event.slot < 0:
                 raise IndexError("an outcome has no arm")
-            row: tuple[Any, ...] = (
-                event.slot,
-                (event.value - self._origin) / self._unit,
-                event.decided,
-                event.probability,
-            )
+            value = (event.value - self._origin) / self._unit
+            row: tuple[Any, ...] = (event.slot, value, event.decided, event.probability)
             if contextual:
                 row = *row, self.seen.learn(json.loads(event.body or "{}"), event.decided)
             rows.append(row)
@@ -176,7 +172,7 @@ class Fold:
             self._begin(after, event.at)
         elif forgetting:  # the same policy at another pace
             self.player.change_half_life(after.half_life, event.at)
-        self._use(after)
+        self._use(after, change.past, event.at)
         self.settled = min(self.settled, event.at)  # less only where a clock that was ahead has been put right
         if not self._holds:
             self._learn(self.waiting.release())
@@ -193,12 +189,16 @@ class Fold:
             policy.know_variances(self.player.state, features.variances)
         self.untried = {} if joint else dict.fromkeys(range(n_arms), _tries(config))
 
-    def _use(self, config: StoredConfig) -> None:
-        """Go on with this configuration, of the player's policy and half-life."""
-        self.config = config
-        while self.player.n_arms < len(config.arms):
-            self.untried[self.player.n_arms] = self.player.learned + _tries(config)
-            self.player.add_arm()
+    def _use(self, config: StoredConfig, past: dict[str, Any] | None = None, at: int = 0) -> None:
+        """Go on with this configuration, of the player's policy and half-life, and perhaps an arm with a past."""
+        before, self.config = self.config, config
+        if past is not None and "mean" in past:
+            past = past | {"mean": (past["mean"] - config.scale[0]) / config.scale[1]}
+        while (slot := self.player.n_arms) < len(config.arms):
+            new = past if before is not None and slot >= len(before.arms) else None
+            known = self.player.add_arm(new, at, self.seen.means if self.features else None)
+            if not known or (new or {}).get("like") in self.untried:
+                self.untried[slot] = self.player.learned + _tries(config)
         self.low, self.high = config.reward_range or (-LARGEST, LARGEST)
         self._origin, self._unit = config.scale
         self._holds, self._tie = config.holds, ROUNDS[config.rounds]

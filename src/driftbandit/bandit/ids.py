@@ -19,12 +19,12 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:~-]{0,127}")
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-def check_id(value: Any) -> str:
-    """A valid id of a decision, from the id or from the `Decision`."""
+def check_id(value: Any, of: str = "decision") -> str:
+    """A valid id, of a decision also from the `Decision`."""
     if type(value) is Decision:
         value = value.id
     if not isinstance(value, str) or not _ID.fullmatch(value):
-        raise ValueError(f"A decision's id is a text of 1 to 128 letters, digits or _ . : ~ -; got {value!r:.60}.")
+        raise ValueError(f"A {of}'s id is a text of 1 to 128 letters, digits or _ . : ~ -; got {value!r:.60}.")
     return value
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 from driftbandit.bandit.effects import Effects
 from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.options import Config
+from driftbandit.bandit.parts import check_part
 from driftbandit.bandit.records import Decision
 from driftbandit.bandit.uplift import Uplift
 from driftbandit.player import Probabilities
@@ -21,7 +22,9 @@ Contexts = Mapping[str, Any] | list[Mapping[str, Any]] | None  # of all decision
 Candidates = Mapping[str, Mapping[str, Any]] | None  # names, and the features of each
 CandidateSets = Mapping[str, Mapping[str, Any]] | list[Mapping[str, Mapping[str, Any]]] | None  # likewise
 Arms = Iterable[Hashable] | None
-Rewards = Iterable[tuple[str | Decision, float]] | Mapping[str, float]  # by the ids of decisions
+# By the ids of decisions; with the id of the part, where rewards are added up.
+Rewards = Iterable[tuple[str | Decision, float] | tuple[str | Decision, float, str]] | Mapping[str, float]
+Pairs = list[tuple[str, float, str | None]]  # checked
 
 
 class History(NamedTuple):
@@ -45,6 +48,7 @@ class Outcome(NamedTuple):
     came: datetime | None = None  # when the outcome was written
     waiting: bool = False  # whether it is still to be learned
     context: dict[str, Any] | None = None  # of the decision, as it was given
+    added: float | None = None  # the sum of the parts of its reward so far, if it has any
 
 
 @runtime_checkable
@@ -201,34 +205,40 @@ class AnyBandit(ReadableBandit, Protocol):
 
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
-    def reward(self, id: str | Decision, value: float) -> str:
+    def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         """Report the outcome of a decision, given by its id or whole. Returns "learned", "waiting" if it is learned
         when its decision is `wait` old, "again" if this reward was already there, or "late" if it came after `wait`
         (it is stored, not learned). A different reward for the same decision is a RecordConflict.
 
+        With `add`, the value is a part of the reward: parts are added up until the decision is `wait` old, and the sum
+        is learned as one reward. `part` is an id of this part: the same part again counts once, and with another value
+        it is a RecordConflict. Without one, every call is a new part. A decision has parts or a whole reward; where one
+        is there, the other is a RecordConflict. The sum must lie in `reward_range` after every part.
+
         Without `wait`, rewards are learned in the order of these calls. Report failures as soon as successes: a policy
         that looks for changes takes a day's successes, reported before its failures, for a change."""
 
-    async def areward(self, id: str | Decision, value: float) -> str:
+    async def areward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         """`reward` for asyncio."""
 
-    def reward_many(self, pairs: Rewards) -> list[str | Exception]:
+    def reward_many(self, pairs: Rewards, *, add: bool = False) -> list[str | Exception]:
         """Up to 1,000 rewards in one commit: for each its verdict, or the error it met, which does not affect the
         others. They are learned in the order of their decisions, whatever their order in the call. Without `wait`,
-        several calls are learned one after the other: give each a stretch of time, with successes and failures."""
-        good, out = check_pairs(pairs, self._check_reward)
+        several calls are learned one after the other: give each a stretch of time, with successes and failures. With
+        `add`, they are parts, as in `reward`: pairs of id and value, or triples with the id of the part."""
+        good, out = check_pairs(pairs, self._check_reward, add)
         return place_answers(out, self._reward(good) if good else [])
 
-    async def areward_many(self, pairs: Rewards) -> list[str | Exception]:
+    async def areward_many(self, pairs: Rewards, *, add: bool = False) -> list[str | Exception]:
         """`reward_many` for asyncio."""
-        good, out = check_pairs(pairs, self._check_reward)
+        good, out = check_pairs(pairs, self._check_reward, add)
         return place_answers(out, await self._areward(good) if good else [])
 
-    def _check_reward(self, reward: Any) -> float: ...
+    def _check_reward(self, reward: Any, part: str | None = None) -> float: ...
 
-    def _reward(self, pairs: list[tuple[str, float]]) -> list[Any]: ...
+    def _reward(self, pairs: Pairs) -> list[Any]: ...
 
-    async def _areward(self, pairs: list[tuple[str, float]]) -> list[Any]: ...
+    async def _areward(self, pairs: Pairs) -> list[Any]: ...
 
     def settle(self) -> int:
         """Settle every decision that is `wait` old: write the default where no reward came, and learn all outcomes. The
@@ -236,8 +246,19 @@ class AnyBandit(ReadableBandit, Protocol):
 
     # ---- changing ----------------------------------------------------------------------------------------------------
 
-    def add_arm(self, arm: Hashable, *, who: str = "") -> None:
-        """One more arm, about which nothing is known yet."""
+    def add_arm(
+        self,
+        arm: Hashable,
+        *,
+        like: Hashable = None,
+        mean: float | None = None,
+        worth: float | None = None,
+        who: str = "",
+    ) -> None:
+        """One more arm. Nothing is known about it, and so it is tried first; or it begins with a past: what is known of
+        the arm that it is `like`, or a `mean` reward that is `worth` so many observations. Then it is chosen by what is
+        known. With features, the mean is that in the mean context. Policies that keep a window of rewards or wrap
+        another policy cannot take a past."""
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
         """Never choose this arm again; rewards still to come are learned. Its name may be used again for a new arm."""
@@ -293,19 +314,25 @@ def list_ids(what: Any) -> list[str | None]:
     return ids
 
 
-def check_pairs(pairs: Any, check: Callable[[Any], float]) -> tuple[list[tuple[str, float]], list[Any]]:
-    """The pairs of id and reward that can be sent, and for every pair an error or None."""
+def check_pairs(pairs: Any, check: Callable[[Any, str | None], float], add: bool = False) -> tuple[Pairs, list[Any]]:
+    """What can be sent of pairs of id and reward, or triples with the id of a part, and for each an error or None."""
+    check_part(add, None)
     try:
-        every = [(id, value) for id, value in (pairs.items() if isinstance(pairs, Mapping) else pairs)]
+        given = [tuple(one) for one in (pairs.items() if isinstance(pairs, Mapping) else pairs)]
+        every = [(id, value, *(part or (None,))) for id, value, *part in given]
+        if not all(len(one) == 3 and (add or one[2] is None) for one in every):
+            raise ValueError
     except (TypeError, ValueError):
-        raise ValueError(f"reward_many needs pairs of id and reward; got {pairs!r:.60}.") from None
+        more = ", or triples with the id of the part" if add else ""
+        raise ValueError(f"reward_many needs pairs of id and reward{more}; got {pairs!r:.60}.") from None
     if len(every) > MOST:
         raise ValueError(f"At most {MOST} rewards go into one call; got {len(every)}.")
-    good: list[tuple[str, float]] = []
+    good: Pairs = []
     out: list[Any] = []
-    for id, value in every:
+    for id, value, part in every:
         try:
-            good.append((check_id(id), check(value)))
+            part = check_part(add, part)
+            good.append((check_id(id), check(value, part), part))
             out.append(None)
         except ValueError as error:
             out.append(error)

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 from driftbandit.bandit.asks import ARCHIVED, Ask, DecisionState, Found, Place
 from driftbandit.bandit.counting import DAY, Counting
+from driftbandit.bandit.parts import OWNER, read_parts
 from driftbandit.bandit.records import (
-    CHANGE,
+    PART,
     DecisionRow,
     Event,
     describe_altered,
@@ -28,7 +29,7 @@ from driftbandit.bandit.records import (
     mark,
     read_decision,
     restored,
-)
+)  # fmt: skip
 from driftbandit.errors import DamagedJournal
 
 VERSION = 14  # a journal with tables of another version is refused
@@ -97,7 +98,7 @@ _SHARED = """
 """
 _HEAD = """events bigint NOT NULL, event_marks bigint NOT NULL, decisions bigint NOT NULL,
         decision_marks bigint NOT NULL"""
-# Tables that were added after the version was given its number: each is made where it is missing.
+# What was added after the version was given its number: each is made where it is missing.
 _ADDED = f"""
     CREATE TABLE IF NOT EXISTS @base (
         bandit bigint PRIMARY KEY, at bigint NOT NULL, {_HEAD}, n bigint NOT NULL%s);
@@ -106,8 +107,9 @@ _ADDED = f"""
         n bigint NOT NULL, total float8 NOT NULL, squares float8 NOT NULL,
         PRIMARY KEY (bandit, start, slot, how, kind));
 """
-SQLITE_ADDED = SQLITE.translate(_ADDED % "")
-POSTGRES_ADDED = POSTGRES.translate(_ADDED % ", era int NOT NULL, xid xid8 NOT NULL, seq bigint NOT NULL")
+_INDEX = "CREATE INDEX IF NOT EXISTS event_part ON @event (bandit, decided) WHERE kind IN (3, 6)"
+SQLITE_ADDED, SQLITE_INDEX = SQLITE.translate(_ADDED % ""), SQLITE.translate(_INDEX)
+POSTGRES_ADDED = POSTGRES.translate(_ADDED % ", era int NOT NULL, xid xid8 NOT NULL, seq bigint NOT NULL" + _INDEX)
 SQLITE_TABLES = f"""
     CREATE TABLE bandit (number INTEGER PRIMARY KEY, name text NOT NULL UNIQUE, created bigint NOT NULL);
     CREATE TABLE decision (
@@ -291,7 +293,7 @@ class Journal(Counting):
     def standing(self, bandit: int, ids: list[str]) -> dict[str, DecisionState]:
         """These decisions with their outcomes; unknown ids are left out, altered decisions refused."""
         out = {}
-        for (_, id), found in self._states([(bandit, id) for id in ids]).items():
+        for (_, id), found in read_parts(self._rows, self._states([(bandit, id) for id in ids])).items():
             if isinstance(found, DamagedJournal):
                 raise found
             out[id] = found
@@ -331,12 +333,8 @@ class Journal(Counting):
 
     def notes(self, prefix: str) -> list[str]:
         """The texts kept under names that begin with a prefix, in the order of the names."""
-        return [
-            str(row[0])
-            for row in self._rows(
-                "SELECT text FROM @meta WHERE substr(name, 1, ?) = ? ORDER BY name", len(prefix), prefix
-            )
-        ]
+        sql = "SELECT text FROM @meta WHERE substr(name, 1, ?) = ? ORDER BY name"
+        return [str(row[0]) for row in self._rows(sql, len(prefix), prefix)]
 
     # ---- checking ----------------------------------------------------------------------------------------------------
 
@@ -389,12 +387,13 @@ class Journal(Counting):
             if mark((n, at, body, marks)) != found:
                 wrong.append(describe_altered("the snapshot after", f"{n} events", bandit))
         astray = self._rows(
-            "SELECT e.decision FROM @event e LEFT JOIN @decision d ON d.bandit = e.bandit AND d.id = e.decision "
-            f"LEFT JOIN @base b ON b.bandit = e.bandit WHERE e.bandit = ? AND e.kind < {CHANGE} AND ("
+            f"SELECT e.decision FROM @event e LEFT JOIN @decision d ON d.bandit = e.bandit AND d.id = {OWNER} "
+            f"LEFT JOIN @base b ON b.bandit = e.bandit WHERE e.bandit = ? AND e.kind IN (1, 2, 3, {PART}) AND ("
             f"(d.id IS NULL AND e.decided > COALESCE(b.at + {DAY}, -1)) "  # a dropped one may have a late outcome
             "OR d.slot != e.slot OR d.how != e.how OR d.at != e.decided "
             "OR e.probability != COALESCE(d.probability, 0.0) "
-            "OR substr(d.id, 1, 1) != '=' AND COALESCE(e.body, '') != COALESCE(d.context, '')) LIMIT 3",
+            f"OR e.kind != {PART} AND substr(d.id, 1, 1) != '=' "
+            "AND COALESCE(e.body, '') != COALESCE(d.context, '')) LIMIT 3",
             bandit,
         )
         return wrong + [f"an outcome does not fit its decision {row[0]}" for row in astray]

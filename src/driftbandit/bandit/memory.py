@@ -18,6 +18,8 @@ from driftbandit.bandit.fold import Fold
 from driftbandit.bandit.ids import check_id, number_round
 from driftbandit.bandit.inputs import shown
 from driftbandit.bandit.records import (
+    DEFAULT,
+    KINDS,
     LATE,
     REWARD,
     WAYS,
@@ -28,6 +30,7 @@ from driftbandit.bandit.records import (
     parse_slots,
     system_time,
 )
+from driftbandit.core.parameters import LARGEST
 from driftbandit.errors import NotFound, RecordConflict
 
 KEPT = 100_000  # decisions kept at least
@@ -55,9 +58,10 @@ class Memory:
         self.commits = 0
         self.next = 0  # number of the next decision without an id from the caller
         self._decided = 0  # decisions so far
-        self._counts = dict.fromkeys(range(1, 6), 0)  # of events, by kind
+        self._counts = dict.fromkeys(KINDS, 0)  # of events, by kind
         self._changes: list[tuple[int, Event]] = []
         self._kept: dict[str, Kept] = {}  # in the order in which they were made
+        self._parts: dict[str, Any] = {}  # of rewards that are added up
         self._full = 0  # decisions at which old ones are dropped next
         self._waits = False
         self._unsettled: deque[str] = deque()  # with `wait`, decisions that may need a default
@@ -116,12 +120,16 @@ class Memory:
                 for old in list(self._kept)[:-KEPT]:
                     if old not in due:
                         del self._kept[old]
+                        self._parts.pop(old, None)
             self._full = max(2 * KEPT - 1, len(self._kept) + KEPT - 1)
 
     def _state(self, id: str) -> DecisionState | None:
         """A decision, with its outcome if it has one."""
         kept = self._kept.get(id)
-        return None if kept is None else DecisionState(_row(id, kept), *kept[7:])
+        return None if kept is None else self._with_parts(id, kept)
+
+    def _with_parts(self, id: str, kept: Kept) -> DecisionState:
+        return DecisionState(_row(id, kept), *kept[7:])._replace(parts=self._parts.get(id))
 
     def commit(self, asks: list[Ask]) -> list[Any]:
         """Do what is asked, and have the events folded."""
@@ -172,10 +180,13 @@ class Memory:
     def _add(self, events: list[Event], added: list[Event]) -> None:
         """Note the outcomes of decisions, and that they are to be folded."""
         for event in events:
-            state = self._state(event.decision)
+            id = event.decision.partition("+")[0]
+            state = self._state(id)
             if state is not None:
-                row, *outcome = state.add(event)
-                self._kept[event.decision] = _keep(row, tuple(outcome))
+                row, *outcome, parts = state.add(event)
+                self._kept[id] = _keep(row, tuple(outcome))
+                if parts:
+                    self._parts[id] = parts
         added += events
 
     def _settle(self, ask: Settle, added: list[Event]) -> Settled:
@@ -183,10 +194,11 @@ class Memory:
         while self._unsettled and self._kept[self._unsettled[0]][0] <= ask.until:
             state = self._state(self._unsettled.popleft())
             due += [] if state is None else [state]
-        pending = [state.row for state in due if state.kind is None]
+        pending = [state for state in due if state.kind is None]
         until = ask.until if due else None
-        self._add(ask.events(pending, until), added)
-        return Settled(len(pending), True, until)
+        events = ask.events(pending, until)
+        self._add(events, added)
+        return Settled(sum(event.kind == DEFAULT for event in events), True, until)
 
     # ---- what a writer does: all is done when these return -----------------------------------------------------------
 
@@ -212,7 +224,7 @@ class Memory:
     def _all(self) -> list[DecisionState]:
         """The decisions that are kept, in order."""
         with self.lock:
-            return [DecisionState(_row(id, kept), *kept[7:]) for id, kept in self._kept.items()]
+            return [self._with_parts(id, kept) for id, kept in self._kept.items()]
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""
@@ -235,7 +247,7 @@ class Memory:
     ) -> list[tuple[Any, ...]]:
         """Counts per stretch of time."""
         out: list[tuple[Any, ...]] = []
-        for row, kind, value, _, came in self._all():
+        for row, kind, value, _, came, _ in self._all():
             if since <= row.at < until:
                 out.append(((row.at - since) // width, row.slot, row.how, 1, 0, 0.0))
             counted = came if due is None else row.at + due[0] if row.at <= due[1] else None
@@ -246,7 +258,7 @@ class Memory:
     def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:
         """Outcomes by period and way of deciding."""
         out: dict[tuple[int, int], list[float]] = {}
-        for row, kind, value, _, _ in self._all():
+        for row, kind, value, *_ in self._all():
             period = sum(start <= row.at for start in starts) - 1
             if kind is not None and value is not None and period >= 0 and row.at < until:
                 sums = out.setdefault((period, row.how), [0, 0.0, 0.0])
@@ -266,6 +278,7 @@ class Memory:
             "next": self.next, "decided": self._decided, "counts": list(self._counts.values()),
             "open": [_row(id, kept)[:-1] for id, kept in self._kept.items() if kept[7] is None],
             "changes": [[event.at, event.body] for _, event in self._changes],
+            "parts": {id: parts for id, parts in self._parts.items() if self._kept[id][7] is None},
         }  # fmt: skip
 
     @classmethod
@@ -273,7 +286,7 @@ class Memory:
         """The inverse of `dump`."""
         out = cls()
         out.next, out._decided = (_whole(data[name]) for name in ("next", "decided"))
-        out._counts = dict(zip(range(1, 6), map(_whole, data["counts"]), strict=True))
+        out._counts = dict(zip(KINDS, map(_whole, data["counts"]), strict=True))
         if sum(out._counts.values()) != fold.n:
             raise ValueError("events are missing.")
         for serial, (at, body) in enumerate(data["changes"], 1):
@@ -298,6 +311,10 @@ class Memory:
             out._kept[row.id] = _keep(row)
         if len(out._kept) > out._decided:
             raise ValueError("there are more open decisions than decisions.")
+        for id, parts in data["parts"].items():
+            if id not in out._kept or not parts:
+                raise ValueError("parts of a reward have no open decision.")
+            out._parts[id] = {part: (_finite(value), False) for part, (value, _) in parts.items()}
         out._waits = fold.config.wait is not None
         out._unsettled = deque(id for id, kept in out._kept.items() if out._waits and kept[0] > fold.settled)
         return out
@@ -318,4 +335,10 @@ def _row(id: str, kept: Kept) -> DecisionRow:
 def _whole(value: Any, limit: int = _MOST) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
         raise ValueError(f"{shown(value, 40)} stands where a number from 0 to {limit - 1} should.")
+    return value
+
+
+def _finite(value: Any) -> float:
+    if type(value) is not float or not abs(value) <= LARGEST:
+        raise ValueError(f"{shown(value, 40)} stands where a part of a reward should.")
     return value

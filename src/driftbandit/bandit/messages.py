@@ -7,7 +7,7 @@ from typing import Any
 from driftbandit.bandit.effects import BelievedGain, BestArms, Effects, FeatureEffect
 from driftbandit.bandit.features import as_mapping, plain_value
 from driftbandit.bandit.inputs import as_float, from_json_arm, to_json_arm
-from driftbandit.bandit.interface import Outcome
+from driftbandit.bandit.interface import Outcome, Pairs
 from driftbandit.bandit.options import TIMES
 from driftbandit.bandit.records import Decision, as_datetime
 from driftbandit.bandit.sending import error_for
@@ -66,6 +66,18 @@ def write_options(options: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
+def write_reward(id: str, value: float, part: str | None) -> dict[str, Any]:
+    """A reward, or a part of one, as a message has it."""
+    return {"id": id, "reward": value} | ({} if part is None else {"add": True, "part": part})
+
+
+def write_rewards(pairs: Pairs) -> dict[str, Any]:
+    """Rewards, or parts of rewards, as a message has them."""
+    parts = any(part is not None for *_, part in pairs)
+    names = ("id", "reward", "part") if parts else ("id", "reward")
+    return {"rewards": [dict(zip(names, pair, strict=False)) for pair in pairs]} | ({"add": True} if parts else {})
+
+
 def read_decisions(found: dict[str, Any]) -> list[Decision]:
     """The decision of an answer, or its decisions."""
     return [read_decision(one) for one in found.get("decisions", [found])]
@@ -82,7 +94,7 @@ def read_outcome(found: dict[str, Any]) -> Outcome:
     came = None if found["came"] is None else as_datetime(found["came"])
     return Outcome(
         read_decision(found["decision"]), found["outcome"], found["reward"], found["late"], came,
-        found["waiting"], found["context"],
+        found["waiting"], found["context"], found["added"],
     )  # fmt: skip
 
 

@@ -102,6 +102,12 @@ class PostgresCommit(Commit):
         for check in self._checks:
             check()
 
+    def _exclude_others(self) -> None:
+        """Before the transaction has an id, so that those of a bandit follow each other in the order of events."""
+        asks = [ask for ask in self._asks.values() if isinstance(ask, Settle | AddReward)]
+        for bandit in sorted({ask.bandit for ask in asks if isinstance(ask, Settle) or ask.adds}):
+            self._run(f"SELECT pg_advisory_xact_lock({LOCK + 2}, ?)", bandit)
+
     def _decide(self, rows: dict[int, DecisionRow]) -> None:
         # In order of ids, so that two processes with the same ids wait for each other and do not deadlock.
         ordered = sorted(rows.values(), key=lambda row: (row.bandit, row.id))
@@ -278,7 +284,7 @@ def open_tables(connection: Any, write: bool) -> None:
                 connection.execute("INSERT INTO driftbandit.version VALUES (%s, %s)", (VERSION, os.urandom(16).hex()))
                 connection.execute(POSTGRES_TABLES)
     check_version(connection.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0] or 0, "The database")
-    added = "SELECT to_regclass('driftbandit.base') IS NOT NULL AND to_regclass('driftbandit.daily') IS NOT NULL"
+    added = "SELECT to_regclass('driftbandit.event_part') IS NOT NULL"
     if not connection.execute(added).fetchone()[0]:
         if not write:
             raise DamagedJournal("An older driftbandit wrote this journal; open it for writing once, and then read it.")

@@ -14,8 +14,8 @@ from driftbandit.errors import DamagedJournal
 
 log = logging.getLogger("driftbandit.bandit")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-REWARD, DEFAULT, LATE, CHANGE, SETTLED = 1, 2, 3, 4, 5
-KINDS = {REWARD: "reward", DEFAULT: "default", LATE: "late", CHANGE: "change", SETTLED: "settled"}
+REWARD, DEFAULT, LATE, CHANGE, SETTLED, PART = 1, 2, 3, 4, 5, 6
+KINDS = {REWARD: "reward", DEFAULT: "default", LATE: "late", CHANGE: "change", SETTLED: "settled", PART: "part"}
 POLICY, FLOOR, HOLDBACK, FIXED, FIRST = 0, 1, 2, 3, 4
 WAYS = {POLICY: "policy", FLOOR: "floor", HOLDBACK: "holdback", FIXED: "fixed", FIRST: "first"}
 
@@ -66,7 +66,8 @@ class DecisionRow(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An outcome, a change of the configuration, or SETTLED: every decision made until `decided` has its outcome."""
+    """An outcome, a part of one, a change of the configuration, or SETTLED: every decision made until `decided` has its
+    outcome."""
 
     n: int
     kind: int
@@ -142,7 +143,7 @@ def parse_slots(text: str | None) -> list[int] | None:
 
 
 LEARNER = ("policy", "half_life", "features")  # a change of any of these learns all events again, unless from now on
-_LATER = ("retention", "erased", "archived")
+_LATER = ("retention", "erased", "archived", "adds")
 
 
 class StoredConfig(NamedTuple):
@@ -171,6 +172,7 @@ class StoredConfig(NamedTuple):
     retention: int | None = None  # microseconds for which rows are kept at least; None for ever
     erased: int | None = None  # how many ids were erased
     archived: int | None = None  # when it was archived, in microseconds since 1970
+    adds: bool | None = None  # whether rewards are added up: `parts`
     candidates: bool = False  # whether every request brings its own arms: `candidates`
 
     @classmethod
@@ -213,15 +215,19 @@ class StoredConfig(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The body of a change: what was changed, by whom, and the configuration from then on."""
+    """The body of a change: what was changed, by whom, the configuration from then on, and what is known of an arm that
+    it adds (`Player.add_arm`)."""
 
     what: str
     who: str
     from_now: bool
     config: StoredConfig
+    past: dict[str, Any] | None = None
 
     def text(self) -> str:
         data = {**self._asdict(), "config": self.config.plain()}
+        if self.past is None:  # an earlier version can read it
+            del data["past"]
         return json.dumps(data, allow_nan=False, sort_keys=True)
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from driftbandit.bandit.effects import ContextExplanation, Effects
 from driftbandit.bandit.ids import check_id, check_name, make_ids
 from driftbandit.bandit.inputs import arm_names, check_whole, from_json_arm, to_json_arm
-from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, History, Outcome
+from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, History, Outcome, Pairs
 from driftbandit.bandit.messages import (
     check_finite,
     read_decisions,
@@ -20,6 +20,8 @@ from driftbandit.bandit.messages import (
     write_available,
     write_context,
     write_options,
+    write_reward,
+    write_rewards,
 )
 from driftbandit.bandit.opening import is_service
 from driftbandit.bandit.options import (
@@ -32,6 +34,7 @@ from driftbandit.bandit.options import (
     join_options,
     split_options,
 )
+from driftbandit.bandit.parts import check_part
 from driftbandit.bandit.records import Decision, as_datetime, system_time
 from driftbandit.bandit.sending import Sender, address
 from driftbandit.bandit.uplift import Uplift
@@ -117,33 +120,42 @@ class RemoteBandit(AnyBandit):
 
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
-    def reward(self, id: str | Decision, value: float) -> str:
-        body = {"id": check_id(id), "reward": self._check_reward(value)}
+    def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
+        body = write_reward(check_id(id), self._check_reward(value), check_part(add, part))
         return str(self._sender.send("POST", address(self.name, "rewards"), body)["verdict"])
 
-    async def areward(self, id: str | Decision, value: float) -> str:
-        body = {"id": check_id(id), "reward": self._check_reward(value)}
+    async def areward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
+        body = write_reward(check_id(id), self._check_reward(value), check_part(add, part))
         return str((await self._sender.asend("POST", address(self.name, "rewards"), body))["verdict"])
 
-    def _check_reward(self, reward: Any) -> float:
+    def _check_reward(self, reward: Any, part: str | None = None) -> float:
         return check_finite(reward)
 
-    def _reward(self, pairs: list[tuple[str, float]]) -> list[Any]:
+    def _reward(self, pairs: Pairs) -> list[Any]:
         return read_verdicts(self._sender.send("POST", *self._rewards(pairs)))
 
-    async def _areward(self, pairs: list[tuple[str, float]]) -> list[Any]:
+    async def _areward(self, pairs: Pairs) -> list[Any]:
         return read_verdicts(await self._sender.asend("POST", *self._rewards(pairs)))
 
-    def _rewards(self, pairs: list[tuple[str, float]]) -> tuple[str, Any]:
-        return address(self.name, "rewards", "batch"), {"rewards": [{"id": id, "reward": value} for id, value in pairs]}
+    def _rewards(self, pairs: Pairs) -> tuple[str, Any]:
+        return address(self.name, "rewards", "batch"), write_rewards(pairs)
 
     def settle(self) -> int:
         return int(self._sender.send("POST", address(self.name, "settle"), {})["defaults"])
 
     # ---- changing ----------------------------------------------------------------------------------------------------
 
-    def add_arm(self, arm: Hashable, *, who: str = "") -> None:
-        self._arm("arms", arm, who)
+    def add_arm(
+        self,
+        arm: Hashable,
+        *,
+        like: Hashable = None,
+        mean: float | None = None,
+        worth: float | None = None,
+        who: str = "",
+    ) -> None:
+        past = {"like": None if like is None else to_json_arm(like), "mean": mean, "worth": worth}
+        self._arm("arms", arm, who, **{name: value for name, value in past.items() if value is not None})
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
         self._arm("arms/retire", arm, who)
@@ -175,8 +187,9 @@ class RemoteBandit(AnyBandit):
         found = self._sender.send("POST", address(self.name, "clock"), {"who": who or self.who})
         return timedelta(seconds=found["ahead_seconds"])
 
-    def _arm(self, path: str, arm: Hashable, who: str) -> None:
-        self._sender.send("POST", f"{address(self.name)}/{path}", {"arm": to_json_arm(arm), "who": who or self.who})
+    def _arm(self, path: str, arm: Hashable, who: str, **past: Any) -> None:
+        body = {"arm": to_json_arm(arm), "who": who or self.who, **past}
+        self._sender.send("POST", f"{address(self.name)}/{path}", body)
 
     # ---- reports -----------------------------------------------------------------------------------------------------
 

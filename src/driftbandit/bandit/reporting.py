@@ -177,6 +177,10 @@ def describe_change(change: Change, before: StoredConfig | None) -> str:
         return change.what
     names = names_of(after)
     parts = [f"add_arm {names[slot]}" for slot in range(len(before.arms), len(after.arms))]
+    if change.past is not None and "like" in change.past:
+        parts.append(f"like {names[change.past['like']]}")
+    elif change.past is not None:
+        parts.append(f"mean {change.past['mean']:g} worth {change.past['worth']:g}")
     parts += [f"retire_arm {names[slot]}" for slot in after.retired if slot not in before.retired]
     if after.fixed is not None and (after.fixed != before.fixed or change.what == "fix"):
         parts.append(f"fix {names[after.fixed]}")

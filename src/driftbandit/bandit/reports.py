@@ -233,10 +233,12 @@ class Reports(Watched, ReadableBandit):
             candidate, features = split_context(row.context)
             arm = settings.names_of(self._fold.config)[row.slot] if candidate is None else candidate
             made = Decision(row.id, arm, row.at, row.known, WAYS[row.how])
-            waiting = found.kind is not None and self._fold.config.holds and row.at > self._fold.settled
+            unsettled = self._fold.config.holds and row.at > self._fold.settled
+            waiting = unsettled if found.kind is not None else found.added is not None
             came = None if found.came is None else as_datetime(found.came)
             context = None if row.context is None else features
-            return Outcome(made, KINDS.get(found.kind or 0), found.value, found.late, came, waiting, context)
+            kind = KINDS.get(found.kind or 0)
+            return Outcome(made, kind, found.value, found.late, came, waiting, context, found.added)
 
     def changes(self) -> list[dict[str, Any]]:
         out: list[dict[str, Any]] = []

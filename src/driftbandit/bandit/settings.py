@@ -25,9 +25,11 @@ from driftbandit.bandit.records import StoredConfig as Stored
 from driftbandit.core.checks import UNIT, accepted_rewards
 from driftbandit.core.parameters import LARGEST
 from driftbandit.core.protocols import Policy
+from driftbandit.core.state import can_know_arms
 from driftbandit.policies.drift import DriftAuto, DriftLinTS
 from driftbandit.spec.half_life import SECOND, checked_half_life, duration, format_duration
 
+MOST_WORTH = 1e9  # observations that the past of an arm may count for
 FLOOR = 0.005  # the default: the least mean regret over all kinds of environments in docs/drift-ts/floor.md
 
 
@@ -162,6 +164,10 @@ def change_config(config: Stored, policy: Any, options: dict[str, Any]) -> Store
         if out.candidates and not features.given:
             raise ValueError("With candidates, features describe each of them: features={'price': 'number'}.")
         check_state(policy, len(out.arms), len(features.columns), out.candidates)
+    if out.adds and out.wait is None:
+        raise ValueError(
+            "Rewards of this bandit are added up until their decision is `wait` old (add=True), so it needs a wait."
+        )
     if out.half_life is not None and ("policy" in options or "half_life" in options):
         checked_half_life(out.half_life / SECOND, policy)
     if out.half_life is not None and out.features is not None and not hasattr(policy, "take_in"):
@@ -249,6 +255,35 @@ def with_arm(config: Stored, arm: Any) -> Stored:
     names = [name for slot, name in enumerate(names_of(config)) if slot not in config.retired]
     checked_arms([*names, arm])
     return config._replace(arms=[*config.arms, checked_arms([arm])[0]])
+
+
+def read_past(config: Stored, player: Any, like: Any, mean: Any, worth: Any) -> dict[str, Any] | None:
+    """What is known of a new arm, as the journal keeps it (`Player.add_arm`); None if nothing is."""
+    given = tuple(value is not None for value in (like, mean, worth))
+    if not any(given):
+        return None
+    if given not in ((True, False, False), (False, True, True)):
+        raise ValueError("The past of an arm is like=..., another arm, or mean=... and worth=..., two numbers.")
+    policy = player.policy
+    if not can_know_arms(policy, player.n_features > 0):
+        raise ValueError(
+            f"{type(policy).__name__} cannot take an arm with a past; DriftAuto() and policies with a discount can; "
+            "add_arm(name) adds it with nothing known."
+        )
+    if hasattr(policy, "units_known") and not policy.units_known(player.state, player.learned):
+        raise ValueError(
+            f"{type(policy).__name__} takes the unit of rewards from the first 16, and {player.learned} have been "
+            "learned; add the arm later, or with nothing known."
+        )
+    if like is not None:
+        return {"like": slot_of(config, names_of(config), like)}
+    value, count = as_float(mean) + 0.0, as_float(worth)
+    low, high = config.reward_range or (-LARGEST, LARGEST)
+    if not low <= value <= high:
+        raise ValueError(f"mean is a reward from {low:g} to {high:g}; got {mean!r:.60}.")
+    if not 0.0 < count <= MOST_WORTH:
+        raise ValueError(f"worth is a number of observations above 0, and at most {MOST_WORTH:g}; got {worth!r:.60}.")
+    return {"mean": value, "worth": count}
 
 
 def without_arm(config: Stored, arm: Any) -> Stored:

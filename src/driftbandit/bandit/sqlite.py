@@ -19,6 +19,7 @@ from driftbandit.bandit.journal import (
     EVENT,
     SQLITE,
     SQLITE_ADDED,
+    SQLITE_INDEX,
     SQLITE_TABLES,
     VERSION,
     Journal,
@@ -84,6 +85,8 @@ class SQLite(Journal):
         added = "SELECT count(*) FROM sqlite_master WHERE name IN ('base', 'daily')"
         if connection.execute(added).fetchone()[0] < 2:  # a reader of an older journal makes them for itself only
             connection.executescript(SQLITE_ADDED if write else SQLITE_ADDED.replace("TABLE", "TEMP TABLE"))
+        if write:
+            connection.execute(SQLITE_INDEX)
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 

@@ -6,19 +6,21 @@ from datetime import timedelta
 from typing import Any
 
 from driftbandit.bandit import settings
-from driftbandit.bandit.asks import AddChange, AddReward, upkeep_notes
+from driftbandit.bandit.asks import AddChange, AddReward, judge, upkeep_notes
 from driftbandit.bandit.candidates import copy_contexts, split_context
 from driftbandit.bandit.chooser import Chooser, StoreCall
 from driftbandit.bandit.erasure import hide_id
 from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.inputs import as_float, writable
-from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context
+from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, Pairs
 from driftbandit.bandit.opening import policy_classes
 from driftbandit.bandit.options import FIXED_OPTIONS, check_names
+from driftbandit.bandit.parts import check_part, hash_part
 from driftbandit.bandit.records import WAYS, Change, Decision, DecisionRow, StoredConfig, log
 from driftbandit.bandit.reports import Reports
 from driftbandit.bandit.writer import Writer
 from driftbandit.core.parameters import LARGEST
+from driftbandit.core.state import can_know_arms
 from driftbandit.errors import Archived, RecordConflict, StoreError
 from driftbandit.spec.half_life import SECOND
 
@@ -131,9 +133,10 @@ class Verbs(Reports, AnyBandit):
 
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
-    def reward(self, id: str | Decision, value: float) -> str:
+    def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         memory, fold = self._memory, self._fold
-        if memory is not None and type(value) is float and fold.low <= value <= fold.high:
+        whole = add is False and part is None
+        if memory is not None and whole and type(value) is float and fold.low <= value <= fold.high:
             with self._lock:
                 known, replica = id.id if type(id) is Decision else id, self._replica
                 try:
@@ -143,37 +146,64 @@ class Verbs(Reports, AnyBandit):
                         return "learned"
                 except Exception as error:
                     raise replica.stop(error) from error
-        return _verdict(self._reward([(check_id(id), self._check_reward(value))])[0])
+        part = check_part(add, part)
+        return _verdict(self._reward([(check_id(id), self._check_reward(value, part), part)])[0])
 
-    async def areward(self, id: str | Decision, value: float) -> str:
-        return _verdict((await self._areward([(check_id(id), self._check_reward(value))]))[0])
+    async def areward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
+        part = check_part(add, part)
+        return _verdict((await self._areward([(check_id(id), self._check_reward(value, part), part)]))[0])
 
-    def _reward(self, pairs: list[tuple[str, float]]) -> list[Any]:
+    def _reward(self, pairs: Pairs) -> list[Any]:
         return self._submit_rewards(pairs).wait()
 
-    async def _areward(self, pairs: list[tuple[str, float]]) -> list[Any]:
+    async def _areward(self, pairs: Pairs) -> list[Any]:
         return await self._submit_rewards(pairs).arrive()
 
-    def _submit_rewards(self, pairs: list[tuple[str, float]]) -> StoreCall:
+    def _submit_rewards(self, pairs: Pairs) -> StoreCall:
+        self._allow_parts(pairs)
         with self._lock:
-            self._replica.open_or_raise()
-            config, at = self._fold.config, self._replica.now()
-            number, wait, default, holds = self._number, config.wait, config.default, config.holds
-            asks: list[Any] = []
-            for id, value in pairs:
-                row, hidden = self._recent.pop(id, None), hide_id(config, id) if config.erased else None
-                if row is not None and (hidden or at - row.at >= _YOUNG):
-                    row = None
-                asks.append(AddReward(number, id, value, at, wait, default, row, holds, hidden))
+            asks = self._rewards(pairs)
             self._replica.sweep()
             return self._writer.submit(asks)
 
-    def _check_reward(self, reward: Any) -> float:
+    def _rewards(self, pairs: Pairs) -> list[AddReward]:
+        self._replica.open_or_raise()
+        config, at = self._fold.config, self._replica.now()
+        number, wait, default, holds = self._number, config.wait, config.default, config.holds
+        adds, low, high = bool(config.adds), self._fold.low, self._fold.high
+        asks = []
+        for id, value, part in pairs:
+            row, hidden = self._recent.pop(id, None), hide_id(config, id) if config.erased else None
+            if row is not None and (hidden or adds or at - row.at >= _YOUNG):
+                row = None
+            part = hash_part(id, part)
+            asks.append(AddReward(number, id, value, at, wait, default, row, holds, adds, part, low, high, hidden))
+        return asks
+
+    def _allow_parts(self, pairs: Pairs) -> None:
+        """Before the first part of a reward: note that this bandit adds rewards up, if one of these can be written."""
+        config = self._fold.config
+        parts = [pair for pair in pairs if pair[2] is not None]
+        if parts and config.wait is None:
+            raise ValueError(
+                "add=True needs wait, the age of a decision at which the sum of its parts is learned; set it by "
+                'change(wait="1 h").'
+            )
+        if not parts or config.adds:
+            return
+        with self._lock:
+            asks = self._rewards(parts)
+            found = self._journal.standing(self._number, [id for ask in asks for id in (ask.id, ask.hidden) if id])
+        states = [found.get(ask.hidden or "", found.get(ask.id)) for ask in asks]
+        if any(not isinstance(judge(*pair)[1], Exception) for pair in zip(asks, states, strict=True)):
+            self._change("add rewards up", lambda config: config._replace(adds=True), "")
+
+    def _check_reward(self, reward: Any, part: str | None = None) -> float:
         value = as_float(reward)
         low, high = self._fold.low, self._fold.high
         if not abs(value) <= LARGEST:
             raise ValueError(f"A reward is a finite number up to {LARGEST:g}; got {value}. Nothing was written.")
-        if not low <= value <= high:
+        if part is None and not low <= value <= high:
             raise ValueError(f"Reward {value:g} lies outside reward_range=({low:g}, {high:g}); nothing was written.")
         return value + 0.0  # -0.0 becomes 0.0
 
@@ -182,8 +212,19 @@ class Verbs(Reports, AnyBandit):
 
     # ---- changing: each change is an event, with who and when --------------------------------------------------------
 
-    def add_arm(self, arm: Hashable, *, who: str = "") -> None:
-        self._change("add_arm", lambda config: settings.with_arm(config, arm), who)
+    def add_arm(
+        self,
+        arm: Hashable,
+        *,
+        like: Hashable = None,
+        mean: float | None = None,
+        worth: float | None = None,
+        who: str = "",
+    ) -> None:
+        def read_past(config: StoredConfig) -> dict[str, Any] | None:
+            return settings.read_past(config, self._fold.player, like, mean, worth)
+
+        self._change("add_arm", lambda config: settings.with_arm(config, arm), who, past=read_past)
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
         self._change("retire_arm", lambda config: settings.without_arm(config, arm), who)
@@ -212,6 +253,14 @@ class Verbs(Reports, AnyBandit):
                 "A bandit in memory keeps no history to learn again; change(..., from_now=True) starts the new policy, "
                 "features or half-life now, the first two with nothing learned."
             )
+
+        policy = options.get("policy")
+        if policy is not None and not from_now and not can_know_arms(policy, bool(self._fold.features)):
+            if any(Change.read(event.body).past for _, event in self._journal.changes(self._number)):
+                raise ValueError(
+                    f"{type(policy).__name__} cannot take an arm with a past, and this journal has one to be learned "
+                    "again; change(..., from_now=True) starts the policy with nothing learned."
+                )
 
         def edit(config: StoredConfig) -> StoredConfig:
             rest = dict(options)
@@ -250,24 +299,32 @@ class Verbs(Reports, AnyBandit):
         replica.arithmetic_checked = True
 
     def _change(
-        self, what: str, edit: Callable[[StoredConfig], StoredConfig], who: str, from_now: bool = False
+        self,
+        what: str,
+        edit: Callable[[StoredConfig], StoredConfig],
+        who: str,
+        from_now: bool = False,
+        past: Callable[[StoredConfig], dict[str, Any] | None] = lambda config: None,
     ) -> None:
         for _ in range(20):  # another process may change the configuration at the same moment: then once more on top
             try:
-                self._configure(what, edit(self._fold.config), who, from_now)
+                config = self._fold.config
+                self._configure(what, edit(config), who, from_now, past(config))
                 return
             except RecordConflict:
                 self._replica.catch_up()
         raise RecordConflict("The configuration is being changed elsewhere all the time; try again.")
 
-    def _configure(self, what: str, config: StoredConfig, who: str = "", from_now: bool = False) -> None:
+    def _configure(
+        self, what: str, config: StoredConfig, who: str = "", from_now: bool = False, past: dict[str, Any] | None = None
+    ) -> None:
         who = who or self.who
         if not isinstance(who, str) or len(who) > 200 or not writable(who):
             raise ValueError(f"who is a text of at most 200 letters; got {who!a:.60}.")
         with self._lock:
             self._replica.open_or_raise()
             config = config._replace(arithmetic=self._replica.arithmetic(config.policy))
-            before, body = self._fold.config, Change(what, who, from_now, config).text()
+            before, body = self._fold.config, Change(what, who, from_now, config, past).text()
             relearns = before is not None and not from_now and before.learns_otherwise(config)
             ask = AddChange(self._number, self._fold.changes + 1, self._replica.now(), body, relearns)
             call = self._writer.submit([ask, *upkeep_notes(self.name, before, config)])

@@ -70,6 +70,9 @@ def add_parser(subparsers: Any) -> None:
     change = verb("change", "change a bandit; a new policy or half-life learns the whole journal again")
     change.add_argument("--from-now", action="store_true", help="do not learn the journal again")
     change.add_argument("--add-arm", metavar="ARM", help="one more arm")
+    change.add_argument("--like", metavar="ARM", help="what is known of this arm is known of the one added")
+    change.add_argument("--mean", type=float, metavar="REWARD", help="mean reward of the arm added, as known")
+    change.add_argument("--worth", type=float, metavar="N", help="how many observations that is worth")
     change.add_argument("--retire-arm", metavar="ARM", help="never choose this arm again")
     fix, release = verb("fix", "play one arm from now on"), verb("release", "end fix")
     fix.add_argument("arm", metavar="ARM")
@@ -86,12 +89,16 @@ def add_parser(subparsers: Any) -> None:
     prune.add_argument("--exports", metavar="FOLDER", help="write what is dropped to Parquet files there, one per day")
     decide = verb("decide", "choose an arm and record the decision")
     decide.add_argument("--id", help="the decision's id; the same id gives the same decision")
-    decide.add_argument("--context", metavar="JSON", help="values of the features: '{\"basket\": 42}'")
-    decide.add_argument("--candidates", metavar="JSON", help='what to choose among: \'{"a": {"price": 9.9}, ...}\'')
-    decide.add_argument("--available", nargs="+", metavar="ARM", help="choose among these")
     reward = verb("reward", "report the outcome of a decision")
     reward.add_argument("id", metavar="ID")
     reward.add_argument("value", type=float, metavar="REWARD")
+    reward.add_argument("--add", action="store_true", help="add it to what the decision has, until that is `wait` old")
+    reward.add_argument("--part", metavar="ID", help="with --add: the same part again counts once")
+    greedy = verb("greedy", "show the arm with the best believed mean; nothing is recorded or learned")
+    for made in (decide, greedy):
+        made.add_argument("--context", metavar="JSON", help="values of the features: '{\"basket\": 42}'")
+        made.add_argument("--candidates", metavar="JSON", help='what to choose among: \'{"a": {"price": 9.9}, ...}\'')
+        made.add_argument("--available", nargs="+", metavar="ARM", help="choose among these")
     show = verb("show", "show all bandits, or one with its arms and last decisions", absent="all")
     show.add_argument("--search", default="", metavar="TEXT", help="only bandits whose name contains this")
     show.add_argument("--limit", type=whole(1), default=100, metavar="N", help="of bandits listed (default: 100)")
@@ -210,18 +217,23 @@ def _change(args: argparse.Namespace, bandit: Any) -> Any:
     options = _options(args)
     if not options:
         raise ValueError("Give a change: --policy, --features, --half-life, --floor, --holdback, --add-arm, ...")
-    bandit.change(from_now=args.from_now, **options)
+    past = {name: value for name in ("like", "mean", "worth") if (value := getattr(args, name)) is not None}
+    if past and (set(options) != {"add_arm"} or args.from_now):
+        raise ValueError("--like, --mean and --worth go with --add-arm, and with no other change.")
+    if past:
+        bandit.add_arm(options["add_arm"], **past)
+    else:
+        bandit.change(from_now=args.from_now, **options)
     return {"bandit": args.bandit, "changed": True}, _describe(args.bandit, bandit)
 
 
 def _decide(args: argparse.Namespace, bandit: Any) -> Any:
-    among = {name: _read_json(args, name) for name in ("context", "candidates")}
-    decision = bandit.decide(args.id, available=args.available, **among)
+    decision = bandit.decide(args.id, **_among(args))
     return decision, f"{decision.id}  {decision.arm}  ({decision.how})"
 
 
 def _reward(args: argparse.Namespace, bandit: Any) -> Any:
-    verdict = bandit.reward(args.id, args.value)
+    verdict = bandit.reward(args.id, args.value, add=args.add, part=args.part)
     return {"id": args.id, "verdict": verdict}, verdict
 
 
@@ -280,6 +292,18 @@ def _prune(args: argparse.Namespace) -> Any:
             for name, one in found.items()]  # fmt: skip
     head = ["bandit", "decisions dropped", "events dropped", "begins with", "why not more"]
     return {name: one._asdict() for name, one in found.items()}, (head, rows)
+
+
+def _among(args: argparse.Namespace) -> dict[str, Any]:
+    """What a call chooses among."""
+    return {name: _read_json(args, name) for name in ("context", "candidates")} | {"available": args.available}
+
+
+def _greedy(args: argparse.Namespace, view: Any) -> Any:
+    from driftbandit.bandit.inputs import to_json_arm
+
+    arm = view.greedy(**_among(args))
+    return {"arm": to_json_arm(arm)}, str(arm)
 
 
 def _uplift(args: argparse.Namespace, view: Any) -> Any:
@@ -364,4 +388,4 @@ def _time(at: datetime) -> str:
 _WRITING = {"create": _created, "change": _change, "decide": _decide, "reward": _reward, "fix": _fix,
             "release": _release, "clock": _clock, "erase": _erase, "archive": _archive,
             "unarchive": _unarchive}  # fmt: skip
-_READING = {"show": _show, "changes": _changes, "uplift": _uplift}
+_READING = {"show": _show, "changes": _changes, "uplift": _uplift, "greedy": _greedy}

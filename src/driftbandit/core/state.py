@@ -138,8 +138,17 @@ def memory() -> int:
         return 64 * 2**30
 
 
-def add_arm_to(state: Any, policy: Any, n_arms: int, t: int, n_features: int = 0, joint: bool = False) -> Any:
-    """The state of lists with one more arm, without evidence, in round t.
+def add_arm_to(
+    state: Any,
+    policy: Any,
+    n_arms: int,
+    t: int,
+    n_features: int = 0,
+    joint: bool = False,
+    past: dict[str, Any] | None = None,
+    features: Any = None,
+) -> Any:
+    """The state of lists with one more arm, without evidence or with a past (`Player.add_arm`), in round t.
 
     States are arm-major: a field whose length grows with the number of arms has the new arm's numbers at its end. A
     policy for which that is not enough defines `grow(state, after, t)`, which gets the old state, the extended one
@@ -147,7 +156,39 @@ def add_arm_to(state: Any, policy: Any, n_arms: int, t: int, n_features: int = 0
     before, after = (init_state(policy, n, n_features, joint) for n in (n_arms, n_arms + 1))
     larger = to_arrays(_grown(state, before, to_lists(after)), after)
     grow = getattr(policy, "grow", None)
-    return to_lists(larger if grow is None else grow(to_arrays(state, before), larger, t))
+    out = to_lists(larger if grow is None else grow(to_arrays(state, before), larger, t))
+    if past is not None and "like" in past:
+        copy_arm(policy, out, n_arms, past["like"], before)
+    elif past is not None:
+        know_arm(policy, out, t, n_arms, past["mean"], past["worth"], features)
+    return out
+
+
+def can_know_arms(policy: Any, features: bool = False) -> bool:
+    """Whether a new arm of this policy can begin with something known of it."""
+    return hasattr(policy, "know_arm") or hasattr(policy, "take_in" if features else "take")
+
+
+def know_arm(policy: Any, state: Any, t: int, arm: int, mean: float, worth: float, features: Any = None) -> None:
+    """Let the last arm of a state of lists be known as if this many rewards of this mean had come, in a context if
+    there are features."""
+    if hasattr(policy, "know_arm"):
+        policy.know_arm(state, t, arm, mean, worth, features or ())
+    elif features:
+        policy.take_in(state, arm, mean, worth, features)
+    else:
+        policy.take(state, arm, mean, worth)
+
+
+def copy_arm(policy: Any, state: Any, arm: int, like: int, sizes: Any) -> None:
+    """Let the last arm of a state of lists be known as another one is; `sizes` is a first state of one arm fewer."""
+    if hasattr(policy, "copy_arm"):
+        policy.copy_arm(state, arm, like)
+        return
+    for field, before in zip(state, sizes, strict=True):
+        width = len(field) - len(before)
+        if width:
+            field[-width:] = field[like * width : (like + 1) * width]
 
 
 def _grown(state: Any, before: Any, after: Any) -> Any:

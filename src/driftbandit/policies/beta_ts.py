@@ -82,6 +82,13 @@ class BetaTS(NamedTuple):
         state.a[arm] = self.prior_wins + state.wins[arm]
         state.b[arm] = self.prior_losses + state.losses[arm]
 
+    def know_arm(self, state: BetaTSState, t: int, arm: int, mean: float, worth: float, features: Any) -> None:
+        """Add this many rewards of this mean."""
+        state.wins[arm] += worth * mean
+        state.losses[arm] += worth * (1.0 - mean)
+        state.a[arm] = self.prior_wins + state.wins[arm]
+        state.b[arm] = self.prior_losses + state.losses[arm]
+
     def belief(self, state: BetaTSState) -> BetaBelief:
         return beta_belief(state)
 

@@ -93,9 +93,17 @@ class Nothing(Strict):
 
 
 class OneArm(Nothing, kw_only=True):
-    """An arm to add, retire or fix."""
+    """An arm to retire or fix."""
 
     arm: Arm
+
+
+class NewArm(OneArm, kw_only=True):
+    """An arm to add, and what is known of it: as of another, or a mean reward and how many observations it is worth."""
+
+    like: Arm | None = None
+    mean: float | None = None
+    worth: float | None = None
 
 
 class Ask(Strict):
@@ -109,8 +117,7 @@ class Ask(Strict):
 
 
 class AskMany(Strict):
-    """Several decisions in one commit: a number of them, or one for each id; in one context, or in one each; among
-    the same candidates, or among those of each."""
+    """Several decisions: a number, or one for each id; in one context or in one each, and so with candidates."""
 
     count: Annotated[int, Meta(ge=1, le=1000)] | None = None
     ids: Annotated[list[Id], Meta(min_length=1, max_length=1000)] | None = None
@@ -118,15 +125,6 @@ class AskMany(Strict):
     candidates: Candidates | Annotated[list[Candidates], Meta(min_length=1, max_length=1000)] | None = None
     available: Arms | None = None
     probability: bool = False
-
-
-class WhatIf(Strict):
-    """A question about a context, in which what is left out counts as its mean so far; or about candidates."""
-
-    context: Context | None = None
-    candidates: Candidates | None = None
-    available: Arms | None = None
-    draws: Annotated[int, Meta(ge=1, le=10_000)] = 2000  # for probabilities that have no formula
 
 
 class Greedy(Strict):
@@ -137,17 +135,31 @@ class Greedy(Strict):
     available: Arms | None = None
 
 
-class Reward(Strict):
-    """The outcome of a decision."""
+class WhatIf(Greedy):
+    """A question about a context, in which what is left out counts as its mean so far; or about candidates."""
+
+    draws: Annotated[int, Meta(ge=1, le=10_000)] = 2000  # for probabilities that have no formula
+
+
+class OneReward(Strict):
+    """The outcome of a decision; or a part of it, with an id, so that sending it again counts once."""
 
     id: Id
     reward: float
+    part: Id | None = None
+
+
+class Reward(OneReward):
+    """The outcome of a decision; with add, a part of it. Parts are added up until the decision is `wait` old."""
+
+    add: bool = False
 
 
 class Rewards(Strict):
-    """The outcomes of several decisions; each gets its own verdict."""
+    """The outcomes of several decisions, or with add parts of them; each gets its own verdict."""
 
-    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=1000)]
+    rewards: Annotated[list[OneReward], Meta(min_length=1, max_length=1000)]
+    add: bool = False
 
 
 class Made(Struct):
@@ -193,6 +205,7 @@ class Record(Struct):
     came: int | None
     waiting: bool
     context: dict[str, Any] | None
+    added: float | None  # the sum of the parts of its reward so far
 
 
 class Records(Struct):

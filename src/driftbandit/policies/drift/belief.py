@@ -103,7 +103,7 @@ VISIBLE = 0.05  # a movement of the means, in standard deviations, that counts a
 
 def starts_of(state: Any) -> np.ndarray:
     """The rounds in which the runs of both banks started: the pulls of all arms that they remember."""
-    runs = np.array(state.known.runs).reshape(-1, RUN_RECORD)
+    runs = np.maximum(0.0, state.known.runs).reshape(-1, RUN_RECORD)  # less than 0 is known of an arm with a past
     return np.tile((runs[:, :PLACES] + runs[:, LOSSES : LOSSES + PLACES]).sum(axis=0).round(), 2)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import compilable, copy_state
-from driftbandit.core.state import equal_states, state_size
+from driftbandit.core.state import copy_arm, equal_states, state_size
 from driftbandit.core.validity import ROUNDS, fits, need
 from driftbandit.policies.drift.drift_lin_ts import DriftLinTS, choose_arm
 from driftbandit.policies.drift.drift_ts import DriftTS
@@ -127,6 +127,23 @@ class DriftAuto(NamedTuple):
         policy, inner, low, high = self.playing(state)
         named = list(names)
         return policy.explain(inner, named).in_rewards(low, high, named)
+
+    def units_known(self, state: DriftAutoState, t: int) -> bool:
+        """Whether something can be known of a new arm."""
+        return bool(state.counts[VALUES] < 3) or _MANY.units_known(state.many, int(state.counts[LEARNED_MANY]))
+
+    def know_arm(self, state: DriftAutoState, t: int, arm: int, mean: float, worth: float, features: Any) -> None:
+        """Let both policies know a new arm."""
+        counts = state.counts
+        if counts[VALUES] < 3:
+            _, _, low, high = self.playing(state)
+            _TWO.know_arm(state.two, counts[LEARNED_TWO], arm, (mean - low) / (high - low), worth, features)
+        _MANY.know_arm(state.many, counts[LEARNED_MANY], arm, mean, worth, features)
+
+    def copy_arm(self, state: DriftAutoState, arm: int, like: int) -> None:
+        """Let both policies know a new arm as they know another."""
+        _TWO.copy_arm(state.two, arm, like)
+        copy_arm(_MANY, state.many, arm, like, _MANY.init(arm))
 
     def grow(self, state: DriftAutoState, after: DriftAutoState, t: int) -> DriftAutoState:
         """One more arm in `DriftLinTS`; `DriftTS` needs nothing more."""

@@ -180,6 +180,33 @@ class DriftLinTS(NamedTuple):
         """How many rewards were cut because they were absurdly large."""
         return int(state.counts[N_CUT])
 
+    def units_known(self, state: DriftLinTSState, t: int) -> bool:
+        """Whether something can be known of a new arm: up to the 16th reward the hypotheses begin anew."""
+        return t >= EVERY
+
+    def know_arm(self, state: DriftLinTSState, t: int, arm: int, mean: float, worth: float, features: Any) -> None:
+        """Let every hypothesis know a new arm as after so many rewards of this mean in a context; a drift remembers at
+        most 1 / sqrt(rate) of them. The levels of common drifts stay."""
+        if t < EVERY:
+            return
+        take_features(state, t, features, 0)
+        x, n, size = np.array(state.x), len(state.x), len(state.prior)
+        rows, columns = np.tril_indices(n)
+        for i in range(RUNS + state.counts[N_RUNS]):
+            h = live(state.slots, i)
+            at, first = arm * HYPOTHESES * n + place(h, n), arm * HYPOTHESES * size + place(h, size)
+            means = slice(at, at + n * WIDTH, WIDTH)
+            covariances = slice(first, first + size * WIDTH, WIDTH)
+            square = np.zeros((n, n))
+            square[rows, columns] = square[columns, rows] = state.covariance[covariances]
+            level = state.level[h - RATES] if RATES <= h < RUNS else 0.0
+            middle = np.array(state.mean[means])
+            pulls = worth if h >= RUNS else min(worth, state.rates[h % RATES] ** -0.5)
+            cover = square @ x
+            gain = cover / (x @ cover + 1.0 / pulls)
+            state.mean[means] = (middle + gain * (mean - state.numbers[ORIGIN] - level - x @ middle)).tolist()
+            state.covariance[covariances] = (square - np.outer(gain, cover))[rows, columns].tolist()
+
     def grow(self, state: DriftLinTSState, after: DriftLinTSState, t: int) -> DriftLinTSState:
         """One more arm, which every hypothesis gives the prior of any arm before its first reward."""
         for group in range(len(state.last), len(after.last)):

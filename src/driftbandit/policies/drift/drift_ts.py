@@ -22,6 +22,7 @@ from driftbandit.policies.drift.hypotheses import (
     LEVEL,
     LEVEL_SPREAD,
     LOSSES,
+    LOST,
     OFFSET,
     PLACES,
     RATES,
@@ -159,6 +160,28 @@ class DriftTS(NamedTuple):
         if now % EVERY == 0:
             add_runs(known, now, slots, whole)
             update_sums(known.shared, known.cumulative, count_slots(now))
+
+    def know_arm(self, state: DriftTSState, t: int, arm: int, mean: float, worth: float, features: Any) -> None:
+        """Let every hypothesis know a new arm as after so many rewards of this mean; a drift remembers at most
+        1 / sqrt(rate) of them. Runs count from less than 0, so that the rewards learned stay the sum of all arms."""
+        known, mean = state.known, min(max(mean, 0.0), 1.0)
+        known.last[arm] = 1.0 * t
+        for i in range(RUN_RECORD):
+            known.runs[arm * RUN_RECORD + i] = -worth * (mean if i < LOSSES else 1.0 - mean)
+        for g in range(RATES):
+            at, pulls = arm * DRIFT_RECORD + g, min(worth, known.rates[g] ** -0.5)
+            known.drifts[at], known.drifts[at + LOST] = pulls * mean, pulls * (1.0 - mean)
+            known.drifts[at + OFFSET] = mean - known.shared[LEVEL + g]
+            known.drifts[at + SPREAD] = 1.0 / (1.0 / V0 + pulls)
+
+    def copy_arm(self, state: DriftTSState, arm: int, like: int) -> None:
+        """Let every hypothesis know a new arm as it knows another; runs as in `know_arm`."""
+        known = state.known
+        for field, width in ((known.runs, RUN_RECORD), (known.changed, PLACES), (known.drifts, DRIFT_RECORD)):
+            field[arm * width : (arm + 1) * width] = field[like * width : (like + 1) * width]
+        for i in range(RUN_RECORD):
+            known.runs[arm * RUN_RECORD + i] -= (known.wins if i < LOSSES else known.losses)[like]
+        known.last[arm] = known.last[like]
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         known = state.known

@@ -118,6 +118,8 @@ def linear(family: str, draws: str = "", second: bool = False, **facts: Any) -> 
         for name, method in methods.items():
             if name not in vars(cls):
                 setattr(cls, name, method)
+        if vars(cls)["learn"] is learn_plain:
+            cls.know_arm = know_arm  # type: ignore[attr-defined]
         shared = {"family": family, "rewards": "any", "scratch": SCRATCH_FIELDS, **FACTS.get(family, {}), **facts}
         return described(**shared)(checked(cls))
 
@@ -145,6 +147,13 @@ def choose(self: Any, state: Any, t: int, rng: Any) -> Any:
 def learn_plain(self: Any, state: Any, t: int, arm: Any, reward: Any) -> None:
     """Add this reward."""
     add(state, group_of(state, arm), reward, 1.0)
+    renew(state, group_of(state, arm), self.lam)
+
+
+def know_arm(self: Any, state: Any, t: int, arm: int, mean: float, worth: float, features: Any) -> None:
+    """Add this many rewards of this mean in a context."""
+    take_features(state, features)
+    add(state, group_of(state, arm), mean, worth)
     renew(state, group_of(state, arm), self.lam)
 
 

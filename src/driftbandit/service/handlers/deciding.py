@@ -53,16 +53,27 @@ async def reward(call: Call) -> RewardVerdict:
     """Report the outcome of a decision. Sending it twice counts once; a different reward for the same decision is a
     conflict (409)."""
     bandit, body = await call.bandit(), call.body
-    verdict = await bandit.areward(body.id, body.reward)
+    _check_parts(body.add, [body])
+    verdict = await bandit.areward(body.id, body.reward, add=body.add, part=body.part)
     call.service.metrics.rewards[bandit.name, verdict] += 1
     return RewardVerdict(body.id, verdict)
+
+
+def _check_parts(add: bool, rewards: Any) -> None:
+    """A part without an id would count twice where its request is sent again."""
+    if add and any(one.part is None for one in rewards):
+        raise ValueError("add needs a part: an id, such as the number of an order, so that a retry counts once.")
 
 
 @operation("POST", "/v1/bandits/{bandit}/rewards/batch", "reward", Verdicts, Rewards, limit=_BATCH)
 async def reward_many(call: Call) -> Verdicts:
     """Up to 1,000 rewards in one commit, each with its verdict: a wrong one does not affect the others."""
-    bandit, pairs = await call.bandit(), call.body.rewards
-    answers = await bandit.areward_many([(pair.id, pair.reward) for pair in pairs])
+    bandit, pairs, add = await call.bandit(), call.body.rewards, call.body.add
+    _check_parts(add, pairs)
+    if not add and any(pair.part is not None for pair in pairs):
+        raise ValueError("part is the id of one part of a reward; give add=true with it.")
+    given = [(pair.id, pair.reward, pair.part)[: 3 if add else 2] for pair in pairs]
+    answers = await bandit.areward_many(given, add=add)
     verdicts = []
     for pair, answer in zip(pairs, answers, strict=True):
         refused = isinstance(answer, Exception)

@@ -101,7 +101,8 @@ async def decision(call: Call) -> t.Record:
 def _record(outcome: Any) -> t.Record:
     came = None if outcome.came is None else as_microseconds(outcome.came)
     made = to_message(outcome.decision)
-    return t.Record(made, outcome.kind, outcome.reward, outcome.late, came, outcome.waiting, outcome.context)
+    return t.Record(made, outcome.kind, outcome.reward, outcome.late, came, outcome.waiting, outcome.context,
+                    outcome.added)  # fmt: skip
 
 
 @operation(

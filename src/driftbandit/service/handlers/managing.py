@@ -19,6 +19,7 @@ from driftbandit.service.types import (
     ClockInfo,
     Erased,
     Names,
+    NewArm,
     NewBandit,
     Nothing,
     OneArm,
@@ -123,11 +124,13 @@ def _check_limits(bandit: Any) -> None:
     check_state(bandit.policy, count + 1, len(Features.stored(bandit.stored.features).columns))
 
 
-@operation("POST", "/v1/bandits/{bandit}/arms", "admin", BanditInfo, OneArm)
+@operation("POST", "/v1/bandits/{bandit}/arms", "admin", BanditInfo, NewArm)
 async def add_arm(call: Call) -> BanditInfo:
-    """Add an arm."""
+    """Add an arm, of which nothing is known, or with a past."""
     _check_limits(await call.bandit())
-    return await _change_arm(call, "add_arm")
+    body = call.body
+    like = None if body.like is None else read_arm(body.like)
+    return await _change_arm(call, "add_arm", like=like, mean=body.mean, worth=body.worth)
 
 
 @operation("POST", "/v1/bandits/{bandit}/arms/retire", "admin", BanditInfo, OneArm)
@@ -142,9 +145,9 @@ async def fix(call: Call) -> BanditInfo:
     return await _change_arm(call, "fix")
 
 
-async def _change_arm(call: Call, verb: str) -> BanditInfo:
+async def _change_arm(call: Call, verb: str, **past: Any) -> BanditInfo:
     bandit = await call.bandit()
-    await asyncio.to_thread(getattr(bandit, verb), read_arm(call.body.arm), who=call.who)
+    await asyncio.to_thread(getattr(bandit, verb), read_arm(call.body.arm), who=call.who, **past)
     return describe_bandit(bandit)
 
 
