@@ -71,6 +71,7 @@ class PostgreSQL(Journal):
         self.target, self.patience = url, patience
         self._offset: int | None = None
         self._writer: Any = None
+        self._copier: Any = None
         self._reader: Any = None
         self._reading = threading.RLock()
         self.waiting_since: dict[int, float] = {}  # bandit: since when events wait for a transaction to end
@@ -157,6 +158,18 @@ class PostgreSQL(Journal):
             raise
         answers.update(batch.answers)
         return batch.again
+
+    def copy(self, statements: list[tuple[str, Any]]) -> None:
+        """Run statements in one transaction, and once more where the connection is lost: they write nothing twice."""
+
+        def write() -> None:
+            if self._copier is None or self._copier.closed:
+                self._copier = self._connect()
+            with self._copier.pipeline(), self._copier.transaction():
+                for sql, values in statements:
+                    self._copier.execute(self.dialect.translate(sql), values)
+
+        self._patiently(write, "_copier")
 
     def announce(self, connection: Any) -> None:
         """Notify all processes of the bandits that have new events. Not within the transaction that wrote them:
@@ -341,13 +354,13 @@ class PostgreSQL(Journal):
 
     def forget(self) -> None:
         """In a forked child: leave the connections to the parent."""
-        self._reader = self._writer = self._follower = None
+        self._reader = self._writer = self._copier = self._follower = None
         self._reading, self._announcing = threading.RLock(), threading.Lock()
 
     def close(self) -> None:
         if self._follower is not None:
             self._follower.close()
-        for connection in (self._reader, self._writer):
+        for connection in (self._reader, self._writer, self._copier):
             if connection is not None:
                 with contextlib.suppress(psycopg.Error):
                     connection.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 from driftbandit.bandit.asks import PURGE, UPKEEP
 from driftbandit.bandit.records import as_datetime
-from driftbandit.errors import DamagedJournal, NotFound, StoreError
+from driftbandit.errors import DamagedJournal, Moved, NotFound, StoreError
 from driftbandit.service.problems import log, log_event
 
 _FIRST, _PAUSE = 60.0, 3600.0  # seconds after the start, and between two rounds
@@ -50,6 +50,8 @@ class Pruner:
         """Drop what is too old of one bandit, and say so in the log."""
         try:
             done = self._bandits.get(name).prune(self._exports)
+        except Moved:
+            self._bandits.forget(name)
         except (StoreError, DamagedJournal, NotFound) as error:
             log.error("pruning %s: %s", name, error)
         except Exception:
