@@ -105,6 +105,13 @@ class WatchedBandits:
                 self._hold(name, self._open(name))
             return self._held[name]
 
+    def forget(self, name: str) -> None:
+        """Close a bandit that was deleted or moved."""
+        with self._lock:
+            bandit = self._held.pop(name, None)
+        if bandit is not None:
+            bandit.close()
+
     async def find(self, name: str) -> Any:
         return self._touch(name) or await asyncio.to_thread(self.get, name)
 
@@ -255,13 +262,6 @@ class Bandits(WatchedBandits):
                     f"Bandit {name} exists and has {'; '.join(differ)}; PATCH /v1/bandits/{name} changes it."
                 )
         return bandit, fresh
-
-    def forget(self, name: str) -> None:
-        """Close a bandit that was deleted."""
-        with self._lock:
-            bandit = self._held.pop(name, None)
-        if bandit is not None:
-            bandit.close()
 
     def purge(self, name: str) -> None:
         """Delete the rest of a bandit whose deletion has begun."""

@@ -67,6 +67,14 @@ async def create(call: Call) -> Response:
     return Response(encode(describe_bandit(bandit)), 201 if fresh else 200, media_type="application/json")
 
 
+@operation("PUT", "/v1/bandits/{bandit}", "admin", BanditInfo, NewBandit, status=201)
+async def put(call: Call) -> Response:
+    """The same with the name in the path as well, by which a balancer can find the bandit's deployment."""
+    if call.body.name != call.path("bandit"):
+        raise ValueError(f"The name in the path and the one in the body differ: {call.path('bandit')!r:.140}.")
+    return await create(call)
+
+
 @operation("GET", "/v1/templates", "read", Templates)
 async def templates(call: Call) -> Templates:
     """The templates whose bandits your key may read."""
