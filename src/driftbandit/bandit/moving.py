@@ -10,10 +10,12 @@ Numbers of bandits and places of events differ between databases, so checksums a
 their old ones. Arms, states and propensities follow from what is copied, and are the same bits."""
 
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -84,6 +86,16 @@ def move(
         listed = [one for name in names for one in _matching(here.journal, name)]
         for name in dict.fromkeys(listed):
             yield _Mover(here, there, name, address or _describe(target), policies).run()
+
+
+def write_map(path: str, name: str, upstream: str) -> None:
+    """Add a bandit to a file that nginx's `map` includes: a pattern, since a plain text would match in upper case and
+    in lower case."""
+    line = f'"~^{name.replace(".", chr(92) + ".")}$" {upstream};'
+    lines = Path(path).read_text().splitlines() if os.path.exists(path) else []
+    key = line.split(" ", maxsplit=1)[0]
+    Path(path + ".new").write_text("\n".join([*(one for one in lines if not one.startswith(key + " ")), line, ""]))
+    os.replace(path + ".new", path)
 
 
 def _identify(journal: Any) -> str:
