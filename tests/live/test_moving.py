@@ -92,17 +92,21 @@ def test_erased_ids_stay_erased_also_those_of_the_time_of_the_move(store, target
     assert differences(target) == []
 
 
-def test_an_id_that_is_erased_after_its_decision_was_copied_is_erased_in_the_target(postgres, target):
+@pytest.mark.parametrize("killed", [True, False])
+def test_an_id_that_is_erased_after_its_decision_was_copied_is_erased_in_the_target(postgres, target, killed):
     live(postgres, 0, 50, **CONTEXTUAL)
     here, there = writing(postgres), writing(target)
     mover = _Mover(here, there, "button", "elsewhere", None)
     mine = here.journal.find("button")
     mover._number = mine.number
     mover._arrive(mine, None)
-    assert mover._copy_rows() > 50  # killed here
+    assert mover._copy_rows() > 50
     with Bandit.open(postgres, "button") as bandit:
         bandit.erase("7")
-    list(move(postgres, target, ["button"]))
+    if killed:
+        list(move(postgres, target, ["button"]))
+    else:
+        mover._move(mine, there.journal.find("button"))
     assert there.journal._rows("SELECT count(*) FROM @decision WHERE id = '7'") == [(0,)]
     assert there.journal._rows("SELECT count(*) FROM @event WHERE decision = '7'") == [(0,)]
     here.release()
@@ -205,7 +209,7 @@ def test_a_bandit_on_its_way_belongs_to_the_source(postgres, target):
     opened.journal._rows("INSERT INTO @bandit (name, created) VALUES ('button', 1) RETURNING number")
     there = opened.journal._rows("SELECT number FROM @bandit")[0][0]
     sql = "INSERT INTO @moved VALUES (?, NULL, ?) RETURNING bandit"
-    opened.journal._rows(sql, there, f"{epoch} {number} 0")
+    opened.journal._rows(sql, there, f"{epoch} {number} 0 0")
     assert opened.journal.names() == []
     with pytest.raises(StoreError, match="being moved to this database"):
         Bandit.open(target, "button", arms=ARMS)

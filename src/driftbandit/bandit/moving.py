@@ -128,6 +128,7 @@ class _Mover:
         self._classes = dict(policies or {})
         self._number = self._copy = -1  # of the bandit in the source and in the target
         self._cursor: Any = None  # of the last event copied
+        self._hidden = 0  # how many ids were erased when copying began
         self._since = 0  # the time of the last decision copied
         self._known: int | None = None  # decisions that knew fewer events have been proved
         self._fold: Any = None  # of the copy
@@ -169,11 +170,10 @@ class _Mover:
             self._copy_rows()
             began = time.monotonic()
             self._ask(self._here, HandOver(self._number, self._home))
-        self._copy_last()
-        if self._erased(self._source, self._number) != self._erased(self._target, self._copy):
-            self._purge(self._copy)  # an id was erased after its decision had been copied
+        if self._erased() != self._hidden:  # an id was erased after its decision had been copied
+            self._purge(self._copy)
             self._arrive(mine, None)
-            self._copy_last()
+        self._copy_last()
         self._keep_snapshot()
         self._prove()
         self._open()
@@ -188,11 +188,12 @@ class _Mover:
         changes = source.changes(self._number)
         while base and any(self._ask(self._here, DropRows(self._number, tuple(event.at for _, event in changes)))):
             pass
-        origin = f"{_identify(source)} {self._number} {base.n if base else 0}"
+        self._hidden = self._erased()
+        origin = f"{_identify(source)} {self._number} {base.n if base else 0} {self._hidden}"
         if other is not None and other.origin != origin:
-            if other.origin is not None and other.origin.rsplit(" ", 1)[0] != origin.rsplit(" ", 1)[0]:
+            if other.origin is not None and other.origin.rsplit(" ", 2)[0] != origin.rsplit(" ", 2)[0]:
                 raise RecordConflict(f"Another bandit {self._name} is being moved to the target; nothing was moved.")
-            self._purge(other.number)  # what was there before it was moved here, or old rows that were dropped since
+            self._purge(other.number)  # moved away earlier; or rows were dropped or ids erased since it was made
         self._target.copy([(_ARRIVE, (self._name, mine.created, origin))])
         found = self._target.find(self._name)
         if found is None or found.origin != origin:
@@ -312,8 +313,9 @@ class _Mover:
         events, decisions = journal._rows(_WRITTEN, number)[0]
         return int(events), int(decisions)
 
-    def _erased(self, journal: Any, number: int) -> int:
-        return int(journal._rows(_ERASED, number)[0][0])
+    def _erased(self) -> int:
+        """How many ids were erased in the source."""
+        return int(self._source._rows(_ERASED, self._number)[0][0])
 
     def _purge(self, number: int) -> None:
         while number >= 0 and self._ask(self._there, PurgeRows(number, self._name)):
