@@ -44,7 +44,7 @@ def postgres(postgres_server):
 
 
 @pytest.fixture
-def target(postgres_server):
+def another_postgres(postgres_server):
     """The URL of one more database."""
     return new_database(postgres_server)
 

@@ -15,6 +15,11 @@ from tests.drill.load import ARMS, CONTEXTUAL, context_of, reward_of
 from tests.drill.prunes import drop, known, live_a_day
 
 
+@pytest.fixture
+def target(another_postgres):
+    return another_postgres
+
+
 def state(place, name="button"):
     with Bandit.open(place, name) as bandit:
         bandit.refresh()
