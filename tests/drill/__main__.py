@@ -41,7 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser.parse_args(arguments)
 
     sizes = {"small": SMALL, "usual": USUAL, "long": LONG}[args.size]
-    sizes = sizes._replace(**{name: getattr(args, name) for name in ("kills", "fuzzed", "moved") if getattr(args, name)})
+    sizes = sizes._replace(
+        **{name: getattr(args, name) for name in ("kills", "fuzzed", "moved") if getattr(args, name)}
+    )
     stores = STORES if args.store == "both" else (args.store,)
     found, rows, good = [], [], True
     for finding, seconds in drill(stores, sizes, args.seed, args.only):

@@ -135,7 +135,9 @@ def kill_while_moving(site: Site, kills: int, bandits: int, seed: int = 1) -> li
     middle = f", undecided for {seconds[len(seconds) // 2]:.3f} to {seconds[-1]:.3f} s" if seconds else ""
     result = f"{lost} lost, {doubled} doubled, {doubly + elsewhere} at two owners, {differ} differ{middle}"
     good = not (lost or doubled or doubly or elsewhere or differ or still) and interrupted > 0 and len(decided) > 0
-    tried = f"{bandits} bandits, {kills} kills, {interrupted} in the middle, {len(decided) + len(rewarded)} acknowledged"
+    tried = (
+        f"{bandits} bandits, {kills} kills, {interrupted} in the middle, {len(decided) + len(rewarded)} acknowledged"
+    )
     return [Finding("kill -9 while moving", site.kind, tried, result, good)]
 
 

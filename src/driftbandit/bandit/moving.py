@@ -124,7 +124,8 @@ class _Mover:
 
     def __init__(self, here: Opened, there: Opened, name: str, home: str, policies: Any) -> None:
         self._here, self._there, self._name, self._home = here, there, name, home
-        self._source, self._target = here.journal, there.journal
+        self._source: Any = here.journal
+        self._target: Any = there.journal
         self._classes = dict(policies or {})
         self._number = self._copy = -1  # of the bandit in the source and in the target
         self._cursor: Any = None  # of the last event copied
@@ -278,8 +279,9 @@ class _Mover:
         until, events = time.monotonic() + _PATIENCE, self._written(self._target, self._copy)[0]
         self._fold, cursor = latest(self._target, self._copy, policy_maker(self._classes))
         while True:
-            for cursor, event in self._target.events(self._copy, cursor):
+            for place, event in self._target.events(self._copy, cursor):
                 self._fold.apply([event])
+                cursor = place
             if self._fold.n == events:
                 break
             if time.monotonic() > until:

@@ -27,9 +27,7 @@ class Naming:
     def bandits(self) -> dict[str, int]:
         """The bandits in this journal, and their numbers."""
         return dict(
-            self._rows(
-                "SELECT name, number FROM @bandit WHERE number NOT IN (SELECT bandit FROM @moved) ORDER BY name"
-            )
+            self._rows("SELECT name, number FROM @bandit WHERE number NOT IN (SELECT bandit FROM @moved) ORDER BY name")
         )
 
     def find(self, name: str) -> Named | None:

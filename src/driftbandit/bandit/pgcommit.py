@@ -60,8 +60,8 @@ def _counting(insert: str, table: str) -> str:
     """
 
 
-# A statement's snapshot is taken after its lock on the table, so it sees a move that has waited for that lock. As a plain
-# value per row; a join might change the order of the rows.
+# A statement's snapshot is taken after its lock on the table, so it sees a move that has waited for that lock. It is not
+# a join, which might change the order of the rows.
 _HERE = "(SELECT target FROM driftbandit.moved m WHERE m.bandit = new.bandit) IS NULL"
 INSERT_DECISIONS = _counting(
     f"""
@@ -124,7 +124,7 @@ class PostgresCommit(Commit):
 
     def _refuse_moved(self) -> None:
         """Nothing was written of bandits that were moved to another database."""
-        bandits = list({ask.bandit for ask in self._asks.values() if hasattr(ask, "bandit")})
+        bandits = list({getattr(ask, "bandit", -1) for ask in self._asks.values()})
         sql = "SELECT bandit, name, target FROM @moved LEFT JOIN @bandit ON number = bandit WHERE bandit = ANY(?)"
         moved = {row[0]: row[1:] for row in self._rows(sql, bandits)}
         if not moved:

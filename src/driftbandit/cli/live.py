@@ -107,7 +107,9 @@ def add_parser(subparsers: Any) -> None:
 def _add_move(verbs: Any) -> None:
     text = "move bandits to another database while they decide; their decisions are proved there"
     made = verbs.add_parser("move", help=text, description=text[0].upper() + text[1:] + ".")
-    made.add_argument("journal", metavar="SOURCE", help="postgresql://..., or a SQLite journal that no process has open")
+    made.add_argument(
+        "journal", metavar="SOURCE", help="postgresql://..., or a SQLite journal that no process has open"
+    )
     made.add_argument("target", metavar="TARGET", help="postgresql://...")
     made.add_argument("bandit", metavar="BANDIT", nargs="+", help='names; "button:*" for all that begin with "button:"')
     made.add_argument("--address", default="", metavar="URL", help="what callers of the source are told")

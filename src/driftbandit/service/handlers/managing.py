@@ -59,6 +59,10 @@ async def bandits(call: Call) -> Names:
 @operation("POST", "/v1/bandits", "admin", BanditInfo, NewBandit, status=201)
 async def create(call: Call) -> Response:
     """Make a bandit. If it already exists as described, the answer is 200; if it differs, 409."""
+    return await _create(call)
+
+
+async def _create(call: Call) -> Response:
     body = call.body
     call.service.access.check_scope(call.key, "admin", body.name)
     make, options = call.service.bandits.create, read_options(body)
@@ -72,7 +76,7 @@ async def put(call: Call) -> Response:
     """The same with the name in the path as well, by which a balancer can find the bandit's deployment."""
     if call.body.name != call.path("bandit"):
         raise ValueError(f"The name in the path and the one in the body differ: {call.path('bandit')!r:.140}.")
-    return await create(call)
+    return await _create(call)
 
 
 @operation("GET", "/v1/templates", "read", Templates)
