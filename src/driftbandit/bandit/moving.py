@@ -160,6 +160,7 @@ class _Mover:
                 raise
 
     def _move(self, mine: Named, other: Named | None) -> Move:
+        latest(self._source, self._number, policy_maker(self._classes))  # an error if its policy cannot be made here
         self._arrive(mine, other)
         began = time.monotonic()
         if mine.target is None:
@@ -255,7 +256,7 @@ class _Mover:
             if self._written(self._target, self._copy) == wanted:
                 return
             if time.monotonic() > until:
-                raise DamagedJournal(f"Bandit {self._name} was not moved, since rows of it are missing.")
+                raise DamagedJournal(f"Bandit {self._name} was not moved, since its last rows could not be read.")
             since = 0  # a decision that was stored long after its time
             time.sleep(0.005)
 

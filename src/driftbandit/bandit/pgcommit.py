@@ -60,8 +60,8 @@ def _counting(insert: str, table: str) -> str:
     """
 
 
-# A statement's snapshot is taken after its lock on the table, so it sees a move that has waited for that lock. It is not
-# a join, which might change the order of the rows.
+# A statement takes its snapshot after its lock on the table, so it sees a move that has waited for that lock. A join
+# might change the order of the rows, and this does not.
 _HERE = "(SELECT target FROM driftbandit.moved m WHERE m.bandit = new.bandit) IS NULL"
 INSERT_DECISIONS = _counting(
     f"""
