@@ -234,3 +234,17 @@ def test_a_damaged_bandit_stays_where_it_is(postgres, target):
     assert reading(target).find("button") is None
     with Bandit.open(postgres, "button") as bandit:
         bandit.decide()
+
+
+class Steady(DiscountedTS):
+    """A policy of the user's."""
+
+
+def test_a_policy_of_the_users_is_needed_to_prove_its_decisions(postgres, target):
+    live(postgres, 0, 20, policy=Steady())
+    with pytest.raises(ValueError, match="policies="):
+        list(move(postgres, target, ["button"]))
+    assert reading(postgres).find("button").target is None
+    list(move(postgres, target, ["button"], policies={"Steady": Steady}))
+    with Bandit.open(target, "button", policies={"Steady": Steady}) as bandit:
+        assert bandit.decide("7").id == "7"

@@ -73,8 +73,9 @@ def audit_bandit(
     journal: Journal, name: str, number: int, policies: Mapping[str, type] | None = None, known: int | None = None
 ) -> Audit:
     """Audit one bandit: the checksums and the number of its rows, its decisions in the order of `known`, and the
-    snapshots in between; if `known` is given, only decisions that knew so many events, and some before them. Where old
-    rows are dropped while it reads, it begins again."""
+    snapshots in between; if `known` is given, only decisions that knew so many events, and some before them, and of
+    other rows only the number and the sum of the checksums. Where old rows are dropped while it reads, it begins
+    again."""
     base = journal.base(number)
     try:
         found = _audit(journal, name, number, policies, known)
@@ -90,7 +91,7 @@ def _audit(
 ) -> Audit:
     try:
         with report_damage():
-            differences = journal.check(number)
+            differences = journal.check(number, rows=least is None)
     except DamagedJournal as error:
         return Audit(name, 0, 0, 0, [_sentence(error)])
     walk = Walk(journal, number, policies, least)
@@ -174,7 +175,7 @@ class Walk:
     def decisions(self, fewer: int | None = None, until: int | None = None) -> Iterator[Known]:
         """Every decision, also one that was altered, with the fold of its decider; or those that knew `fewer` events
         and were made before a time. Decisions from before the beginning are about to be dropped."""
-        stored = self.journal.decisions(self.number, until)
+        stored = self.journal.decisions(self.number, until, self.begin)
         most = 1 << 62 if fewer is None else fewer
         rows = (row for row in takewhile(lambda row: row.known < most, stored) if row.known >= self.begin)
         while block := list(islice(rows, _BLOCK)):

@@ -221,9 +221,9 @@ class Journal(Counting, Naming):
     def _states(self, places: list[Place]) -> Found:
         raise NotImplementedError
 
-    def _scan(self, table: str, bandit: int, until: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """All rows of a table with their checksums, a few at a time: decisions in order of `known`, those before a time
-        at least."""
+    def _scan(self, table: str, bandit: int, until: int | None = None, known: int = 0) -> Iterator[tuple[Any, ...]]:
+        """All rows of a table with their checksums, a few at a time: decisions in order of `known`; at least those
+        before a time that knew so many events."""
         raise NotImplementedError
 
     def claim(self, bandit: int) -> contextlib.AbstractContextManager[bool]:
@@ -258,9 +258,10 @@ class Journal(Counting, Naming):
         if base is not None and n <= base.n:
             raise DamagedJournal(DROPPED)
 
-    def decisions(self, bandit: int, until: int | None = None) -> Iterator[DecisionRow]:
-        """All decisions in order of `known`, also those that were altered; with `until`, at least those before it."""
-        return (DecisionRow(*restored(row[:-1])) for row in self._scan("decision", bandit, until))
+    def decisions(self, bandit: int, until: int | None = None, known: int = 0) -> Iterator[DecisionRow]:
+        """All decisions in order of `known`, also those that were altered; at least those before a time that knew so
+        many events."""
+        return (DecisionRow(*restored(row[:-1])) for row in self._scan("decision", bandit, until, known))
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""
@@ -355,9 +356,12 @@ class Journal(Counting, Naming):
         """Everything that is wrong with the store as a whole, in words; a database checks itself."""
         return []
 
-    def check(self, bandit: int) -> list[str]:
-        """Everything that is wrong with the stored rows of a bandit, in words."""
+    def check(self, bandit: int, rows: bool = True) -> list[str]:
+        """Everything that is wrong with the stored rows of a bandit, in words; or, without reading all rows, with their
+        number and the sum of their checksums."""
         wrong = []
+        if not rows:
+            return [text for table in ("decision", "event") if (text := self._compare_head(table, bandit))]
         for table, name in (("decision", 0), ("event", self.event_fields.split(", ").index("decision"))):
             for row in self._scan(table, bandit):
                 if intact(row[:-1], row[-1]) is None:

@@ -309,10 +309,10 @@ class PostgreSQL(Journal):
         with self._connect(session=True) as connection:
             yield bool(connection.execute(f"SELECT pg_try_advisory_lock({LOCK + 1}, %s)", (bandit,)).fetchone()[0])
 
-    def _scan(self, table: str, bandit: int, until: int | None = None) -> Iterator[tuple[Any, ...]]:
+    def _scan(self, table: str, bandit: int, until: int | None = None, known: int = 0) -> Iterator[tuple[Any, ...]]:
         """Over a separate connection, so that other reads go on meanwhile."""
         fields, order = (DECISION, "known, at, id") if table == "decision" else (EVENT, "era, xid, seq")
-        before = "" if until is None else f"AND at < {until:d} "
+        before = ("" if until is None else f"AND at < {until:d} ") + (f"AND known >= {known:d} " if known else "")
         sql = f"SELECT {fields}, mark FROM driftbandit.{table} WHERE bandit = %s {before}ORDER BY {order}"
         try:
             with self._connect() as connection, connection.transaction(), connection.cursor("driftbandit") as cursor:

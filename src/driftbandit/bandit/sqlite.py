@@ -187,7 +187,7 @@ class SQLite(Journal):
         """Only this process writes."""
         return contextlib.nullcontext(True)
 
-    def _scan(self, table: str, bandit: int, until: int | None = None) -> Iterator[tuple[Any, ...]]:
+    def _scan(self, table: str, bandit: int, until: int | None = None, known: int = 0) -> Iterator[tuple[Any, ...]]:
         """In the order in which they were written, which is that of time and of `known` as well."""
         number, last = _NUMBER[table], 0
         sql = f"""SELECT {number}, {_FIELDS[table]}, mark FROM {table}
