@@ -18,6 +18,13 @@ class Archived(NotFound):
     """The bandit was archived: it decides no more, and is deleted after a day unless that is undone."""
 
 
+class Moved(DriftbanditError, ValueError):
+    """The bandit was moved to another database, and decides there."""
+
+    def __init__(self, name: str, target: str = "") -> None:
+        super().__init__(f"Bandit {name} was moved to {target}; send this call there." if target else name)
+
+
 class RecordConflict(DriftbanditError, ValueError):
     """Something else is already stored under this id; it is kept."""
 

@@ -16,6 +16,8 @@ examples:
   python -m tests.drill --only http-kill http-restart
   python -m tests.drill --only kill-drop --kills 100
       kill -9 while old rows are dropped
+  python -m tests.drill --only move --bandits 1000
+      kill -9 while bandits are moved to another database
   python -m tests.drill --size long --kills 1000
   python -m tests.drill --only power power-drop --images 1000
 
@@ -36,13 +38,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, metavar="N", help="how many times to kill -9")
     parser.add_argument("--fuzzed", type=int, metavar="N", help="how many fuzzed calls")
     parser.add_argument("--images", type=int, metavar="N", help="how many disks after a power loss")
+    parser.add_argument("--bandits", type=int, metavar="N", dest="moved", help="how many bandits to move")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="(default: 1)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(arguments)
 
     sizes = {"small": SMALL, "usual": USUAL, "long": LONG}[args.size]
     sizes = sizes._replace(
-        **{name: getattr(args, name) for name in ("kills", "fuzzed", "images") if getattr(args, name)}
+        **{name: getattr(args, name) for name in ("kills", "fuzzed", "images", "moved") if getattr(args, name)}
     )
     stores = STORES if args.store == "both" else (args.store,)
     found, rows, good = [], [], True

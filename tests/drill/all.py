@@ -5,7 +5,21 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from tests.drill import chances, crowd, files, fuzz, kills, memory, outages, power, power_drops, prunes, served, storm
+from tests.drill import (
+    chances,
+    crowd,
+    files,
+    fuzz,
+    kills,
+    memory,
+    moves,
+    outages,
+    power,
+    power_drops,
+    prunes,
+    served,
+    storm,
+)
 from tests.drill.site import Finding, Site, site
 
 
@@ -22,11 +36,12 @@ class Sizes(NamedTuple):
     unrewarded: int
     fuzzed: int
     images: int
+    moved: int
 
 
-SMALL = Sizes(3, 60, 2, 0.5, 2, 300, 3, 20_000, 200, 40)
-USUAL = Sizes(200, 20_000, 20, 10.0, 4, 5_000, 100, 100_000, 10_000, 1_000)
-LONG = Sizes(1_000, 100_000, 100, 60.0, 8, 20_000, 500, 1_000_000, 1_000_000, 10_000)
+SMALL = Sizes(3, 60, 2, 0.5, 2, 300, 3, 20_000, 200, 40, 5)
+USUAL = Sizes(200, 20_000, 20, 10.0, 4, 5_000, 100, 100_000, 10_000, 1_000, 60)
+LONG = Sizes(1_000, 100_000, 100, 60.0, 8, 20_000, 500, 1_000_000, 1_000_000, 10_000, 1_000)
 STORES = ("sqlite", "postgres")
 Drill = Callable[[Site], Iterable[Finding]]  # may give each finding when it has it, which is then timed by itself
 
@@ -47,6 +62,7 @@ def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Drill]
         ("kill-context", STORES, lambda at: kills.kill_under_load(at, sizes.kills, seed, contextual=True)),
         ("kill-drop", STORES, lambda at: prunes.kill_while_dropping(at, sizes.kills + 3, seed)),
         *([] if power.MISSING else without_power),
+        ("move", only_server, lambda at: moves.kill_while_moving(at, min(20, sizes.kills), sizes.moved, seed)),
         ("storm", STORES, lambda at: storm.retry_storm(at, sizes.storm, seed)),
         ("restart", only_server, lambda at: outages.restarts(at, sizes.outages, seed)),
         ("cut", only_server, lambda at: outages.cuts(at, 5 * sizes.outages, seed)),

@@ -16,7 +16,7 @@ def spawning() -> Any:
     """Processes from a clean one in which everything is loaded: a child is at work within milliseconds."""
     context = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
     if hasattr(os, "fork"):
-        context.set_forkserver_preload(["tests.drill.load", "driftbandit.bandit.sqlite"])
+        context.set_forkserver_preload(["tests.drill.load", "driftbandit.bandit.sqlite", "driftbandit.bandit.postgres"])
     return context
 
 

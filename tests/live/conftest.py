@@ -43,6 +43,12 @@ def postgres(postgres_server):
     return new_database(postgres_server)
 
 
+@pytest.fixture
+def another_postgres(postgres_server):
+    """The URL of one more database."""
+    return new_database(postgres_server)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request, tmp_path):
     """Where a new journal goes: once a file, once a database."""

@@ -8,6 +8,7 @@ import pytest
 from tests.drill.__main__ import main
 from tests.drill.all import SMALL, plan, timed
 from tests.drill.memory import flat
+from tests.drill.moves import kill_while_moving
 from tests.drill.site import Finding, site
 
 DRILLS = [(name, store) for name, stores, _ in plan(SMALL) for store in stores]
@@ -39,6 +40,12 @@ def test_every_promise_holds(name: str, store: str, request) -> None:
     run = next(run for title, _, run in plan(SMALL) if title == name)
     for finding in run(place):
         assert finding.good, finding
+
+
+@pytest.mark.long
+def test_a_mover_is_killed_twenty_times(postgres_site) -> None:
+    (finding,) = kill_while_moving(postgres_site, 20, 40)
+    assert finding.good, finding
 
 
 def test_every_finding_has_its_own_time() -> None:

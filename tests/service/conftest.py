@@ -13,9 +13,9 @@ import time
 import httpx
 import pytest
 
-from live.conftest import new_database, postgres, postgres_server, store
+from live.conftest import another_postgres, new_database, postgres, postgres_server, store
 
-__all__ = ["postgres", "postgres_server", "store"]
+__all__ = ["another_postgres", "postgres", "postgres_server", "store"]
 
 
 class Served:

@@ -93,7 +93,14 @@ def test_what_is_not_json_is_refused(small, body):
 def test_unknown_bandits_and_paths(small):
     assert small.post("/v1/bandits/nobody/decisions").status_code == 404
     assert small.get("/v1/nothing").json()["kind"] == "unknown"
-    assert small.call("PUT", AT).status_code == 405
+    assert small.call("PUT", f"{AT}/decisions").status_code == 405
+
+
+def test_the_name_in_the_path_is_the_one_in_the_body(service):
+    new = {"name": service.name, "policy": "ds-ts", "arms": ["red", "green", "blue"], "reward_range": [0, 1]}
+    assert service.call("PUT", f"/v1/bandits/{service.name}", new).status_code == 200
+    answer = service.call("PUT", "/v1/bandits/another", new)
+    assert (answer.status_code, answer.json()["kind"]) == (422, "invalid")
 
 
 def test_a_bandit_is_made_once_and_a_different_one_conflicts(service):

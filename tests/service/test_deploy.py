@@ -12,7 +12,9 @@ import httpx
 import pytest
 import yaml
 
+from driftbandit.bandit import Bandit
 from driftbandit.bandit.audit import audit
+from driftbandit.cli._main import main
 from driftbandit.service.auth import Keys
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -54,29 +56,19 @@ nginx_needed = pytest.mark.skipif(
 )
 
 
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
 @pytest.fixture
-def proxied(tmp_path):
-    """The example behind which these services stand: a client of it."""
+def nginx(tmp_path):
+    """Runs a file of `deploy` with some texts replaced; gives a client of it."""
     running = []
 
-    def start(*services):
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            port = sock.getsockname()[1]
-        words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                 "/CN=localhost", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]  # fmt: skip
-        subprocess.run(words, capture_output=True, check=True)
-        site = (DEPLOY / "nginx.conf").read_text()
-        folder = "/etc/letsencrypt/live/bandits.example.org"
-        places = [served.url.removeprefix("http://") for served in services]
-        if len(places) == 1:  # as the comment there says
-            site = "".join(line for line in site.splitlines(keepends=True) if "127.0.0.1:8001" not in line)
-        for old, new in {
-            "listen 443": f"listen 127.0.0.1:{port}",
-            f"{folder}/fullchain.pem": str(tmp_path / "cert.pem"),
-            f"{folder}/privkey.pem": str(tmp_path / "key.pem"),
-            **{f"127.0.0.1:{8000 + n}": place for n, place in enumerate(places)},
-        }.items():
+    def start(site, address, texts):
+        for old, new in texts.items():
             assert old in site
             site = site.replace(old, new)
         names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -89,8 +81,10 @@ def proxied(tmp_path):
         command = [NGINX, "-p", tmp_path, "-e", tmp_path / "errors", "-c", tmp_path / "nginx.conf"]
         tested = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
         assert tested.returncode == 0, tested.stderr
+        while running:
+            stop(running.pop())
         running.append(subprocess.Popen(command))
-        client = httpx.Client(base_url=f"https://localhost:{port}", verify=False, timeout=10)
+        client = httpx.Client(base_url=address, verify=False, timeout=30)
         until = time.monotonic() + 10
         while True:
             try:
@@ -100,10 +94,80 @@ def proxied(tmp_path):
                 assert time.monotonic() < until
                 time.sleep(0.05)
 
-    yield start
-    for process in running:
+    def stop(process):
         process.terminate()
         process.wait(10)
+
+    yield start
+    for process in running:
+        stop(process)
+
+
+@pytest.fixture
+def proxied(nginx, tmp_path):
+    """The example behind which these services stand: a client of it."""
+
+    def start(*services):
+        port = free_port()
+        words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                 "/CN=localhost", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]  # fmt: skip
+        subprocess.run(words, capture_output=True, check=True)
+        site = (DEPLOY / "nginx.conf").read_text()
+        folder = "/etc/letsencrypt/live/bandits.example.org"
+        places = [served.url.removeprefix("http://") for served in services]
+        if len(places) == 1:  # as the comment there says
+            site = "".join(line for line in site.splitlines(keepends=True) if "127.0.0.1:8001" not in line)
+        texts = {
+            "listen 443": f"listen 127.0.0.1:{port}",
+            f"{folder}/fullchain.pem": str(tmp_path / "cert.pem"),
+            f"{folder}/privkey.pem": str(tmp_path / "key.pem"),
+            **{f"127.0.0.1:{8000 + n}": place for n, place in enumerate(places)},
+        }
+        return nginx(site, f"https://localhost:{port}", texts)
+
+    return start
+
+
+@nginx_needed
+def test_two_deployments_behind_nginx_and_a_bandit_that_is_moved(serve, nginx, postgres, another_postgres, tmp_path):
+    databases = [postgres, another_postgres]
+    both = [serve(place) for place in databases]
+    table, port = tmp_path / "moved.map", free_port()
+    table.touch()
+    texts = {
+        "listen 8080": f"listen 127.0.0.1:{port}",
+        "/etc/nginx/driftbandit-moved.map": str(table),
+        "127.0.0.1:8000": both[0].url.removeprefix("http://"),
+        "127.0.0.1:8100": both[1].url.removeprefix("http://"),
+    }
+    address = f"http://localhost:{port}"
+    client = nginx((DEPLOY / "nginx-two.conf").read_text(), address, texts)
+    names, made = [f"button:{n}" for n in range(20)], {}
+    for name in names:
+        with Bandit.open(address, name, arms=["red", "green"]) as bandit:
+            made[name] = bandit.decide()
+            assert bandit.reward(made[name].id, 1.0) == "learned"
+    homes = [one.get("/v1/bandits?search=button:").json()["bandits"] for one in both]
+    assert sorted(homes[0] + homes[1]) == sorted(names)
+    assert min(map(len, homes)) >= 4
+    name, (other,) = homes[0][0], homes[0][1:2]
+    words = ["live", "move", *databases, name, "--address", both[1].url]
+    words += ["--nginx-map", str(table), "--nginx-upstream", "deployment_b"]
+    assert main(words) == 0
+    assert name in both[1].get("/v1/bandits").json()["bandits"]
+    answer = both[0].post(f"/v1/bandits/{name}/decisions", {})
+    assert (answer.status_code, answer.json()["kind"]) == (421, "moved")
+    assert both[1].url in answer.json()["error"]
+    answer = both[0].post(f"/v1/bandits/{name}/rewards/batch", {"rewards": [{"id": "x", "reward": 1}]})
+    assert answer.status_code == 421
+    with Bandit.open(address, name) as bandit:  # nginx has not read the map yet
+        assert bandit.decide(made[name].id).arm == made[name].arm
+        assert bandit.reward(bandit.decide().id, 0.0) == "learned"
+    client = nginx((DEPLOY / "nginx-two.conf").read_text(), address, texts)
+    both[0].stop()
+    assert client.post(f"/v1/bandits/{name}/decisions", json={"id": made[name].id}).json()["arm"] == made[name].arm
+    assert client.post(f"/v1/bandits/{other}/decisions", json={}).status_code == 502
+    assert [text for report in audit(another_postgres) for text in report.differences] == []
 
 
 @nginx_needed

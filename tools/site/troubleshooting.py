@@ -34,6 +34,10 @@ _ENTRIES = {
         "Someone archived the bandit, by `archive()`, `driftbandit live archive` or over HTTP (status 410).",
         "`unarchive()` undoes it within a day; `changes()` shows who archived it.",
     ),
+    "Moved": (
+        "The bandit was moved to another database (`driftbandit live move`), and decides there.",
+        "Send the call to the address in the message, with the same id ([moving](../how-to/fleet.md#move-bandits)).",
+    ),
     "RecordConflict": (
         "Two different things were sent under one id: another reward for a decision that has one, or other "
         "available arms for a decision that was made. A change of configuration meets another change at the "

@@ -165,6 +165,14 @@ class EraseId(NamedTuple):
     hidden: str
 
 
+class HandOver(NamedTuple):
+    """Refuse from now on whatever is to be written about a bandit, since it was moved to a target; or, with None, no
+    longer refuse it. Answered with None."""
+
+    bandit: int
+    target: str | None
+
+
 class PurgeRows(NamedTuple):
     """Delete rows of a bandit; with the last of them, all else about it. Answered with whether there is more."""
 
@@ -175,7 +183,7 @@ class PurgeRows(NamedTuple):
 
 Ask = (
     DecisionRow | AddReward | Settle | AddChange | AddSnapshot | AddCell | SetNote | MoveBase | DropRows | EraseId
-    | PurgeRows
+    | HandOver | PurgeRows
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.fold import FORMAT, Fold
 from driftbandit.bandit.ids import ROUNDS, decision_stream
 from driftbandit.bandit.journal import Journal
-from driftbandit.bandit.opening import arithmetic, bandit_number, earliest, policy_maker, reading
+from driftbandit.bandit.opening import arithmetic, bandit_number, earliest, latest, policy_maker, reading
 from driftbandit.bandit.parts import PartSums
 from driftbandit.bandit.records import WAYS, DecisionRow, parse_slots
 from driftbandit.core.checks import counted
@@ -71,26 +71,32 @@ def _sentence(error: Exception) -> str:
     return str(error).rstrip(".")
 
 
-def audit_bandit(journal: Journal, name: str, number: int, policies: Mapping[str, type] | None = None) -> Audit:
+def audit_bandit(
+    journal: Journal, name: str, number: int, policies: Mapping[str, type] | None = None, known: int | None = None
+) -> Audit:
     """Audit one bandit: the checksums and the number of its rows, its decisions in the order of `known`, and the
-    snapshots in between. Where old rows are dropped while it reads, it begins again."""
+    snapshots in between; if `known` is given, only decisions that knew so many events, and some before them, and of
+    other rows only the number and the sum of the checksums. Where old rows are dropped while it reads, it begins
+    again."""
     base = journal.base(number)
     try:
-        found = _audit(journal, name, number, policies)
+        found = _audit(journal, name, number, policies, known)
     except DamagedJournal:
         if journal.base(number) == base:
             raise
-        return audit_bandit(journal, name, number, policies)
-    return found if journal.base(number) == base else audit_bandit(journal, name, number, policies)
+        return audit_bandit(journal, name, number, policies, known)
+    return found if journal.base(number) == base else audit_bandit(journal, name, number, policies, known)
 
 
-def _audit(journal: Journal, name: str, number: int, policies: Mapping[str, type] | None) -> Audit:
+def _audit(
+    journal: Journal, name: str, number: int, policies: Mapping[str, type] | None, least: int | None = None
+) -> Audit:
     try:
         with report_damage():
-            differences = journal.check(number)
+            differences = journal.check(number, rows=least is None)
     except DamagedJournal as error:
         return Audit(name, 0, 0, 0, [_sentence(error)])
-    walk = Walk(journal, number, policies)
+    walk = Walk(journal, number, policies, least)
     count = 0
     others: list[list[Any]] = []  # arithmetic that this version does not have: text, decisions, first and last event
     erased = 0  # decisions whose context was erased
@@ -150,12 +156,16 @@ def compare_decision(known: Known) -> str:
 
 
 class Walk:
-    """A fold that moves along the events from the journal's beginning, and stops at each decision where its decider
-    stood."""
+    """A fold that moves along the events from the journal's beginning (or from the last snapshot of at most `known`
+    events), and stops at each decision where its decider stood."""
 
-    def __init__(self, journal: Journal, number: int, policies: Mapping[str, type] | None = None) -> None:
+    def __init__(
+        self, journal: Journal, number: int, policies: Mapping[str, type] | None = None, known: int | None = None
+    ) -> None:
         self.journal, self.number = journal, number
-        self.fold, self.cursor = earliest(journal, number, policy_maker(dict(policies or {})))
+        make = policy_maker(dict(policies or {}))
+        whole = earliest(journal, number, make)
+        self.fold, self.cursor = whole if known is None else latest(journal, number, make, max(known, whole[0].n))
         self.begin = self.fold.n
         self.snapshots = 0
         self.differences: list[str] = []
@@ -169,7 +179,7 @@ class Walk:
     def decisions(self, fewer: int | None = None, until: int | None = None) -> Iterator[Known]:
         """Every decision, also one that was altered, with the fold of its decider; or those that knew `fewer` events
         and were made before a time. Decisions from before the beginning are about to be dropped."""
-        stored = self.journal.decisions(self.number, until)
+        stored = self.journal.decisions(self.number, until, self.begin)
         most = 1 << 62 if fewer is None else fewer
         rows = (row for row in takewhile(lambda row: row.known < most, stored) if row.known >= self.begin)
         while block := list(islice(rows, _BLOCK)):

@@ -17,6 +17,7 @@ from driftbandit.bandit.asks import (
     DropRows,
     EraseId,
     Found,
+    HandOver,
     MoveBase,
     Place,
     PurgeRows,
@@ -32,11 +33,12 @@ from driftbandit.bandit.erasure import erase_rows
 from driftbandit.bandit.journal import DECISION, EVENT, SQLITE, Dialect, sum_marks
 from driftbandit.bandit.parts import read_parts
 from driftbandit.bandit.records import CHANGE, DEFAULT, DecisionRow, Event, log, mark, read_decision
-from driftbandit.errors import DamagedJournal, RecordConflict
+from driftbandit.errors import DamagedJournal, RecordConflict, StoreError
 
 Rows = Callable[..., list[Any]]  # the rows that a statement with these values gives
 Check = Callable[[set[tuple[int, str, int]]], None]  # is given the events (bandit, id, kind) that were there already
 
+_GONE = "This bandit was being moved to another database; send the call again with the same id."
 _SNAPSHOTS = 3  # kept of a bandit
 _SIMPLE = {
     AddCell: "INSERT INTO @chart VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -99,7 +101,7 @@ class Commit(Dropping):
             self._add_rewards(kinds[AddReward])
         writers: dict[type, Any] = {Settle: self._settle, AddChange: self._change, AddSnapshot: self._add_snapshot,
                                     MoveBase: self._move_base, DropRows: self._drop, EraseId: self._erase,
-                                    PurgeRows: self._purge}  # fmt: skip
+                                    HandOver: self._hand_over, PurgeRows: self._purge}  # fmt: skip
         for kind, write in writers.items():
             for place, ask in kinds.get(kind, {}).items():
                 write(place, ask)
@@ -112,7 +114,8 @@ class Commit(Dropping):
         """Some ids were used before: answer with the decisions that stand."""
         found = self.states(self._rows, sorted({(row.bandit, row.id) for row in rows.values()}))
         for place, row in rows.items():
-            self.answers[place] = same_decision(row, found[row.bandit, row.id])
+            state = found.get((row.bandit, row.id))
+            self.answers[place] = StoreError(_GONE) if state is None else same_decision(row, state)
 
     def _add_rewards(self, asks: dict[int, AddReward]) -> None:
         """Judge each reward by what stands, and by those before it in this group. Outcomes are written in the order of

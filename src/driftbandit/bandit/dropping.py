@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
-from driftbandit.bandit.asks import ARCHIVED, PURGE, UPKEEP, DropRows, MoveBase, PurgeRows
+from driftbandit.bandit.asks import ARCHIVED, PURGE, UPKEEP, DropRows, HandOver, MoveBase, PurgeRows
 from driftbandit.bandit.counting import DAY, DECIDED
 from driftbandit.bandit.journal import Dialect
 from driftbandit.bandit.records import CHANGE, LATE, mark
@@ -79,6 +79,18 @@ class Dropping:
                 self._run(sql, ask.bandit, *rows[-1][6:])
                 self.answers[place] = 0, len(rows)
 
+    def _lock_rows(self) -> None:
+        """Wait until no other transaction has decisions or events that are not committed, and let none begin."""
+
+    def _hand_over(self, place: int, ask: HandOver) -> None:
+        """Whoever writes afterwards sees that the bandit has moved; whoever wrote before has committed."""
+        self.answers[place] = None
+        if ask.target is None:
+            self._run("DELETE FROM @moved WHERE bandit = ?", ask.bandit)
+            return
+        self._lock_rows()
+        self._run("INSERT INTO @moved VALUES (?, ?, NULL) ON CONFLICT DO NOTHING", ask.bandit, ask.target)
+
     def _purge(self, place: int, ask: PurgeRows) -> None:
         """Delete some rows of a bandit, and all else about it once there are none."""
         self.answers[place] = True
@@ -92,6 +104,7 @@ class Dropping:
         self.answers[place] = False
         for table in ("snapshot", "chart", "base", "daily", "head"):
             self._run(f"DELETE FROM @{table} WHERE bandit = ?", ask.bandit)
+        self._run("DELETE FROM @moved WHERE bandit = ? AND target IS NULL", ask.bandit)
         self._run("DELETE FROM @bandit WHERE number = ?", ask.bandit)
         for beginning in (UPKEEP, ARCHIVED, PURGE):
             self._run("DELETE FROM @meta WHERE name = ?", beginning + ask.name)

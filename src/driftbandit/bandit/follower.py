@@ -53,7 +53,7 @@ class Follower:
         while not self._stop.is_set():
             try:
                 if listener is None or listener.closed:
-                    listener = self._journal._connect()
+                    listener = self._journal._connect(session=True)
                     listener.execute("LISTEN driftbandit")
                     changed = set(self._replicas)  # what was announced meanwhile is not known
                 began = time.monotonic()

@@ -12,12 +12,12 @@ of checksums are gone. The snapshot of that event is no cache: it is where every
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from driftbandit.bandit.asks import ARCHIVED, Ask, DecisionState, Found, Place
+from driftbandit.bandit.asks import Ask, DecisionState, Found, Place
 from driftbandit.bandit.counting import DAY, Counting
+from driftbandit.bandit.naming import Naming
 from driftbandit.bandit.parts import OWNER, read_parts
 from driftbandit.bandit.records import (
     PART,
@@ -98,6 +98,7 @@ _SHARED = """
 """
 _HEAD = """events bigint NOT NULL, event_marks bigint NOT NULL, decisions bigint NOT NULL,
         decision_marks bigint NOT NULL"""
+# A bandit in `moved` does not decide here: it was moved to a target, or has yet to come from an origin.
 # What was added after the version was given its number: each is made where it is missing.
 _ADDED = f"""
     CREATE TABLE IF NOT EXISTS @base (
@@ -106,6 +107,7 @@ _ADDED = f"""
         bandit bigint NOT NULL, start bigint NOT NULL, slot int NOT NULL, how smallint NOT NULL, kind smallint NOT NULL,
         n bigint NOT NULL, total float8 NOT NULL, squares float8 NOT NULL,
         PRIMARY KEY (bandit, start, slot, how, kind));
+    CREATE TABLE IF NOT EXISTS @moved (bandit bigint PRIMARY KEY, target text, origin text);
 """
 _INDEX = "CREATE INDEX IF NOT EXISTS event_part ON @event (bandit, decided) WHERE kind IN (3, 6)"
 SQLITE_ADDED, SQLITE_INDEX = SQLITE.translate(_ADDED % ""), SQLITE.translate(_INDEX)
@@ -182,7 +184,7 @@ class Base(NamedTuple):
     cursor: Any  # of the last of them
 
 
-class Journal(Counting):
+class Journal(Counting, Naming):
     """A store of decisions and events: what SQLite and PostgreSQL share. `commit` is called by one thread at a time;
     all threads may read."""
 
@@ -221,9 +223,9 @@ class Journal(Counting):
     def _states(self, places: list[Place]) -> Found:
         raise NotImplementedError
 
-    def _scan(self, table: str, bandit: int, until: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """All rows of a table with their checksums, a few at a time: decisions in order of `known`, those before a time
-        at least."""
+    def _scan(self, table: str, bandit: int, until: int | None = None, known: int = 0) -> Iterator[tuple[Any, ...]]:
+        """All rows of a table with their checksums, a few at a time: decisions in order of `known`; at least those
+        before a time that knew so many events."""
         raise NotImplementedError
 
     def claim(self, bandit: int) -> contextlib.AbstractContextManager[bool]:
@@ -231,29 +233,6 @@ class Journal(Counting):
         raise NotImplementedError
 
     # ---- reading -----------------------------------------------------------------------------------------------------
-
-    def bandits(self) -> dict[str, int]:
-        """The bandits in this journal, and their numbers."""
-        return dict(self._rows("SELECT name, number FROM @bandit ORDER BY name"))
-
-    def number(self, name: str) -> int | None:
-        """The number of the bandit with this name, or None."""
-        rows = self._rows("SELECT number FROM @bandit WHERE name = ?", name)
-        return int(rows[0][0]) if rows else None
-
-    def names(self, search: str = "", after: str = "", limit: int = 1 << 40, among: Sequence[str] = ()) -> list[str]:
-        """Names of bandits that are not archived, in order: those after a name that contain a text, in upper or lower
-        case; if names are given, only those `among` them, where "button:*" stands for all that begin with "button:"."""
-        pattern = "".join("!" + letter if letter in "!%_" else letter for letter in search.lower())
-        only = f" AND ({' OR '.join(['substr(name, 1, ?) = ?'] * len(among))})" if among else ""
-        lengths = [(len(one) - 1, one[:-1]) if one.endswith("*") else (1 << 10, one) for one in among]
-        sql = (
-            f"SELECT name FROM @bandit WHERE name > ? AND lower(name) LIKE ? ESCAPE '!'{only} AND name NOT IN "
-            "(SELECT text FROM @meta WHERE substr(name, 1, ?) = ?) ORDER BY name LIMIT ?"
-        )
-        among_values = chain.from_iterable(lengths)
-        found = self._rows(sql, after, f"%{pattern}%", *among_values, len(ARCHIVED), ARCHIVED, limit)
-        return [str(row[0]) for row in found]
 
     def events(self, bandit: int, after: Any = None, limit: int | None = None) -> Iterator[tuple[Any, Event]]:
         """The events after a cursor in the order all readers agree on, each with its cursor; None is where the journal
@@ -281,9 +260,10 @@ class Journal(Counting):
         if base is not None and n <= base.n:
             raise DamagedJournal(DROPPED)
 
-    def decisions(self, bandit: int, until: int | None = None) -> Iterator[DecisionRow]:
-        """All decisions in order of `known`, also those that were altered; with `until`, at least those before it."""
-        return (DecisionRow(*restored(row[:-1])) for row in self._scan("decision", bandit, until))
+    def decisions(self, bandit: int, until: int | None = None, known: int = 0) -> Iterator[DecisionRow]:
+        """All decisions in order of `known`, also those that were altered; at least those before a time that knew so
+        many events."""
+        return (DecisionRow(*restored(row[:-1])) for row in self._scan("decision", bandit, until, known))
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""
@@ -374,9 +354,12 @@ class Journal(Counting):
         """Everything that is wrong with the store as a whole, in words; a database checks itself."""
         return []
 
-    def check(self, bandit: int) -> list[str]:
-        """Everything that is wrong with the stored rows of a bandit, in words."""
+    def check(self, bandit: int, rows: bool = True) -> list[str]:
+        """Everything that is wrong with the stored rows of a bandit, in words; or, without reading all rows, with their
+        number and the sum of their checksums."""
         wrong = []
+        if not rows:
+            return [text for table in ("decision", "event") if (text := self._compare_head(table, bandit))]
         for table, name in (("decision", 0), ("event", self.event_fields.split(", ").index("decision"))):
             for row in self._scan(table, bandit):
                 if intact(row[:-1], row[-1]) is None:

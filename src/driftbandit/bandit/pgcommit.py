@@ -10,7 +10,20 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from driftbandit.bandit.asks import AddReward, Ask, DropRows, Found, MoveBase, Place, Settle, read_states
+from driftbandit.bandit.asks import (
+    AddReward,
+    Ask,
+    DropRows,
+    EraseId,
+    Found,
+    HandOver,
+    MoveBase,
+    Place,
+    PurgeRows,
+    Settle,
+    Settled,
+    read_states,
+)
 from driftbandit.bandit.commit import OUTCOMES, STATE, STORED_LATE, Check, Commit, Rows
 from driftbandit.bandit.journal import (
     DECISION,
@@ -24,7 +37,7 @@ from driftbandit.bandit.journal import (
     check_version,
 )
 from driftbandit.bandit.records import LATE, DecisionRow, Event, mark
-from driftbandit.errors import DamagedJournal, JournalReplaced, NotFound
+from driftbandit.errors import DamagedJournal, JournalReplaced, Moved, NotFound
 
 LOCK = 0x64726266  # the class of our advisory locks
 _SLACK = 5_000_000  # microseconds by which a decision may usually reach the store after its own time
@@ -47,10 +60,14 @@ def _counting(insert: str, table: str) -> str:
     """
 
 
+# A statement takes its snapshot after its lock on the table, so it sees a move that has waited for that lock. A join
+# might change the order of the rows, and this does not.
+_HERE = "(SELECT target FROM driftbandit.moved m WHERE m.bandit = new.bandit) IS NULL"
 INSERT_DECISIONS = _counting(
     f"""
     INSERT INTO driftbandit.decision ({DECISION}, mark)
-    SELECT * FROM unnest({_arrays(DECISION_TYPES)}) ON CONFLICT DO NOTHING RETURNING bandit, mark""",
+    SELECT * FROM unnest({_arrays(DECISION_TYPES)}) AS new ({DECISION}, mark) WHERE {_HERE}
+    ON CONFLICT DO NOTHING RETURNING bandit, mark""",
     "decision",
 ) + "SELECT FROM written"  # fmt: skip
 # The lock of all who write events, taken before the first row is made and with it the transaction's id: see `postgres`.
@@ -58,7 +75,7 @@ LOCKED = f"WHERE (SELECT pg_advisory_xact_lock_shared({LOCK}, 0) IS NOT NULL)"
 INSERT_EVENTS = _counting(
     f"""
     INSERT INTO driftbandit.event (era, bandit, {EVENT}, mark)
-    SELECT %s, * FROM unnest(%s::bigint[], {_arrays(EVENT_TYPES)}) {LOCKED}
+    SELECT %s, * FROM unnest(%s::bigint[], {_arrays(EVENT_TYPES)}) AS new (bandit, {EVENT}, mark) {LOCKED} AND {_HERE}
     ON CONFLICT DO NOTHING RETURNING bandit, decision, kind, mark""",
     "event",
 ) + "SELECT bandit, decision, kind FROM written"  # fmt: skip
@@ -87,6 +104,7 @@ class PostgresCommit(Commit):
         self.appended: tuple[int, str, bool, int] | None = None
         self.changed: set[int] = set()  # bandits that have new events
         self._checks: list[Callable[[], None]] = []
+        self._short = False  # whether fewer rows were written than asked for
 
     @property
     def one_statement(self) -> bool:
@@ -101,6 +119,33 @@ class PostgresCommit(Commit):
         """After the commit: read the server's answers."""
         for check in self._checks:
             check()
+        if self._short or any(isinstance(answer, NotFound) for answer in self.answers.values()):
+            self._refuse_moved()
+
+    def _refuse_moved(self) -> None:
+        """Nothing was written of bandits that were moved to another database."""
+        bandits = list({getattr(ask, "bandit", -1) for ask in self._asks.values()})
+        sql = "SELECT bandit, name, target FROM @moved LEFT JOIN @bandit ON number = bandit WHERE bandit = ANY(?)"
+        moved = {row[0]: row[1:] for row in self._rows(sql, bandits)}
+        if not moved:
+            return
+        self.decided = self.appended = None
+        for place, ask in self._asks.items():
+            found = moved.get(getattr(ask, "bandit", -1))
+            if found is not None and not isinstance(ask, HandOver | PurgeRows):
+                self.again.pop(place, None)
+                self.answers[place] = Settled(0, True, None) if isinstance(ask, Settle) else Moved(*found)
+
+    def _lock_rows(self) -> None:
+        self._run("SET LOCAL lock_timeout = '3s'")  # others wait behind us; we try again
+        self._run("LOCK TABLE @decision, @event IN SHARE MODE")
+
+    def _erase(self, place: int, ask: EraseId) -> None:
+        self._run("LOCK TABLE @decision, @event IN ROW EXCLUSIVE MODE")
+        if self._rows("SELECT 1 FROM @moved WHERE bandit = ?", ask.bandit):
+            self._short = True
+        else:
+            super()._erase(place, ask)
 
     def _exclude_others(self) -> None:
         """Before the transaction has an id, so that those of a bandit follow each other in the order of events."""
@@ -120,6 +165,7 @@ class PostgresCommit(Commit):
             if cursor.rowcount == len(rows):
                 self.answers.update(rows)
             else:
+                self._short = True
                 self._answer_decisions(rows)
 
         self._checks.append(check)
@@ -133,6 +179,7 @@ class PostgresCommit(Commit):
 
         def compare() -> None:
             every = {(bandit, event.decision, event.kind) for bandit, event in events}
+            self._short = self._short or cursor.rowcount < len(events)
             check(set() if cursor.rowcount == len(events) else every - set(cursor.fetchall()))
 
         self._checks.append(compare)
@@ -284,7 +331,8 @@ def open_tables(connection: Any, write: bool) -> None:
                 connection.execute("INSERT INTO driftbandit.version VALUES (%s, %s)", (VERSION, os.urandom(16).hex()))
                 connection.execute(POSTGRES_TABLES)
     check_version(connection.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0] or 0, "The database")
-    added = "SELECT to_regclass('driftbandit.event_part') IS NOT NULL"
+    tables = "ARRAY['base', 'daily', 'moved', 'event_part']"
+    added = f"SELECT count(to_regclass('driftbandit.' || name)) = 4 FROM unnest({tables}) AS name"
     if not connection.execute(added).fetchone()[0]:
         if not write:
             raise DamagedJournal("An older driftbandit wrote this journal; open it for writing once, and then read it.")

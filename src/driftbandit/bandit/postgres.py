@@ -6,6 +6,7 @@ as far as no transaction of ours is still under way: see `_next_events`. Decisio
 where an id is erased, which moves nothing."""
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from driftbandit.bandit.pgcommit import LOCK, OpenedServer, PostgresCommit, open
 from driftbandit.bandit.records import CHANGE, Event, check_row, mark
 from driftbandit.errors import DamagedJournal, StoreError
 
+DIRECT = "DRIFTBANDIT_DIRECT_URL"  # past a pooler that hands out connections for a transaction
 _STUCK = 0.05  # seconds for which events may wait for a transaction before we ask whose it is
 _CLOCK = 1.0  # seconds after which a commit asks for the server's time again, if none had to before
 _NOTIFY = 0.02  # least seconds between two notifications: those of others wait for the next
@@ -71,6 +73,8 @@ class PostgreSQL(Journal):
         self.target, self.patience = url, patience
         self._offset: int | None = None
         self._writer: Any = None
+        self._copier: Any = None
+        self._leaser: Any = None  # holds our row of `head`
         self._reader: Any = None
         self._reading = threading.RLock()
         self.waiting_since: dict[int, float] = {}  # bandit: since when events wait for a transaction to end
@@ -94,10 +98,17 @@ class PostgreSQL(Journal):
             self.close()
             raise (_translate_error(error) if isinstance(error, psycopg.Error) else error) from None
 
-    def _connect(self) -> Any:
-        connection = psycopg.connect(self.target, autocommit=True, connect_timeout=5, application_name="driftbandit")
+    def _connect(self, session: bool = False) -> Any:
+        """A new connection. Behind a pooler, one that needs a session of its own goes past it."""
+        direct = os.environ.get(DIRECT)
+        shares = direct is not None and not session
+        connection = psycopg.connect(
+            self.target if direct is None or shares else direct, autocommit=True, connect_timeout=5,
+            application_name="driftbandit", prepare_threshold=None if shares else 5,
+        )  # fmt: skip
         try:
-            connection.execute(_INDEX)
+            if not shares:
+                connection.execute(_INDEX)
             if self._server is not None:
                 self._server.recognise(connection)
         except BaseException:
@@ -131,7 +142,8 @@ class PostgreSQL(Journal):
         self._server.check()
         if self._writer is None or self._writer.closed:
             self._writer = self._connect()
-            self._lease = self._writer.execute(_LEASE).fetchone()[0]
+            self._leaser = self._connect(session=True) if os.environ.get(DIRECT) else self._writer
+            self._lease = self._leaser.execute(_LEASE).fetchone()[0]
         writer = self._writer
         batch = PostgresCommit(writer, self._era, self._lease, asks)
         try:
@@ -157,6 +169,18 @@ class PostgreSQL(Journal):
             raise
         answers.update(batch.answers)
         return batch.again
+
+    def copy(self, statements: list[tuple[str, Any]]) -> None:
+        """Run statements in one transaction, and once more where the connection is lost: they write nothing twice."""
+
+        def write() -> None:
+            if self._copier is None or self._copier.closed:
+                self._copier = self._connect()
+            with self._copier.pipeline(), self._copier.transaction():
+                for sql, values in statements:
+                    self._copier.execute(self.dialect.translate(sql), values)
+
+        self._patiently(write, "_copier")
 
     def announce(self, connection: Any) -> None:
         """Notify all processes of the bandits that have new events. Not within the transaction that wrote them:
@@ -282,13 +306,13 @@ class PostgreSQL(Journal):
     @contextlib.contextmanager
     def claim(self, bandit: int) -> Iterator[bool]:
         """By a lock that ends with its connection."""
-        with self._connect() as connection:
+        with self._connect(session=True) as connection:
             yield bool(connection.execute(f"SELECT pg_try_advisory_lock({LOCK + 1}, %s)", (bandit,)).fetchone()[0])
 
-    def _scan(self, table: str, bandit: int, until: int | None = None) -> Iterator[tuple[Any, ...]]:
+    def _scan(self, table: str, bandit: int, until: int | None = None, known: int = 0) -> Iterator[tuple[Any, ...]]:
         """Over a separate connection, so that other reads go on meanwhile."""
         fields, order = (DECISION, "known, at, id") if table == "decision" else (EVENT, "era, xid, seq")
-        before = "" if until is None else f"AND at < {until:d} "
+        before = ("" if until is None else f"AND at < {until:d} ") + (f"AND known >= {known:d} " if known else "")
         sql = f"SELECT {fields}, mark FROM driftbandit.{table} WHERE bandit = %s {before}ORDER BY {order}"
         try:
             with self._connect() as connection, connection.transaction(), connection.cursor("driftbandit") as cursor:
@@ -341,13 +365,13 @@ class PostgreSQL(Journal):
 
     def forget(self) -> None:
         """In a forked child: leave the connections to the parent."""
-        self._reader = self._writer = self._follower = None
+        self._reader = self._writer = self._copier = self._leaser = self._follower = None
         self._reading, self._announcing = threading.RLock(), threading.Lock()
 
     def close(self) -> None:
         if self._follower is not None:
             self._follower.close()
-        for connection in (self._reader, self._writer):
+        for connection in (self._reader, self._writer, self._copier, self._leaser):
             if connection is not None:
                 with contextlib.suppress(psycopg.Error):
                     connection.close()

@@ -97,7 +97,7 @@ class RemoteBandit(AnyBandit):
             body |= {"name": name}
             if arms is not None:
                 body["arms"] = [to_json_arm(arm) for arm in arm_names(arms)]
-            sender.send("POST", "/v1/bandits", body)
+            sender.send("PUT", address(name), body)
         return bandit
 
     # ---- deciding: the ids are made here, so a retry after a lost connection is the same decision --------------------

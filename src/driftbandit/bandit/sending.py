@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from driftbandit.errors import AccessDenied, Archived, NotFound, RecordConflict, StoreError
+from driftbandit.errors import AccessDenied, Archived, Moved, NotFound, RecordConflict, StoreError
 
 _AGAIN = (429, 502, 503, 504)
 
@@ -120,6 +120,8 @@ def error_for(status: int, text: str) -> Exception:
         return RecordConflict(text)
     if status == 410:
         return Archived(text)
+    if status == 421:
+        return Moved(text)
     if status == 404:
         return NotFound(text)
     if status in (401, 403):

@@ -82,8 +82,8 @@ class SQLite(Journal):
                 )
                 version = VERSION
         check_version(version, self.target)
-        added = "SELECT count(*) FROM sqlite_master WHERE name IN ('base', 'daily')"
-        if connection.execute(added).fetchone()[0] < 2:  # a reader of an older journal makes them for itself only
+        added = "SELECT count(*) FROM sqlite_master WHERE name IN ('base', 'daily', 'moved')"
+        if connection.execute(added).fetchone()[0] < 3:  # a reader of an older journal makes them for itself only
             connection.executescript(SQLITE_ADDED if write else SQLITE_ADDED.replace("TABLE", "TEMP TABLE"))
         if write:
             connection.execute(SQLITE_INDEX)
@@ -190,7 +190,7 @@ class SQLite(Journal):
         """Only this process writes."""
         return contextlib.nullcontext(True)
 
-    def _scan(self, table: str, bandit: int, until: int | None = None) -> Iterator[tuple[Any, ...]]:
+    def _scan(self, table: str, bandit: int, until: int | None = None, known: int = 0) -> Iterator[tuple[Any, ...]]:
         """In the order in which they were written, which is that of time and of `known` as well."""
         number, last = _NUMBER[table], 0
         sql = f"""SELECT {number}, {_FIELDS[table]}, mark FROM {table}

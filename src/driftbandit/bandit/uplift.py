@@ -12,6 +12,7 @@ import numpy as np
 from driftbandit.bandit.records import FIRST, FLOOR, HOLDBACK, POLICY, Change, StoredConfig
 from driftbandit.core.beliefs import t_quantile
 from driftbandit.core.checks import counted
+from driftbandit.errors import report_damage
 
 
 class Uplift(NamedTuple):
@@ -74,7 +75,8 @@ def measure_uplift(journal: Any, number: int, since: int, confidence: float, unt
         configs.append(config)
     first = sum(start <= since for start in starts[1:])  # the period that was under way
     starts, configs = [since, *starts[first + 1 :]], configs[first:]
-    return compare(configs, journal.groups(number, starts, until), confidence)
+    with report_damage():
+        return compare(configs, journal.groups(number, starts, until), confidence)
 
 
 def _relevant(config: StoredConfig) -> tuple[Any, ...]:

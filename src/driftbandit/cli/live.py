@@ -29,6 +29,9 @@ _EXAMPLES = """\
   driftbandit live prune shop.db --exports old
       drop what is older than each bandit's retention, after writing it to Parquet files
 
+  driftbandit live move postgresql://a/bandits postgresql://b/bandits button "banner:*"
+      to another database, while they decide; run it again if it was stopped
+
   driftbandit live fix http://127.0.0.1:8000 button red --key drb_...
       the same with a service, by a key that allows it; DRIFTBANDIT_KEY in the environment keeps it out of the history
 
@@ -103,8 +106,23 @@ def add_parser(subparsers: Any) -> None:
     show.add_argument("--search", default="", metavar="TEXT", help="only bandits whose name contains this")
     show.add_argument("--limit", type=whole(1), default=100, metavar="N", help="of bandits listed (default: 100)")
     verb("changes", "list every change of a bandit: when, what and who")
+    _add_move(verbs)
     uplift = verb("uplift", "show the gain of the policy over the baseline")
     uplift.add_argument("--since", metavar="TIME", help='decisions of the last "7 days" only')
+
+
+def _add_move(verbs: Any) -> None:
+    text = "move bandits to another database while they decide; their decisions are proved there"
+    made = verbs.add_parser("move", help=text, description=text[0].upper() + text[1:] + ".")
+    made.add_argument(
+        "journal", metavar="SOURCE", help="postgresql://..., or a SQLite journal that no process has open"
+    )
+    made.add_argument("target", metavar="TARGET", help="postgresql://...")
+    made.add_argument("bandit", metavar="BANDIT", nargs="+", help='names; "button:*" for all that begin with "button:"')
+    made.add_argument("--address", default="", metavar="URL", help="what callers of the source are told")
+    made.add_argument("--nginx-map", metavar="FILE", help="write there which upstream serves each moved bandit")
+    made.add_argument("--nginx-upstream", metavar="NAME", help="the upstream of the target, for --nginx-map")
+    add_option(made, "json")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -115,8 +133,8 @@ def run(args: argparse.Namespace) -> None:
         from driftbandit.bandit.opening import only_bandit
 
         args.bandit = only_bandit(_names(args))
-    if args.verb == "prune":
-        data, *shown = _prune(args)
+    if args.verb in ("prune", "move"):
+        data, *shown = _prune(args) if args.verb == "prune" else _move(args)
     elif args.verb in _WRITING:
         with _create(args) if args.verb == "create" else _open(args) as bandit:
             data, *shown = _WRITING[args.verb](args, bandit)
@@ -304,6 +322,21 @@ def _greedy(args: argparse.Namespace, view: Any) -> Any:
 
     arm = view.greedy(**_among(args))
     return {"arm": to_json_arm(arm)}, str(arm)
+
+
+def _move(args: argparse.Namespace) -> Any:
+    from driftbandit.bandit.moving import Move, move, write_map
+
+    if (args.nginx_map is None) != (args.nginx_upstream is None):
+        raise ValueError("--nginx-map FILE and --nginx-upstream NAME belong together.")
+    found: list[Move] = []
+    for one in move(args.journal, args.target, args.bandit, address=args.address):
+        found.append(one)
+        if args.nginx_map is not None:
+            write_map(args.nginx_map, one.bandit, args.nginx_upstream)
+    rows = [[one.bandit, str(one.decisions), str(one.events), f"{one.seconds:.3f} s" if one.moved else "moved before"]
+            for one in found]  # fmt: skip
+    return found, (["bandit", "decisions", "events", "undecided for"], rows)
 
 
 def _uplift(args: argparse.Namespace, view: Any) -> Any:

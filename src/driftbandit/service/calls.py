@@ -1,6 +1,7 @@
 """The table of operations, from which come the routes, the checks and /openapi.json; and one request, checked and
 counted."""
 
+import asyncio
 import json
 import logging
 import math
@@ -19,6 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from driftbandit.bandit.inputs import from_json_arm
+from driftbandit.errors import Moved
 from driftbandit.service import problems
 from driftbandit.service.auth import EVERYTHING, StoredKey
 from driftbandit.service.connection import read_at_once
@@ -177,6 +179,8 @@ def endpoint(operation: Operation, service: Any) -> Any:
                 _log("change", logging.INFO, operation, response, name or getattr(body, "name", None), key)
         except Exception as error:
             response = problems.answer(error)
+            if isinstance(error, Moved) and name is not None:  # it may be moved back, and is another one then
+                await asyncio.to_thread(service.bandits.forget, name)
             if writes:
                 why = problems.describe(error)[:500]
                 _log("refused write", logging.WARNING, operation, response, name, key, error=why)

@@ -17,7 +17,8 @@ _ERRORS = {
     "404": "there is no such bandit or decision",
     "409": "the same id was used for something else; nothing was changed",
     "410": "the bandit was archived and decides no more",
-    "413": "the body is too long", "422": "the message is wrong; `error` explains how",
+    "413": "the body is too long", "421": "the bandit was moved to another database; `error` says where",
+    "422": "the message is wrong; `error` explains how",
     "429": "too many requests with this key",
     "503": "the service or its store is busy or unavailable; send it again with the same id",
 }  # fmt: skip
@@ -54,7 +55,7 @@ def _describe(operation: Operation) -> dict[str, Any]:
             for name in operation.parameters
         ] + query_parameters(operation),
     }  # fmt: skip
-    if operation.name == "create":
+    if operation.name in ("create", "put"):
         out["responses"]["200"] = {**_answer(operation), "description": "it already exists with these settings"}
     if operation.scope is None:
         out["security"] = []

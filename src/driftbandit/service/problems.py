@@ -10,13 +10,14 @@ import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from driftbandit.errors import Archived, DamagedJournal, DriftbanditError, NotFound, RecordConflict, StoreError
+from driftbandit.errors import Archived, DamagedJournal, DriftbanditError, Moved, NotFound, RecordConflict, StoreError
 from driftbandit.service.types import Error, encode
 
 log = logging.getLogger("driftbandit.service")
 _KINDS: list[tuple[type[BaseException] | tuple[type[BaseException], ...], int, str]] = [
     (RecordConflict, 409, "conflict"),
     (Archived, 410, "archived"),
+    (Moved, 421, "moved"),
     (NotFound, 404, "unknown"),
     (DamagedJournal, 500, "damaged"),
     (ClientDisconnect, 400, "gone"),  # the client has disconnected

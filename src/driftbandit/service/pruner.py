@@ -8,7 +8,7 @@ from typing import Any
 from driftbandit.bandit.asks import PURGE
 from driftbandit.bandit.records import as_datetime
 from driftbandit.bandit.retention import to_prune
-from driftbandit.errors import DamagedJournal, NotFound, StoreError
+from driftbandit.errors import DamagedJournal, Moved, NotFound, StoreError
 from driftbandit.service.problems import log, log_event
 
 _FIRST, _PAUSE = 60.0, 3600.0  # seconds after the start, and between two rounds
@@ -52,6 +52,8 @@ class Pruner:
         try:
             with self._bandits.borrow(name) as bandit:
                 done = bandit.prune(self._exports)
+        except Moved:
+            self._bandits.forget(name)
         except (StoreError, DamagedJournal, NotFound) as error:
             log.error("pruning %s: %s", name, error)
         except Exception:

@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from driftbandit.bandit.inputs import to_json_arm
+from driftbandit.errors import Moved
 from driftbandit.service.calls import Call, operation, read_arms
 from driftbandit.service.problems import classify, describe, log_event
 from driftbandit.service.types import Ask, AskMany, Made, MadeMany, Reward, Rewards, RewardVerdict, Verdicts
@@ -75,6 +76,8 @@ async def reward_many(call: Call) -> Verdicts:
     given = [(pair.id, pair.reward, pair.part)[: 3 if add else 2] for pair in pairs]
     answers = await bandit.areward_many(given, add=add)
     verdicts = []
+    if moved := next((answer for answer in answers if isinstance(answer, Moved)), None):
+        raise moved
     for pair, answer in zip(pairs, answers, strict=True):
         refused = isinstance(answer, Exception)
         found = {"error": describe(answer), "kind": classify(answer)[1]} if refused else {"verdict": answer}

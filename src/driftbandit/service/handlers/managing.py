@@ -60,12 +60,24 @@ async def bandits(call: Call) -> Names:
 @operation("POST", "/v1/bandits", "admin", BanditInfo, NewBandit, status=201)
 async def create(call: Call) -> Response:
     """Make a bandit. If it already exists as described, the answer is 200; if it differs, 409."""
+    return await _create(call)
+
+
+async def _create(call: Call) -> Response:
     body = call.body
     call.service.access.check_scope(call.key, "admin", body.name)
     make, options = call.service.bandits.create, read_options(body)
     policy, arms = options.pop("policy", None), read_arms(body.arms)
     bandit, fresh = await asyncio.to_thread(make, body.name, policy, arms, call.who, **options)
     return Response(encode(describe_bandit(bandit)), 201 if fresh else 200, media_type="application/json")
+
+
+@operation("PUT", "/v1/bandits/{bandit}", "admin", BanditInfo, NewBandit, status=201)
+async def put(call: Call) -> Response:
+    """The same with the name in the path as well, by which a balancer can find the bandit's deployment."""
+    if call.body.name != call.path("bandit"):
+        raise ValueError(f"The name in the path and the one in the body differ: {call.path('bandit')!r:.140}.")
+    return await _create(call)
 
 
 @operation("GET", "/v1/templates", "read", Templates)
