@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
     contest = field(args.policies, names, out=folder, progress=progress, **options, say=print if progress else _skip)
     paths = contest.save(folder)
     if args.json:
-        print_json(contest.as_json())
+        print_json(contest.to_dict())
         return
     _print(contest)
     for path in paths:
@@ -88,7 +88,6 @@ def _skip(text: str) -> None:
 
 
 def _print(contest: Any) -> None:
-    from driftbandit.field.standings import TARGET_HEAD
     from driftbandit.field.tables import ratio
 
     mine = [place for place, one in enumerate(contest.totals) if one.name in contest.played]
@@ -105,8 +104,3 @@ def _print(contest: Any) -> None:
     left = len(contest.totals) - len(rows)
     if left:
         print(f"and {left} others: table.md has them all")
-    for policy, targets in contest.targets().items():
-        yes, below, above = (sum(row[-1] == verdict for row in targets) for verdict in ("yes", "below", "above"))
-        print()
-        title = f"{policy} and its targets: {yes} within 3 standard errors, {below} below, {above} above"
-        print_table(TARGET_HEAD, targets, title)
