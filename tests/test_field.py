@@ -3,6 +3,7 @@ and tables and figures show them."""
 
 import csv
 import math
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -301,6 +302,20 @@ def test_the_table_says_who_is_best_with_which_parameters_and_everybody_is_in_th
     lines = (tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + 3 + len(found)
     assert '"SlidingTS(window=100, prior_wins=1.0, prior_losses=1.0, binarise=False)"' in lines[2]
+
+
+def test_a_contest_names_the_command_that_makes_it_and_needs_the_tuned_settings(tmp_path):
+    suite = BINARY._replace(environments=(LITTLE,), kept=tmp_path / "kept.csv")
+    given = {"suite": suite, "out": tmp_path, "runs": 2, "seed": 3, "workers": 1, "progress": False}
+    with pytest.raises(ValueError, match=r"no file .*kept\.csv.*checkout.*--kept .*--tune"):
+        contest.field(["ts"], ["little"], **given)
+    assert not list(tmp_path.rglob("*.chunk"))
+    write_kept([KeptLine("little", "ts.tuned", 32, 10.0, 1.0, 9.0)], suite.kept)
+    found = contest.field(["ts", "sw-ts(window=100)"], ["little"], **given)
+    command = shlex.split(found.how.split("`")[1])
+    assert command[:4] == ["driftbandit", "field", "ts", "sw-ts(window=100)"]
+    assert command[4:] == ["--suite", "binary", "--environments", "little", "--runs", "2", "--seed", "3"]
+    assert set(found.played) == {"ts", "sw-ts(window=100)"} <= {one.name for one in found.totals}
 
 
 def test_the_figure_is_drawn_the_same_twice_and_holds_a_dot_per_environment(tmp_path):

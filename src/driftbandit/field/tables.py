@@ -153,11 +153,7 @@ def save_figure(found: Sequence[Contestant], names: Sequence[str], path: str | P
 
 
 def _draw(
-    figure: Any,
-    found: Sequence[Contestant],
-    environments: Sequence[SuiteEnvironment],
-    names: Sequence[str],
-    main: int,
+    figure: Any, found: Sequence[Contestant], environments: Sequence[SuiteEnvironment], names: Sequence[str], main: int
 ) -> None:
     from matplotlib.lines import Line2D
 
