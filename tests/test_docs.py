@@ -117,6 +117,18 @@ def test_every_anchor_of_a_link_is_a_heading(page):
             assert anchor in headings(other), f"{page.name}: {target}#{anchor}"
 
 
+def test_every_file_on_the_page_of_the_architecture_exists():
+    """A path is one from the package or from the root; a bare name stands in a folder that was named before."""
+    page = (ROOT / "docs/contributing/architecture.md").read_text(encoding="utf-8").split("## Adding something")[0]
+    named = re.findall(r"`([\w/]+\.py)`", page)
+    assert len(named) > 50
+    folders = [ROOT, ROOT / "src/driftbandit"]
+    for name in named:
+        found = [folder / name for folder in folders if (folder / name).is_file()]
+        assert found, f"there is no {name}"
+        folders.append(found[0].parent)
+
+
 def test_every_page_of_the_site_is_in_one_table_of_contents():
     docs, listed = ROOT / "docs", []
     for page in docs.rglob("*.md"):

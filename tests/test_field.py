@@ -1,7 +1,9 @@
 """`driftbandit field`: the suite is what it says, the best tuned policy is the best, ratios are right,
 and tables and figures show them."""
 
+import csv
 import math
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,6 @@ from driftbandit.field.binary import APART, BINARY
 from driftbandit.field.standings import (
     KeptLine,
     best_tuned,
-    compare_with_targets,
     kept_line,
     read_kept,
     settings,
@@ -33,6 +34,7 @@ from driftbandit.field.suite import (
     short_of,
 )
 from driftbandit.spec.parse import parse_environment
+from tests import field_targets
 
 ROOT = Path(__file__).parent.parent
 SUITE = BINARY.environments
@@ -291,13 +293,29 @@ def results():
 
 def test_the_table_says_who_is_best_with_which_parameters_and_everybody_is_in_the_csv(tmp_path):
     best, found, totals = results()
-    tables.save_markdown("T", "How.", tables.markdown_parts(THREE, best, found, totals, ["ts"], {}), tmp_path / "t.md")
+    played = {"ts": {line.environment: line for line in LINES if line.label == "ts.tuned"}}
+    result = tables.Contest(BINARY, THREE, best, played, found, totals, "How.")
+    result.save_markdown(tmp_path / "t.md")
     text = (tmp_path / "t.md").read_text(encoding="utf-8")
     assert "| move | design | `sw-ts(window=100)` | 20 ± 1.0 | 4.50 ± 0.23 |" in text
-    tables.save_csv(found, best, tmp_path / "t.csv")
+    result.save_csv(tmp_path / "t.csv")
     lines = (tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + 3 + len(found)
     assert '"SlidingTS(window=100, prior_wins=1.0, prior_losses=1.0, binarise=False)"' in lines[2]
+
+
+def test_a_contest_names_the_command_that_makes_it_and_needs_the_tuned_settings(tmp_path):
+    suite = BINARY._replace(environments=(LITTLE,), kept=tmp_path / "kept.csv")
+    given = {"suite": suite, "out": tmp_path, "runs": 2, "seed": 3, "workers": 1, "progress": False}
+    with pytest.raises(ValueError, match=r"no file .*kept\.csv.*checkout.*--kept .*--tune"):
+        contest.field(["ts"], ["little"], **given)
+    assert not list(tmp_path.rglob("*.chunk"))
+    write_kept([KeptLine("little", "ts.tuned", 32, 10.0, 1.0, 9.0)], suite.kept)
+    found = contest.field(["ts", "sw-ts(window=100)"], ["little"], **given)
+    command = shlex.split(found.how.split("`")[1])
+    assert command[:4] == ["driftbandit", "field", "ts", "sw-ts(window=100)"]
+    assert command[4:] == ["--suite", "binary", "--environments", "little", "--runs", "2", "--seed", "3"]
+    assert set(found.played) == {"ts", "sw-ts(window=100)"} <= {one.name for one in found.totals}
 
 
 def test_the_figure_is_drawn_the_same_twice_and_holds_a_dot_per_environment(tmp_path):
@@ -317,14 +335,17 @@ def test_the_figure_is_drawn_the_same_twice_and_holds_a_dot_per_environment(tmp_
     assert [tick.get_text() for tick in ticks] == ["stand", "move", "drift *", "geometric mean", "worst"]
 
 
-def test_drift_ts_is_compared_with_its_targets_where_it_plays_the_same_environment():
-    environment = next(environment for environment in SUITE if environment.name == "stat-K5")  # the target is 99 ± 8
-    for mean, verdict in ((99.0, "yes"), (120.0, "yes"), (130.0, "above"), (60.0, "below")):
-        played = {"drift-ts": {"stat-K5": KeptLine("stat-K5", "drift-ts", 32, mean, 6.0, mean)}}
-        ((*_, difference, error, found),) = compare_with_targets(BINARY, played, [environment])["drift-ts"]
-        assert (difference, error, found) == (f"{mean - 99:+.0f}", "10", verdict)
-    shorter = environment._replace(environment=environment.environment._replace(horizon=100))
-    assert compare_with_targets(BINARY, played, [shorter]) == {}
+@pytest.mark.parametrize("name", field_targets.BY_SUITE)
+def test_the_measured_regret_is_not_above_the_specification(name):
+    """At most 3 standard errors above, in every environment that has a target."""
+    policy, targets = field_targets.BY_SUITE[name]
+    path = ROOT / "docs/field" / ("" if name == "binary" else name) / "ratios.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        measured = {row["environment"]: row for row in csv.DictReader(file) if row["policy"] == policy}
+    assert set(targets) <= set(measured)
+    for environment, (target, error) in targets.items():
+        regret, own = (float(measured[environment][key]) for key in ("regret", "error"))
+        assert regret - target <= 3 * math.hypot(error, own), environment
 
 
 # ---- the suite of any scale
@@ -337,7 +358,9 @@ def test_the_suite_of_any_scale_has_the_environments_of_the_specification_and_ch
         == 24
     )
     assert {environment.kind for environment in suite.environments if not environment.changing} == {"trap", "rising"}
-    assert set(scale.TARGETS) == {environment.name for environment in suite.environments if environment.role == DESIGN}
+    assert set(field_targets.DRIFT_LIN_TS) == {
+        environment.name for environment in suite.environments if environment.role == DESIGN
+    }
     assert {environment.environment.reward for environment in suite.environments} == set(LAWS)
 
 
@@ -360,7 +383,7 @@ def test_rivals_are_given_the_noise_and_the_range_of_each_environment():
 
 def test_the_suite_with_contexts_has_the_environments_of_the_specification_and_thirteen_for_checks():
     environments = load_suite("linear").environments
-    assert {one.name for one in environments if one.role == DESIGN} == set(linear.TARGETS)
+    assert {one.name for one in environments if one.role == DESIGN} == set(field_targets.DRIFT_LIN_TS_CONTEXTS)
     assert len([one for one in environments if one.role == DESIGN and one.changing]) == 26
     checks = [one.name for one in environments if one.role == CHECK]
     assert len(checks) == 13

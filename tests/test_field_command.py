@@ -90,7 +90,7 @@ def test_a_researchers_own_policy_stands_in_the_table_after_one_command(tmp_path
     ]
     options = {"out": tmp_path / "out", "quick": True, "progress": False}
     again = field(["mine.py:Mine(first=1)"], environments.split(","), **options, say=lambda text: None)
-    assert again.as_json()["standings"] == found["standings"]
+    assert again.to_dict()["standings"] == found["standings"]
     assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.chunk")}
     monkeypatch.setattr("driftbandit.cli.field._LEADERS", 1)
     assert main(more) == 0

@@ -6,14 +6,13 @@ or the disk may be full."""
 import argparse
 import importlib.util
 import json
-import math
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
 from typing import Any
 
+from driftbandit.core.checks import as_plain
 from driftbandit.errors import MissingPackage
 from driftbandit.spec.layout import layout_table
 
@@ -118,26 +117,8 @@ def add_option(parser: Any, name: str, **changes: Any) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document. NaN and infinity, which JSON does not have, become null; durations become seconds."""
-    print(json.dumps(_plain(value), indent=1, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+    """Print one JSON document, as `as_plain` makes it."""
+    print(json.dumps(as_plain(value), indent=1, allow_nan=False))
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

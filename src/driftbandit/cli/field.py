@@ -17,8 +17,6 @@ _EXAMPLES = """\
       other policies; `tuned` is given the horizon, phases and arms of each environment
   driftbandit field drift-ts --environments smooth,trap-K5
       some environments only: names, kinds, design or check
-  driftbandit field --suite late --out docs/field
-      what late, one-sided and reordered outcomes cost drift-ts and its rivals, and how long to wait: late.md
   driftbandit field --list
       the environments, and how to name each for `--environment`
   driftbandit field --quick
@@ -35,9 +33,8 @@ def add_parser(subparsers: Any) -> None:
     parser = add_example(subparsers, "field", summary, _EXAMPLES)
     parser.add_argument("policies", nargs="*", metavar="POLICY", help="a policy's text (default: that of the suite)")
     parser.add_argument(
-        "--suite", choices=("binary", "scale", "linear", "late"), default="binary",
-        help="binary: 0/1 rewards (default); scale: rewards of any scale; linear: contexts; late: outcomes learned "
-        "late or reordered",
+        "--suite", choices=("binary", "scale", "linear"), default="binary",
+        help="binary: 0/1 rewards (default); scale: rewards of any scale; linear: contexts",
     )  # fmt: skip
     parser.add_argument("--environments", default="", metavar="A,B", help="names, kinds or roles (default: all)")
     where = "where to write and to keep finished work (default: build/field/SUITE)"
@@ -59,8 +56,6 @@ def run(args: argparse.Namespace) -> None:
     from driftbandit.lab.files import writable
 
     folder = Path(args.out or f"build/field/{args.suite}")
-    if args.suite == "late":
-        return _run_late(args, folder)
     names = [word for word in args.environments.split(",") if word]
     if args.list:
         suite = load_suite(args.suite)
@@ -81,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
     contest = field(args.policies, names, out=folder, progress=progress, **options, say=print if progress else _skip)
     paths = contest.save(folder)
     if args.json:
-        print_json(contest.as_json())
+        print_json(contest.to_dict())
         return
     _print(contest)
     for path in paths:
@@ -92,34 +87,7 @@ def _skip(text: str) -> None:
     pass
 
 
-def _run_late(args: argparse.Namespace, folder: Path) -> None:
-    """The suite of late outcomes: printed line by line as it is measured, and written to DIR/late.md."""
-    for option in ("environments", "tune", "kept", "list"):
-        if getattr(args, option):
-            raise ValueError(f"--{option} does not apply to --suite late; remove one of them.")
-    need("numba")
-    from driftbandit.field.late import POLICIES, QUICK_RUNS, RUNS, LateSuite
-    from driftbandit.lab.files import replace_file, writable
-
-    path = writable(folder / "late.md")
-    runs = args.runs or (QUICK_RUNS if args.quick else RUNS)
-    texts = tuple(dict.fromkeys(args.policies)) or (POLICIES[1:2] if args.quick else POLICIES)
-    suite = LateSuite(texts, runs, args.seed, args.workers)
-    page = []
-    for line in suite.lines():
-        page.append(line)
-        if not args.json:
-            print(line, flush=True)
-    with replace_file(path) as draft:
-        draft.write_text("\n".join(page) + "\n", encoding="utf-8")
-    if args.json:
-        print_json(list(suite.played.values()))
-    else:
-        print(f"wrote {path}")
-
-
 def _print(contest: Any) -> None:
-    from driftbandit.field.standings import TARGET_HEAD
     from driftbandit.field.tables import ratio
 
     mine = [place for place, one in enumerate(contest.totals) if one.name in contest.played]
@@ -136,8 +104,3 @@ def _print(contest: Any) -> None:
     left = len(contest.totals) - len(rows)
     if left:
         print(f"and {left} others: table.md has them all")
-    for policy, targets in contest.targets().items():
-        yes, below, above = (sum(row[-1] == verdict for row in targets) for verdict in ("yes", "below", "above"))
-        print()
-        title = f"{policy} and its targets: {yes} within 3 standard errors, {below} below, {above} above"
-        print_table(TARGET_HEAD, targets, title)

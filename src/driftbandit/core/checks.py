@@ -1,8 +1,9 @@
-"""Checks of whole numbers and of rewards, suggestions for misspelt names, and plurals."""
+"""Checks of whole numbers and of rewards, suggestions for misspelt names, plurals, and values as JSON holds them."""
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -84,3 +85,22 @@ def check_rewards(policy: Any, environment: Any) -> None:
             f"{type(policy).__name__} accepts rewards in [0, 1] only, and {law!r:.60} pays others; use a law such as "
             "TruncatedGaussian(sd=0.1), or a policy for any rewards such as DiscountedTS()."
         )
+
+
+def as_plain(value: Any) -> Any:
+    """The value as JSON can hold it: NaN and infinity become None, durations seconds, dates ISO texts."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(key): as_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [as_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        return as_plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -232,20 +232,6 @@ def _alias(short: str) -> tuple[Any, dict[str, Any]] | None:
     return None
 
 
-# The regret of DriftTS in its specification, 32 runs, seed 0: mean and standard error.
-TARGETS = {
-    "authors-K5": (319, 5), "authors-K10": (682, 21), "authors-K30": (858, 10),
-    "fresh-K5-p5": (339, 27), "fresh-K5-p10": (501, 32), "fresh-K5-p20": (828, 32),
-    "fresh-K10": (658, 26), "fresh-K30": (1031, 30),
-    "gap.05-K5": (1208, 52), "gap.1-K2": (180, 9), "gap.2-K5": (345, 7),
-    "smooth-K5-short": (377, 9), "smooth-K5-short-slow": (151, 13), "smooth-K5": (980, 34),
-    "smooth-K10": (1892, 41), "smooth-K30-quick": (8171, 32), "smooth-K30": (3082, 28),
-    "stat-K5": (99, 8), "stat-K10": (125, 7), "stat-K30": (216, 13),
-    "fast-K5": (3912, 42), "fast-K10": (5565, 38), "slow-K5": (447, 29),
-    "trap-K2": (572, 83), "trap-K5": (1163, 124), "local-K5": (1367, 39),
-    "common.0": (225, 16), "common.1": (263, 12), "common.2": (308, 25),
-}  # fmt: skip
-
 BINARY = Suite(
     name="binary",
     environments=ENVIRONMENTS,
@@ -256,7 +242,6 @@ BINARY = Suite(
     families=tuple(family.short for family in GRID),
     kept=REPOSITORY / "benchmarks" / "field" / "kept.csv",
     runs=32,
-    targets={"drift-ts": TARGETS},
     display_name=display_name,
     no_rivals=("uniform", "sw-osub"),  # one plays at random, one uses the order of the arms
     # Changes in many environments are equally spaced, so a restart of the right period falls on them exactly; the

@@ -1,21 +1,17 @@
 """`driftbandit field`: tune or read the tuned settings, play the policies, compare them, write tables and figures."""
 
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.field import tables
 from driftbandit.field.standings import (
-    BestTuned,
-    Contestant,
     KeptLine,
-    RatioSummary,
     Results,
     best_tuned,
-    compare_with_targets,
     kept_line,
     read_kept,
     settings,
@@ -24,6 +20,7 @@ from driftbandit.field.standings import (
     write_kept,
 )
 from driftbandit.field.suite import DESIGN, Suite, SuiteEnvironment, choose_environments, load_suite, short_of
+from driftbandit.field.tables import Contest, number
 from driftbandit.lab.work import Cell, Part, Store, check_own
 
 SEED = 0  # of tuning
@@ -32,7 +29,6 @@ LONG = 1_000_000  # rounds of an environment in which every setting is expensive
 PATIENCE = 1.25  # an expensive setting is out if its first runs clearly cost more than this many times the best
 AT_ONCE = 2  # expensive settings that continue together
 QUICK_RUNS = 8
-SHOWN = 5  # policies in the figure and in the table by environment, in addition to those given
 
 
 class TuningPlan(NamedTuple):
@@ -107,46 +103,6 @@ def may_win(first: np.ndarray, best: np.ndarray) -> bool:
     return float(behind.mean()) - error <= (PATIENCE - 1.0) * float(reference.mean())
 
 
-class Contest(NamedTuple):
-    """The policies of a contest, compared with the best tuned policy of each environment."""
-
-    suite: Suite
-    environments: Sequence[SuiteEnvironment]
-    best: dict[str, BestTuned]
-    played: dict[str, Results]
-    found: list[Contestant]
-    totals: list[RatioSummary]
-    how: str
-
-    def shown(self) -> list[str]:
-        """The policies of the figure: those given, the best with one setting for all environments, and TS."""
-        others = [one.name for one in self.totals if one.name not in self.played]
-        last = ["ts"] if "ts" in others else []
-        return [*self.played, *[name for name in others if "(" in name][: SHOWN - len(last)], *last]
-
-    def targets(self) -> dict[str, list[list[str]]]:
-        """The policies that have targets compared with them, by policy; those that did not play are left out."""
-        return compare_with_targets(self.suite, self.played, self.environments)
-
-    def as_json(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        found = tables.as_json(self.best, self.found, self.totals, self.environments)
-        return {"suite": self.suite.name, "how": self.how, **found, "targets": self.targets()}
-
-    def save(self, folder: Path) -> list[Path]:
-        """Write tables and figures."""
-        folder.mkdir(parents=True, exist_ok=True)
-        paths = [tables.save_csv(self.found, self.best, folder / "ratios.csv")]
-        parts = tables.markdown_parts(
-            self.environments, self.best, self.found, self.totals, self.shown(), self.targets(), self.suite.aside_note
-        )
-        paths.append(
-            tables.save_markdown(f"The suite `{self.suite.name}`, measured", self.how, parts, folder / "table.md")
-        )
-        paths.append(tables.save_figure(self.found, self.shown(), folder / "ratios.svg", len(self.played)))
-        return paths
-
-
 def field(
     policies: Sequence[str] = (),
     environments: Sequence[str] = (),
@@ -171,7 +127,7 @@ def field(
     suite = load_suite(suite) if isinstance(suite, str) else suite
     chosen = choose_environments(environments, suite.quick if quick else suite.environments)
     folder = Path(out)
-    runs = runs or (QUICK_RUNS if quick else suite.runs)
+    asked, runs = runs, runs or (QUICK_RUNS if quick else suite.runs)
     tuning = TuningPlan(suite, folder / "store", runs if tune else suite.runs, False, executor, workers)
     tuning = tuning._replace(runs=QUICK_RUNS, coarse=True) if quick else tuning
     texts = tuple(dict.fromkeys(policies)) or suite.entrants
@@ -180,7 +136,7 @@ def field(
     if quick or tune:
         lines = _tune_and_keep(chosen, tuning, folder / "kept.csv", progress, say)
     else:
-        lines = read_kept(Path(kept) if kept else suite.kept)
+        lines = _find_kept(kept or suite.kept)
     best = best_tuned(suite, chosen, lines)
     present = [environment for environment in chosen if environment.name in best]
     if not present:
@@ -191,13 +147,26 @@ def field(
     for part in tuning.play([cell for cell in cells if cell.environment_name in best], progress, "field"):
         played.setdefault(part.policy, {})[part.environment] = kept_line(part.environment, part.policy, part.final)
     found = standings(present, best, {**settings(suite, present, lines, best), **played})
+    given = {"suite": suite.name, "environments": ",".join(environments), "runs": asked, "seed": seed, "kept": kept}
+    words = [*policies, *(word for name, value in given.items() if value for word in (f"--{name}", str(value)))]
+    words += ["--quick"] * quick + ["--tune"] * tune
     how = (
-        f"Made by `driftbandit field --suite {suite.name}`. {', '.join(f'`{text}`' for text in texts)}: {runs} runs, "
-        f"seed {seed}. Tuned: {len({one.label for one in lines})} settings, "
+        f"Made by `{shlex.join(['driftbandit', 'field', *words])}`. {', '.join(f'`{text}`' for text in texts)}: {runs} "
+        f"runs, seed {seed}. Tuned: {len({one.label for one in lines})} settings, "
         f"{max(one.line.runs for one in best.values())} runs, seed {SEED}, in {len(present)} of {len(chosen)} "
         "environments."
     )
     return Contest(suite, present, best, played, found, summaries(found), how)
+
+
+def _find_kept(path: str | Path) -> list[KeptLine]:
+    if not Path(path).is_file():
+        raise ValueError(
+            f"There is no file {str(path)!r}; results of tuning are part of a checkout, not of an installed package, "
+            "so name a checkout's with --kept (binary: benchmarks/field/kept.csv; others: docs/field/SUITE/kept.csv) "
+            "or tune with --tune."
+        )
+    return read_kept(Path(path))
 
 
 def _make_cells(
@@ -226,6 +195,6 @@ def _tune_and_keep(
         so_far[:] = [one for one in so_far if one.environment != environment.name] + found
         write_kept(so_far, path)
         best = best_tuned(plan.suite, [environment], found)[environment.name].line
-        say(f"{environment.name}: {best.label}, regret {tables.number(best.mean)} ± {tables.number(best.error)}")
+        say(f"{environment.name}: {best.label}, regret {number(best.mean)} ± {number(best.error)}")
 
     return tune(environments, plan, progress, finished)

@@ -8,7 +8,7 @@ import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,10 @@ class KeptLine(NamedTuple):
     def second_half(self) -> float:
         half = self.runs // 2
         return (self.mean * self.runs - self.first_half * half) / (self.runs - half)
+
+    def to_dict(self) -> dict[str, Any]:
+        environment, setting, runs, regret, error, _ = self
+        return {"environment": environment, "setting": setting, "runs": runs, "regret": regret, "error": error}
 
 
 def kept_line(environment: str, label: str, regret: np.ndarray) -> KeptLine:
@@ -79,6 +83,9 @@ class BestTuned(NamedTuple):
     fair: float  # regret of the setting chosen on one half of the runs, measured on the other; both ways, averaged
     aside: float  # the least regret if the families set aside counted
 
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.line.to_dict(), "policy": self.policy, "fair": self.fair, "aside": self.aside}
+
 
 class Contestant(NamedTuple):
     """A policy in an environment."""
@@ -89,6 +96,9 @@ class Contestant(NamedTuple):
     ratio: float
     error: float  # standard error of the ratio
     aside: float  # the ratio if the families set aside counted
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.line.to_dict(), "policy": self.name, "ratio": self.ratio, "ratio_error": self.error}
 
 
 class RatioSummary(NamedTuple):
@@ -207,27 +217,3 @@ def _summary(name: str, here: Sequence[Contestant]) -> RatioSummary:
 
 def _geometric(ratios: Sequence[float]) -> float:
     return math.exp(sum(math.log(max(ratio, 1e-9)) for ratio in ratios) / len(ratios)) if ratios else math.nan
-
-
-TARGET_HEAD = ("environment", "target", "regret", "difference", "standard error", "within 3 standard errors")
-
-
-def compare_with_targets(
-    suite: Suite, played: Mapping[str, Results], environments: Sequence[SuiteEnvironment]
-) -> dict[str, list[list[str]]]:
-    """Rows under `TARGET_HEAD` for each policy that has targets, in the environments that are played as specified."""
-    found: dict[str, list[list[str]]] = {}
-    for policy, targets in suite.targets.items():
-        for environment in environments:
-            if (
-                environment in suite.environments
-                and environment.name in targets
-                and environment.name in played.get(policy, {})
-            ):
-                mine, (target, error) = played[policy][environment.name], targets[environment.name]
-                difference, both = mine.mean - target, math.hypot(mine.error, error)
-                verdict = "yes" if abs(difference) <= 3 * both else ("below" if difference < 0 else "above")
-                numbers = [f"{target:,g}", f"{mine.mean:,.4g}" if mine.mean < 100 else f"{mine.mean:,.0f}"]
-                row = [environment.name, *numbers, f"{difference:+,.0f}", f"{both:,.0f}", verdict]
-                found.setdefault(policy, []).append(row)
-    return found

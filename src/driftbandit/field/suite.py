@@ -1,9 +1,9 @@
-"""A suite as data: environments with their roles, the settings tried in each, and the targets of a specification.
+"""A suite as data: environments with their roles, and the settings tried in each.
 
 Environments for design may be used to choose constants of a policy; those for checks only to report. An environment for
 checks becomes one for design if a policy is changed after looking at it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -15,11 +15,7 @@ from driftbandit.core.checks import nearest
 
 DESIGN, CHECK = "design", "check"
 REPOSITORY = Path(__file__).parents[3]  # results of tuning lie there and not in the package
-SUITES = (
-    "binary",
-    "scale",
-    "linear",
-)  # each a module of this folder that defines its `Suite` under its name in capitals
+SUITES = ("binary", "scale", "linear")  # each a module of this folder with its `Suite` under its name in capitals
 
 
 class SuiteEnvironment(NamedTuple):
@@ -44,7 +40,6 @@ class Suite(NamedTuple):
     families: tuple[str, ...]  # short names of the rivals that are tuned
     kept: Path  # the regret of every setting
     runs: int
-    targets: Mapping[str, Mapping[str, tuple[float, float]]]  # by policy and environment: regret, standard error
     display_name: Callable[[str], str] = str  # a label for a reader
     no_rivals: tuple[str, ...] = ()  # policies that are never the best tuned
     aside: tuple[str, ...] = ()  # nor are these, and a column tells what would change if they were

@@ -1,15 +1,16 @@
-"""The tables and the figure of a contest: CSV, Markdown, JSON and SVG."""
+"""A contest, and its tables and figure: CSV, Markdown, JSON and SVG."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from driftbandit.field.standings import TARGET_HEAD, BestTuned, Contestant, KeptLine, RatioSummary, summaries
-from driftbandit.field.suite import SuiteEnvironment
+from driftbandit.field.standings import BestTuned, Contestant, RatioSummary, Results, summaries
+from driftbandit.field.suite import Suite, SuiteEnvironment
 from driftbandit.lab.files import markdown_table, replace_file, save_rows
 from driftbandit.lab.plots import find_styles, save_chart
 
+SHOWN = 5  # policies in the figure and in the table by environment, in addition to those given
 _LEAST, _MOST = 0.2, 20.0  # ratios beyond are drawn at the edge
 _TICKS = (0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 
@@ -32,138 +33,111 @@ def ratio(value: float) -> str:
     return "-" if math.isnan(value) else (f"{value:.2f}" if value < 10 else f"{value:.1f}")
 
 
-def save_csv(found: Sequence[Contestant], best: Mapping[str, BestTuned], path: Path) -> Path:
-    """Write every policy in every environment, and the best tuned policies with their parameters."""
-    head = ["environment", "role", "kind", "policy", "runs", "regret", "error", "ratio", "ratio_error", "setting"]
-    rows: list[list[Any]] = []
-    for name, environment in {one.environment.name: one.environment for one in found}.items():
-        mine = best[name]
-        numbers = [f"{mine.line.mean:.5g}", f"{mine.line.error:.3g}", "1", ""]
-        rows.append([name, environment.role, environment.kind, "best tuned", mine.line.runs, *numbers, mine.policy])
-    for one in found:
-        numbers = [f"{v:.5g}" for v in (one.line.mean, one.line.error, one.ratio, one.error)]
-        here = [one.environment.name, one.environment.role, one.environment.kind, one.name, one.line.runs]
-        rows.append([*here, *numbers, one.line.label])
-    return save_rows(head, rows, path)
+class Contest(NamedTuple):
+    """The policies of a contest, compared with the best tuned policy of each environment."""
 
+    suite: Suite
+    environments: Sequence[SuiteEnvironment]
+    best: dict[str, BestTuned]
+    played: dict[str, Results]
+    found: list[Contestant]
+    totals: list[RatioSummary]
+    how: str
 
-def save_markdown(title: str, how: str, parts: Mapping[str, str], path: Path) -> Path:
-    """Write the page with all tables."""
-    page = [f"# {title}\n\n{how}\n", *(f"## {name}\n\n{text}" for name, text in parts.items())]
-    with replace_file(path) as draft:
-        draft.write_text("\n".join(page), encoding="utf-8")
-    return path
+    def shown(self) -> list[str]:
+        """The policies of the figure: those given, the best with one setting for all environments, and TS."""
+        others = [one.name for one in self.totals if one.name not in self.played]
+        last = ["ts"] if "ts" in others else []
+        return [*self.played, *[name for name in others if "(" in name][: SHOWN - len(last)], *last]
 
-
-def markdown_parts(
-    environments: Sequence[SuiteEnvironment],
-    best: Mapping[str, BestTuned],
-    found: Sequence[Contestant],
-    totals: Sequence[RatioSummary],
-    shown: Sequence[str],
-    targets: Mapping[str, Sequence[Sequence[str]]],
-    aside_note: tuple[str, str] = ("", ""),
-) -> dict[str, str]:
-    """The tables by their titles: by environment for the policies `shown`, the summary of all policies, the targets of
-    those that have some and played, and the environments."""
-    parts = {
-        "Environment by environment": _environments_part(environments, best, found, shown),
-        "All policies": _summary_part(totals, aside_note),
-    }
-    for policy, rows in targets.items():
-        parts[f"{policy} and its targets"] = markdown_table(TARGET_HEAD, rows)
-    listed = [
-        [environment.name, environment.kind, environment.role, f"`{environment.environment!r}`"]
-        for environment in environments
-    ]
-    return parts | {"The environments": markdown_table(["environment", "kind", "role", "`--env`"], listed)}
-
-
-def _environments_part(
-    environments: Sequence[SuiteEnvironment],
-    best: Mapping[str, BestTuned],
-    found: Sequence[Contestant],
-    shown: Sequence[str],
-) -> str:
-    at = {(one.environment.name, one.name): one for one in found}
-    rows = []
-    for environment in environments:
-        mine = best[environment.name]
-        row = [
-            environment.name,
-            environment.role,
-            f"`{mine.line.label}`",
-            f"{number(mine.line.mean)} ± {number(mine.line.error)}",
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        listed = [
+            {**one._asdict(), "environment": repr(one.environment), "best": self.best[one.name].to_dict()}
+            for one in self.environments
         ]
-        for one in (at.get((environment.name, name)) for name in shown):
-            row.append("-" if one is None else f"{ratio(one.ratio)} ± {one.error:.2f}")
-        rows.append(row)
-    fair = [math.log(one.fair / one.line.mean) for one in best.values() if one.line.mean > 0 and one.fair > 0]
-    above = 100 * (math.exp(sum(fair) / max(1, len(fair))) - 1)
-    note = (
-        "Regret and ratios, each ± one standard error. Best tuned is the minimum over the grid, on the runs it is "
-        "reported from. Choosing the setting on one half of the runs and measuring it on the other gives "
-        f"{above:.1f}% more regret in geometric mean: by so much the ratios are too large.\n\n"
-    )
-    head = ["environment", "role", "best tuned policy", "its regret", *(f"{name}, ratio" for name in shown)]
-    return note + markdown_table(head, rows)
+        standings = [one.to_dict() for one in self.found]
+        totals = [one._asdict() for one in self.totals]
+        about = {"suite": self.suite.name, "how": self.how}
+        return {**about, "environments": listed, "standings": standings, "summary": totals}
 
+    def save(self, folder: Path) -> list[Path]:
+        """Write tables and figures."""
+        folder.mkdir(parents=True, exist_ok=True)
+        figure = save_figure(self.found, self.shown(), folder / "ratios.svg", len(self.played))
+        return [self.save_csv(folder / "ratios.csv"), self.save_markdown(folder / "table.md"), figure]
 
-def _summary_part(totals: Sequence[RatioSummary], aside_note: tuple[str, str]) -> str:
-    left_out = any(one.aside > one.mean for one in totals)
-    head = ["policy", "design", "check", "all that change", "worst", "where", "every environment", "within 10%"]
-    rows = [
-        [
-            f"`{one.name}`" if "," not in one.name or "(" in one.name else one.name,
-            ratio(one.design),
-            ratio(one.check),
-            f"{ratio(one.mean)} ± {one.mean * one.error:.2f}" if one.mean == one.mean else "-",
-            ratio(one.worst),
-            one.worst_environment,
-            ratio(one.every),
-            f"{one.near} of {one.environments}",
-            *([ratio(one.aside)] if left_out else []),
+    def save_csv(self, path: Path) -> Path:
+        """Write every policy in every environment, and the best tuned policies with their parameters."""
+        head = ["environment", "role", "kind", "policy", "runs", "regret", "error", "ratio", "ratio_error", "setting"]
+        rows: list[list[Any]] = []
+        for name, environment in {one.environment.name: one.environment for one in self.found}.items():
+            line, policy = self.best[name][:2]
+            numbers = [f"{line.mean:.5g}", f"{line.error:.3g}", "1", ""]
+            rows.append([name, environment.role, environment.kind, "best tuned", line.runs, *numbers, policy])
+        for one in self.found:
+            numbers = [f"{v:.5g}" for v in (one.line.mean, one.line.error, one.ratio, one.error)]
+            here = [one.environment.name, one.environment.role, one.environment.kind, one.name, one.line.runs]
+            rows.append([*here, *numbers, one.line.label])
+        return save_rows(head, rows, path)
+
+    def save_markdown(self, path: Path) -> Path:
+        """Write the page: environment by environment for the policies shown, all policies, and the environments."""
+        listed = [[one.name, one.kind, one.role, f"`{one.environment!r}`"] for one in self.environments]
+        page = [
+            f"# The suite `{self.suite.name}`, measured\n\n{self.how}\n",
+            f"## Environment by environment\n\n{self._environments_part()}",
+            f"## All policies\n\n{self._summary_part()}",
+            f"## The environments\n\n{markdown_table(['environment', 'kind', 'role', '`--env`'], listed)}",
         ]
-        for one in totals
-    ]
-    note = (
-        "Geometric means of the ratio to the best tuned policy: over the averaged environments for design, those for "
-        "checks, and both; the worst of them; over every environment, including those that are not averaged; and the "
-        "environments within 10% of the best tuned. "
-    )
-    if left_out:
-        head.append(aside_note[0])
-        note += f"{aside_note[1]}; the last column has the mean if they counted. "
-    return note.rstrip() + "\n\n" + markdown_table(head, rows)
+        with replace_file(path) as draft:
+            draft.write_text("\n".join(page), encoding="utf-8")
+        return path
 
+    def _environments_part(self) -> str:
+        at = {(one.environment.name, one.name): one for one in self.found}
+        rows = []
+        for environment in self.environments:
+            line = self.best[environment.name].line
+            row = [environment.name, environment.role, f"`{line.label}`", f"{number(line.mean)} ± {number(line.error)}"]
+            here = [at.get((environment.name, name)) for name in self.shown()]
+            rows.append([*row, *("-" if one is None else f"{ratio(one.ratio)} ± {one.error:.2f}" for one in here)])
+        fair = [math.log(one.fair / one.line.mean) for one in self.best.values() if one.line.mean > 0 and one.fair > 0]
+        above = 100 * (math.exp(sum(fair) / max(1, len(fair))) - 1)
+        note = (
+            "Regret and ratios, each ± one standard error. Best tuned is the minimum over the grid, on the runs it is "
+            "reported from. Choosing the setting on one half of the runs and measuring it on the other gives "
+            f"{above:.1f}% more regret in geometric mean: by so much the ratios are too large.\n\n"
+        )
+        head = ["environment", "role", "best tuned policy", "its regret"]
+        return note + markdown_table([*head, *(f"{name}, ratio" for name in self.shown())], rows)
 
-def as_json(
-    best: Mapping[str, BestTuned],
-    found: Sequence[Contestant],
-    totals: Sequence[RatioSummary],
-    environments: Sequence[SuiteEnvironment],
-) -> dict[str, Any]:
-    """Everything as plain values."""
-    listed = []
-    for environment in environments:
-        one = best[environment.name]
-        about = {**environment._asdict(), "environment": repr(environment.environment)}
-        mine = {**_line_as_json(one.line), "policy": one.policy, "fair": one.fair, "aside": one.aside}
-        listed.append({**about, "best": mine})
-    rows = [
-        {**_line_as_json(one.line), "policy": one.name, "ratio": one.ratio, "ratio_error": one.error} for one in found
-    ]
-    return {"environments": listed, "standings": rows, "summary": [one._asdict() for one in totals]}
-
-
-def _line_as_json(line: KeptLine) -> dict[str, Any]:
-    return {
-        "environment": line.environment,
-        "setting": line.label,
-        "runs": line.runs,
-        "regret": line.mean,
-        "error": line.error,
-    }
+    def _summary_part(self) -> str:
+        head = ["policy", "design", "check", "all that change", "worst", "where", "every environment", "within 10%"]
+        rows = [
+            [
+                f"`{one.name}`" if "," not in one.name or "(" in one.name else one.name,
+                ratio(one.design),
+                ratio(one.check),
+                f"{ratio(one.mean)} ± {one.mean * one.error:.2f}" if one.mean == one.mean else "-",
+                ratio(one.worst),
+                one.worst_environment,
+                ratio(one.every),
+                f"{one.near} of {one.environments}",
+            ]
+            for one in self.totals
+        ]
+        note = (
+            "Geometric means of the ratio to the best tuned policy: over the averaged environments for design, those "
+            "for checks, and both; the worst of them; over every environment, including those that are not averaged; "
+            "and the environments within 10% of the best tuned."
+        )
+        if any(one.aside > one.mean for one in self.totals):
+            column, why = self.suite.aside_note
+            head.append(column)
+            rows = [[*row, ratio(one.aside)] for row, one in zip(rows, self.totals, strict=True)]
+            note += f" {why}; the last column has the mean if they counted."
+        return f"{note}\n\n{markdown_table(head, rows)}"
 
 
 # ---- the figure: a dot per environment; geometric mean and worst at the right ----------------------------------------
@@ -179,11 +153,7 @@ def save_figure(found: Sequence[Contestant], names: Sequence[str], path: str | P
 
 
 def _draw(
-    figure: Any,
-    found: Sequence[Contestant],
-    environments: Sequence[SuiteEnvironment],
-    names: Sequence[str],
-    main: int,
+    figure: Any, found: Sequence[Contestant], environments: Sequence[SuiteEnvironment], names: Sequence[str], main: int
 ) -> None:
     from matplotlib.lines import Line2D
 

@@ -3,12 +3,13 @@
 import datetime
 import html as escaping
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.core.checks import as_plain
 from driftbandit.lab import plots
 from driftbandit.logs.periods import format_duration
 from driftbandit.spec.layout import layout_table
@@ -46,7 +47,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as dicts, lists and numbers, with None for infinite and unknown values."""
-        return dict(plain(vars(self)))
+        return dict(as_plain(vars(self)))
 
 
 class About(NamedTuple):
@@ -176,21 +177,6 @@ def _value(estimate: Any) -> str:
 
 def _warnings(result: Any) -> list[str]:
     return [f"warning: {warning}" for warning in result.warnings]
-
-
-def plain(value: Any) -> Any:
-    """A result as JSON can hold it."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: plain(getattr(value, name)) for name in value._fields}
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    return value
 
 
 def save_drift(log: Any, found: Any, path: str | Path) -> Path:

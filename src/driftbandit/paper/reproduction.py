@@ -1,6 +1,5 @@
 """The reproduction: every simulation of the chosen items computed once, and data and figures written per item."""
 
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -57,7 +56,7 @@ class PaperRun:
         """The regret at the end of one simulation, one number per run; run r of all policies has the same seed."""
         key = item_id, ItemKey(label, parameters, gap)
         if key not in self._finals:
-            self._finals[key] = self.outcome(item_id, label, parameters, gap).regret[:, -1].copy()
+            self._finals[key] = self.outcome(item_id, label, parameters, gap).final.copy()
         return self._finals[key]
 
     def extra(self, name: str) -> Part:
@@ -125,13 +124,12 @@ def summary_rows(run: PaperRun) -> list[list[Any]]:
     """Under `SUMMARY`: mean, 95% t-interval (empty for a single run), seconds of computing, and the gap if varied."""
     rows = []
     for name, item in run.items.items():
-        settings = itertools.product(run.options.parameters, item.labels, item.gaps or (None,))
-        for parameters, label, gap in settings if name not in run.failures else ():
-            outcome = run.outcome(name, label, parameters, gap)
-            final = outcome.regret[:, -1]
+        for key in item.keys(run.options) if name not in run.failures else ():
+            outcome = run.outcome(name, *key)
+            final = outcome.final
             ends = ["" if math.isnan(end) else f"{end:.3f}" for end in t_interval(final)]
-            setting = [name, label, parameters, run.options.environment, int(outcome.rounds[-1]), len(final)]
-            shown_gap = "" if gap is None else f"{gap:.2f}"
+            setting = [name, *key[:2], run.options.environment, int(outcome.rounds[-1]), len(final)]
+            shown_gap = "" if key.gap is None else f"{key.gap:.2f}"
             rows.append([*setting, f"{final.mean():.3f}", *ends, f"{outcome.seconds:.3f}", shown_gap])
     return rows
 

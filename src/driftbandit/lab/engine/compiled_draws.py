@@ -189,8 +189,4 @@ def _count(lanes: int) -> LaneArray:
 
 def lane_stream(keys: list[int], n_arms: int) -> LaneStream:
     """The streams of runs in lockstep."""
-    return LaneStream(
-        LaneArray(np.array([keys], np.uint64)),
-        _count(TOGETHER),
-        np.zeros(n_arms * len(keys), np.int64),
-    )
+    return LaneStream(LaneArray(np.array([keys], np.uint64)), _count(TOGETHER), np.zeros(n_arms * len(keys), np.int64))

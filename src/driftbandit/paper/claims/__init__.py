@@ -6,14 +6,7 @@ from typing import Any
 from driftbandit.errors import NotComputed
 from driftbandit.lab.work import Cell
 from driftbandit.paper.claims import abrupt_claims, other_claims, smooth_claims
-from driftbandit.paper.claims.evidence import (
-    NOT_RUN,
-    Claim,
-    ClaimDecision,
-    ClaimVerdict,
-    Evidence,
-    decide,
-)
+from driftbandit.paper.claims.evidence import NOT_RUN, Claim, ClaimDecision, ClaimVerdict, Evidence, decide
 from driftbandit.paper.items.item import Item, PaperOptions
 
 

@@ -102,16 +102,23 @@ class Item:
         """The policies under one parameter set."""
         return {label: make_policy(label, parameters, self.environment, self.mu_max) for label in self.labels}
 
+    def keys(self, options: PaperOptions) -> list[ItemKey]:
+        """The simulations the item needs."""
+        return [
+            ItemKey(label, parameters, gap)
+            for parameters in options.parameters
+            for label in self.labels
+            for gap in self.gaps or (None,)
+        ]
+
     def cells(self, options: PaperOptions) -> dict[ItemKey, Cell]:
-        """The simulations the item needs. Where text and code agree a cell occurs twice, and is computed once."""
+        """Those simulations as cells. Where text and code agree a cell occurs twice, and is computed once."""
         found = {}
-        for gap in self.gaps or (None,):
-            environment = self.make_environment(options.environment, gap) if self.labels else None
-            for parameters in options.parameters:
-                for label, policy in self.policies(parameters).items():
-                    cell = Cell(policy, environment, options.runs, options.seed, self.checkpoints)
-                    found[ItemKey(label, parameters, gap)] = cell
-        return dict(sorted(found.items(), key=lambda entry: entry[0].label not in _SLOW))
+        for key in sorted(self.keys(options), key=lambda key: key.label not in _SLOW):
+            policy = self.policies(key.parameters)[key.label]
+            environment = self.make_environment(options.environment, key.gap)
+            found[key] = Cell(policy, environment, options.runs, options.seed, self.checkpoints)
+        return found
 
     def size(self, run: Any) -> tuple[float, float]:
         """Width and height of the figure in inches."""
@@ -123,16 +130,11 @@ class Item:
 
     def save(self, run: Any, path: Path, note: dict[str, Any]) -> None:
         """Write the simulations as a result like any other: `Result.load` and `driftbandit run` read it."""
-        options, parts = run.options, []
-        names = {
-            ItemKey(label, parameters, gap): f"{label} ({parameters})"
-            for parameters in options.parameters
-            for label in self.labels
-            for gap in self.gaps or (None,)
-        }
-        for key, name in names.items():
+        parts = []
+        for key in self.keys(run.options):
             part = run.outcome(self.id, *key)
             place = text_of(part.cell.environment)
-            parts.append(part._replace(cell=part.cell._replace(policy_name=name, environment_name=place)))
+            names = {"policy_name": f"{key.label} ({key.parameters})", "environment_name": place}
+            parts.append(part._replace(cell=part.cell._replace(**names)))
         about = provenance([part.cell for part in parts], self.id, self.title, self.shows)
         Result(parts, {**about, **note}).save(path)

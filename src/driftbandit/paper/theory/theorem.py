@@ -227,9 +227,4 @@ ORDERS = {
 def table1(horizon: float, phases: float, gap: float) -> dict[str, float]:
     """Table 1 of the paper: the sizes of `ORDERS`, which leave out constants and logarithms."""
     root = math.sqrt(horizon * phases)
-    return {
-        "cusum-ucb": phases / gap**2 + root,
-        "sw-ts": root / gap,
-        "d-ucb": root / gap**2,
-        "ds-ts": root / gap**2,
-    }
+    return {"cusum-ucb": phases / gap**2 + root, "sw-ts": root / gap, "d-ucb": root / gap**2, "ds-ts": root / gap**2}

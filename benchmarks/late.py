@@ -1,8 +1,13 @@
-"""The cost of late, one-sided and reordered outcomes: policies learn the same outcomes in other ways (`Delayed`)."""
+"""The cost of late, one-sided and reordered outcomes: policies learn the same outcomes in other ways (`Delayed`).
 
+python benchmarks/late.py --out docs/field       (writes late.md; some minutes. Policies can be given as texts)
+"""
+
+import argparse
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +17,10 @@ from driftbandit.environments import PhaseTable, Rare
 from driftbandit.field.binary import make_policy
 from driftbandit.field.suite import known_facts
 from driftbandit.lab.engine.simulate import simulate
+from driftbandit.lab.files import replace_file, writable
 from driftbandit.policies.delayed import Delayed
 
-RUNS, QUICK_RUNS = 32, 4
+RUNS = 32
 # The default policy, TS, and the five best families of docs/field/table.md with one setting everywhere.
 POLICIES = (
     "drift-ts",
@@ -77,7 +83,7 @@ BLOCKS: Mapping[str, dict[str, Any]] = {
 _HEAD = """\
 # Late, one-sided and reordered outcomes, measured
 
-Written by `driftbandit field --suite late`: {runs} runs, seed {seed}. Every policy is wrapped in `delayed(...)`.
+Written by `python benchmarks/late.py`: {runs} runs, seed {seed}. Every policy is wrapped in `delayed(...)`.
 Outcomes are 0 or 1.
 
 - **At once**: every outcome is learned before the next decision.
@@ -191,3 +197,24 @@ def _table(head: Sequence[str], rows: Mapping[str, Any], cells: Callable[[Any], 
     yield f"|---|{'--:|' * (len(head) - 1)}"
     for name, row in rows.items():
         yield f"| {' | '.join([name, *cells(row)])} |"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("policies", nargs="*", default=POLICIES, metavar="POLICY", help="a policy's text")
+    parser.add_argument("--out", type=Path, default=Path("build/field/late"), metavar="DIR")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int)
+    args = parser.parse_args(argv)
+    suite = LateSuite(tuple(args.policies), args.runs, args.seed, args.workers)
+    page = []
+    for line in suite.lines():
+        page.append(line)
+        print(line, flush=True)
+    with replace_file(writable(args.out / "late.md")) as draft:
+        draft.write_text("\n".join(page) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
