@@ -18,6 +18,14 @@ class Archived(NotFound):
     """The bandit was archived: it decides no more, and is deleted after a day unless that is undone."""
 
 
+class ContextError(DriftbanditError, ValueError):
+    """A context or candidates that cannot be used. `public` is the sentence without what the caller gave, for logs."""
+
+    def __init__(self, public: str, got: str = "", sentence: str = "") -> None:
+        super().__init__(sentence or f"{public}{got}.")
+        self.public = public
+
+
 class RecordConflict(DriftbanditError, ValueError):
     """Something else is already stored under this id; it is kept."""
 

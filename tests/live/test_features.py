@@ -85,6 +85,13 @@ def test_contexts_are_counted_with_their_means_and_what_was_wrong_with_them():
     assert Seen.read(json.loads(json.dumps(seen.plain())), features).plain() == seen.plain()
 
 
+def test_the_spread_of_a_column_is_that_of_the_values_that_were_given():
+    seen = Seen(Features.declare({"device": ["a", "b"], "age": "number", "x": "number"}))
+    for n in range(100):
+        seen.learn({"device": "a", "age": 50.0, "x": float(n % 4 // 2)} if n % 2 else {"x": float(n % 4 // 2)}, NOON)
+    assert [seen.spread(column) for column in range(4)] == pytest.approx([0.0, 0.0, 0.0, 0.5])
+
+
 def test_a_value_of_another_kind_than_the_feature_has_now_is_missing():
     old = {"a": "mobile", "b": 3.0, "c": True, "d": "x"}
     now = Features.declare({"a": "number", "b": ["x"], "c": "number", "d": "flag"})

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from driftbandit.bandit.inputs import writable
 from driftbandit.core.checks import nearest
+from driftbandit.errors import ContextError
 
 MOST_COLUMNS = 64
 MOST_BYTES = 4096  # of a context as JSON
@@ -74,7 +75,7 @@ class Feature(NamedTuple):
             right = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
             value = float(value) if right else value
         if not right:
-            raise ValueError(f"Feature {self.name!r} is {allowed}; got {value!a:.60}.")
+            raise ContextError(f"Feature {self.name!r} is {allowed}", f"; got {value!a:.60}")
         return value
 
     def fit(self, value: Any) -> Any:
@@ -178,10 +179,9 @@ class Features(tuple[Feature, ...]):
         out, size = {}, self._size
         for name, value in (context if type(context) is dict else as_mapping(context)).items():
             if name not in known:
-                raise ValueError(
-                    f"There is no feature {name!r:.60}{nearest(str(name)[:60], known) or '.'} "
-                    f"The features are {', '.join(known) or 'none'}."
-                )
+                listed = f"The features are {', '.join(known) or 'none'}."
+                hint = nearest(str(name)[:60], known) or "."
+                raise ContextError(listed, sentence=f"There is no feature {name!r:.60}{hint} {listed}")
             feature = known[name]
             if feature.kind != "number" or type(value) is not float or not -_LARGEST <= value <= _LARGEST:
                 value = feature.read(value)
@@ -189,7 +189,7 @@ class Features(tuple[Feature, ...]):
             if value is not None:
                 out[name] = value
         if size > MOST_BYTES and (size := len(json.dumps(out))) > MOST_BYTES:
-            raise ValueError(f"A context takes at most {MOST_BYTES} bytes as JSON; got {size}.")
+            raise ContextError(f"A context takes at most {MOST_BYTES} bytes as JSON", f"; got {size}")
         return out
 
     @cached_property
@@ -281,7 +281,8 @@ class Seen:
 
     def spread(self, column: int) -> float:
         """The standard deviation of a column."""
-        count = max(1, self.learned)
+        place = next(place for place, end in enumerate(accumulate(self._widths)) if column < end)
+        count = max(1, self.learned - self._gaps[place])
         return math.sqrt(max(0.0, self._squares[column] / count - (self._sums[column] / count) ** 2))
 
     @property
@@ -318,7 +319,7 @@ def as_mapping(context: Any) -> Mapping[str, Any]:
     """A context as a mapping; a row of a frame, which has `to_dict`, is one too."""
     found = context.to_dict() if hasattr(context, "to_dict") else context
     if not isinstance(found, Mapping):
-        raise ValueError(f"A context maps names of features to values; got {context!r:.60}.")
+        raise ContextError("A context maps names of features to values", f"; got {context!r:.60}")
     return found
 
 

@@ -127,6 +127,7 @@ def endpoint(operation: Operation, service: Any) -> Any:
     decode = msgspec.json.Decoder(operation.body).decode if operation.body is not None else None
     scope, handler, limit, status = operation.scope, operation.handler, operation.limit, operation.status
     kind, observe, per_bandit = operation.query, service.metrics.observe, "bandit" in operation.parameters
+    contextual = "context" in getattr(operation.body, "__struct_fields__", ())
     writes, changes = operation.method != "GET", operation.scope == "admin" and operation.method != "GET"
 
     async def answer(request: Request) -> Response:
@@ -149,7 +150,7 @@ def endpoint(operation: Operation, service: Any) -> Any:
         except Exception as error:
             response = problems.answer(error)
             if writes:
-                why = problems.describe(error)[:500]
+                why = (problems.describe_publicly if contextual else problems.describe)(error)[:500]
                 _log("refused write", logging.WARNING, operation, response, name, key, error=why)
         observe(operation.name, response.status_code, time.perf_counter() - began)
         return response
