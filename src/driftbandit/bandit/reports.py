@@ -9,7 +9,7 @@ from typing import Any
 from driftbandit.bandit import reporting, settings
 from driftbandit.bandit.beliefs import arm_beliefs
 from driftbandit.bandit.candidates import copy_candidates, split_context
-from driftbandit.bandit.coefficients import coefficients, expected_rewards
+from driftbandit.bandit.coefficients import coefficients, copy_player, expected_rewards
 from driftbandit.bandit.effects import (
     ContextExplanation,
     Effects,
@@ -118,10 +118,11 @@ class Reports(Watched, ReadableBandit):
             slots = fold.active if available is None else settings.slots_of(config, available)
             at = self._replica.now()
             names, features = self._features(context, candidates, at)
-            values, error = fold.probabilities(slots, at, draws, features)
-            out = Probabilities({names[slot]: float(values[slot]) for slot in (slots or range(len(names)))})
-            out.error = error
-            return out
+            compute = fold.ask_probabilities(slots, at, draws, features)
+        values, error = compute()
+        out = Probabilities({names[slot]: float(values[slot]) for slot in (slots or range(len(names)))})
+        out.error = error
+        return out
 
     def greedy(self, context: Context = None, *, candidates: Candidates = None, available: Arms = None) -> Hashable:
         with self._lock:
@@ -172,7 +173,7 @@ class Reports(Watched, ReadableBandit):
             fold, config, at = self._fold, self._fold.config, self._replica.now()
             names = settings.names_of(config)
             shown = [(name, "retired", slot) if slot in config.retired else name for slot, name in enumerate(names)]
-            beliefs = coefficients(fold.player, at) if fold.features else None
+            beliefs = coefficients(copy_player(fold.player, at)) if fold.features else None
             found: Any = None
             if beliefs is None or hasattr(fold.player.policy, "explain"):
                 found = fold.player.explain(shown, at)
@@ -190,7 +191,7 @@ class Reports(Watched, ReadableBandit):
     def effects(self) -> Effects:
         with self._lock:
             fold, config, at = self._fold, self._fold.config, self._replica.now()
-            beliefs = coefficients(fold.player, at) if fold.features else None
+            beliefs = coefficients(copy_player(fold.player, at)) if fold.features else None
             if beliefs is None:
                 why = "has no expected rewards in a context" if fold.features else "is used without features"
                 raise ValueError(f"{type(fold.player.policy).__name__} {why}, so there are no effects to show.")
