@@ -94,7 +94,7 @@ class Player:
 
     def arrays(self, at: int = 0) -> Any:
         """A copy of the state as it stands at a time, as arrays."""
-        return to_arrays(self._faded(at), self._first_state())
+        return to_arrays(self.faded(at), self._first_state())
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
@@ -140,11 +140,11 @@ class Player:
             return self.state
         stamp = self.learned, 0 if self.half_life is None else at
         if self._viewed != stamp:
-            self._view, self._viewed = self._faded(at), stamp
+            self._view, self._viewed = self.faded(at), stamp
         return self._view
 
-    def _faded(self, at: int) -> Any:
-        """A copy of the state as it stands at a time."""
+    def faded(self, at: int) -> Any:
+        """A copy of the state as it stands at a time, as lists."""
         state = copy_lists(self.lists())
         if self.half_life is not None and at > self.time:
             self.policy.fade(state, half_to_the((at - self.time) / self.half_life))
@@ -257,7 +257,7 @@ class Player:
 
     def change_half_life(self, half_life: int | None, at: int) -> None:
         """Forget at another pace from a time on; what is known is first brought to that time."""
-        state = self._faded(at)
+        state = self.faded(at)
         if hasattr(self.policy, "settle"):
             self.policy.settle(state, self.learned, self.policy.gamma if self.half_life is None else 1.0)
         self.half_life, self.time = half_life, max(self.time, at)

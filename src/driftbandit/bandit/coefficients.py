@@ -24,12 +24,18 @@ class Believer(NamedTuple):
 
     def arrays(self) -> Any:
         """The state as arrays."""
-        return tuple.__new__(type(self.state), [np.asarray(field) for field in self.state])
+        return _as_arrays(self.state)
+
+
+def _as_arrays(state: Any) -> Any:
+    """The fields of a state as arrays, without a copy of those that are."""
+    fields = [_as_arrays(field) if isinstance(field, tuple) else np.asarray(field) for field in state]
+    return tuple.__new__(type(state), fields)
 
 
 def copy_player(player: Any, at: int) -> Believer:
     """A copy of what a player knows at a time."""
-    state = copy_lists(player.state) if player.half_life is None else player._faded(at)
+    state = copy_lists(player.state) if player.half_life is None else player.faded(at)
     return Believer(player.policy, state, player.learned, player.n_features, player.joint, player.key)
 
 
@@ -121,14 +127,14 @@ def _mixture(state: Any, t: int) -> Coefficients:
     return Coefficients(mean, covariance, np.asarray(state.origin)[1:], known=known, limits=limits)
 
 
-def expected_rewards(player: Any, at: int, features: Any, names: list[Any]) -> dict[Any, Expected]:
+def expected_rewards(known: Believer, features: Any, names: list[Any]) -> dict[Any, Expected]:
     """The expected reward of every slot, in the policy's units; a ValueError for a policy that has no belief."""
-    if player.learned == 0 and (features is not None or hasattr(player.policy, "explain")):
+    if known.learned == 0 and (features is not None or hasattr(known.policy, "explain")):
         return dict.fromkeys(names, Expected(math.nan, math.inf))
-    found = coefficients(copy_player(player, at)) if features is not None else None
+    found = coefficients(known) if features is not None else None
     if found is not None:
         pairs = zip(names, *found.expected(features), strict=True)
         return {name: Expected(float(mean), float(sd)) for name, mean, sd in pairs}
-    if features is None and hasattr(player.policy, "explain"):
-        return dict(player.explain(names, at).arms)
-    raise ValueError(f"{type(player.policy).__name__} has no expected rewards; DriftAuto and DriftLinTS have.")
+    if features is None and hasattr(known.policy, "explain"):
+        return dict(known.policy.explain(known.arrays(), names).arms)
+    raise ValueError(f"{type(known.policy).__name__} has no expected rewards; DriftAuto and DriftLinTS have.")
