@@ -48,6 +48,7 @@ class Coefficients(NamedTuple):
     origin: np.ndarray
     log_odds: bool = False  # whether the regression is of the log odds of a success
     known: bool = True  # whether there were rewards enough for a scale
+    noise: float = math.inf  # standard deviation of rewards around their mean, where the policy has one
     limits: tuple[Any, Any] = (-math.inf, math.inf)  # of features less `origin`: what lies beyond is cut
 
     def rows(self, features: Any) -> np.ndarray:
@@ -86,10 +87,11 @@ def coefficients(known: Believer) -> Coefficients | None:
     if hasattr(state, "gram"):
         V = ridge(state.gram, n, policy.lam)
         sd, target = 1.0 if logistic else policy.sd, np.reshape(state.target, (-1, n, 1))
-        return Coefficients(np.linalg.solve(V, target)[:, :, 0], sd**2 * np.linalg.inv(V), origin, logistic)
+        mean, covariance = np.linalg.solve(V, target)[:, :, 0], sd**2 * np.linalg.inv(V)
+        return Coefficients(mean, covariance, origin, logistic, noise=math.inf if logistic else sd)
     idle = policy.drift**2 * (known.learned - state.last)
     covariance = _symmetric(np.reshape(state.covariance, (-1, n, n))) + idle[:, None, None] * np.eye(n)
-    return Coefficients(np.reshape(state.mean, (-1, n)), covariance, origin)
+    return Coefficients(np.reshape(state.mean, (-1, n)), covariance, origin, noise=policy.sd)
 
 
 def ridge(gram: Any, n: int, lam: float) -> np.ndarray:
@@ -123,8 +125,8 @@ def _mixture(state: Any, t: int) -> Coefficients:
     away = means - mean[:, :, None]
     between = np.einsum("gih,gjh,h->gij", away, away, weights)
     covariance = _symmetric(within.swapaxes(1, 2)) + between
-    known, limits = state.numbers[NOISE] > 0.0, feature_limits(state, t)
-    return Coefficients(mean, covariance, np.asarray(state.origin)[1:], known=known, limits=limits)
+    limits, noise = feature_limits(state, t), math.sqrt(state.numbers[NOISE])
+    return Coefficients(mean, covariance, state.origin[1:], known=noise > 0.0, noise=noise, limits=limits)
 
 
 def expected_rewards(known: Believer, features: Any, names: list[Any]) -> dict[Any, Expected]:

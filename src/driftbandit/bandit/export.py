@@ -14,10 +14,10 @@ import numpy as np
 from driftbandit.bandit.audit import Known, Walk
 from driftbandit.bandit.candidates import split_context, stored_candidates
 from driftbandit.bandit.features import Feature, Features
-from driftbandit.bandit.fold import mix_rules
 from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.logfiles import arrow_batches, check_suffix, flatten, write_whole
 from driftbandit.bandit.opening import bandit_number, latest, only_bandit, policy_maker, reading
+from driftbandit.bandit.probabilities import mix_rules
 from driftbandit.bandit.records import (
     CHANGE,
     KINDS,

@@ -239,7 +239,7 @@ class Seen:
     """The contexts whose outcomes were learned: the mean of every column, and what was missing or not declared."""
 
     def __init__(self, features: Features) -> None:
-        self._features = features
+        self.features = features
         self.learned = 0
         self._widths = [len(feature.columns) for feature in features]
         self._sums = [0.0] * sum(self._widths)  # by column
@@ -249,7 +249,7 @@ class Seen:
 
     def learn(self, context: Mapping[str, Any], at: int) -> list[float]:
         """The numbers of a context, which then counts towards the means."""
-        out, gaps, others = self._features.numbers(context, at)
+        out, gaps, others = self.features.numbers(context, at)
         squares = list(map(mul, out, out))
         sums, self._squares = list(map(add, self._sums, out)), list(map(add, self._squares, squares))
         if gaps:
@@ -259,7 +259,7 @@ class Seen:
         for place, _ in gaps:
             self._gaps[place] += 1
         for place in others:
-            counts, level = self._others[place], context[self._features[place].name]
+            counts, level = self._others[place], context[self.features[place].name]
             level = level if level in counts or len(counts) < _MOST_OTHERS else _REST
             counts[level] = counts.get(level, 0) + 1
         return out
@@ -288,14 +288,34 @@ class Seen:
     @property
     def missing(self) -> dict[str, int]:
         """Contexts without a value, by feature."""
-        return {feature.name: count for feature, count in zip(self._features, self._gaps, strict=True) if count}
+        return {feature.name: count for feature, count in zip(self.features, self._gaps, strict=True) if count}
 
     @property
     def undeclared(self) -> dict[str, dict[str, int]]:
         """Contexts with a level that was not declared, by feature and level."""
         return {
-            feature.name: dict(counts) for feature, counts in zip(self._features, self._others, strict=True) if counts
+            feature.name: dict(counts) for feature, counts in zip(self.features, self._others, strict=True) if counts
         }
+
+    def carry(self, before: "Seen") -> None:
+        """Go on from what was seen before the features changed; one that is new was missing so far."""
+        self.learned, column = before.learned, 0
+        known = {feature.name: place for place, feature in enumerate(before.features)}
+        for place, feature in enumerate(self.features):
+            at = known.get(feature.name)
+            same = at is not None and before.features[at]._replace(levels=()) == feature._replace(levels=())
+            if at is None or not same:
+                self._gaps[place] = 0 if feature.kind in _CYCLES else self.learned
+            else:
+                start, names = sum(before._widths[:at]), before.features[at].columns
+                for name in names:
+                    if name in feature.columns:
+                        here, there = column + feature.columns.index(name), start + names.index(name)
+                        self._sums[here], self._squares[here] = before._sums[there], before._squares[there]
+                self._gaps[place] = before._gaps[at]
+                counts = before._others[at].items()
+                self._others[place] = {level: count for level, count in counts if level not in feature.levels}
+            column += self._widths[place]
 
     def plain(self) -> list[Any]:
         """As a snapshot keeps it."""

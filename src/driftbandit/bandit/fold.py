@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from driftbandit.bandit.candidates import Candidates, CandidateSet, read_candidates, split_context, stored_candidates
-from driftbandit.bandit.contextual_probabilities import prepare
+from driftbandit.bandit.carrying import carry
 from driftbandit.bandit.features import Features, Seen
 from driftbandit.bandit.ids import ROUNDS
 from driftbandit.bandit.inputs import MOST_NUMBERS, count_state
+from driftbandit.bandit.probabilities import mix_rules, prepare
 from driftbandit.bandit.records import (
     CHANGE,
     FIRST,
@@ -173,7 +174,10 @@ class Fold:
             anew.apply(self._reread(self.n - 1))
             self.player, self.untried, self.seen = anew.player, anew.untried, anew.seen
         elif forgetting and (before.policy, before.features) != (after.policy, after.features):
-            self._begin(after, event.at)
+            old, untried = (self.player, self.seen), self.untried
+            self._begin(after._replace(arms=before.arms), event.at)
+            if before.policy == after.policy and carry(*old, self.player, self.seen, event.at):
+                self.untried = untried
         elif forgetting:  # the same policy at another pace
             self.player.change_half_life(after.half_life, event.at)
         self._use(after)
@@ -354,21 +358,6 @@ class Fold:
 
 def _draw_uniformly(rng: Any, slots: Sequence[int]) -> int:
     return slots[int(rng.uniform(UNIFORM_SLOT) * len(slots))]
-
-
-def mix_rules(config: StoredConfig, slots: list[int], own: np.ndarray, error: float) -> tuple[np.ndarray, float]:
-    """The probability of every slot, where the policy's own are known and no arm is fixed."""
-    out = np.zeros(len(slots) if config.candidates else len(config.arms))
-    held = config.holdback
-    if held > 0.0:
-        if config.baseline is not None and config.baseline in slots:
-            out[config.baseline] += held
-        else:
-            out[slots] += held / len(slots)
-    out[slots] += (1.0 - held) * config.floor / len(slots)
-    share = (1.0 - held) * (1.0 - config.floor)
-    out[slots] += share * own
-    return out, share * error
 
 
 def _tries(config: StoredConfig) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from driftbandit import Bandit
-from driftbandit.bandit.contextual_probabilities import prepare
+from driftbandit.bandit.probabilities import prepare
 from driftbandit.core.draws import Stream
 from driftbandit.player import Player
 from driftbandit.policies import linear

@@ -1,4 +1,5 @@
-"""The probability of every arm in a context, from what a policy believes: all draws at once, or an integral.
+"""The probability of every arm under the rules and, in a context, under the policy: from what it believes, by an
+integral or with all draws at once.
 
 What a policy knows is copied first, so that nothing here needs the lock of a bandit."""
 
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.bandit.coefficients import Believer, Coefficients, coefficients, copy_player, hypotheses, ridge
+from driftbandit.bandit.records import StoredConfig
 from driftbandit.core.beliefs import NormalBelief, largest_probabilities, normal_cdf
 from driftbandit.core.draws import Stream
 from driftbandit.policies.drift.drift_lin_ts import SHRINK, DriftLinTS, by_hypothesis, feature_limits
@@ -54,6 +56,21 @@ def prepare(player: Any, at: int, features: Any, slots: list[int], draws: int) -
     if kind is DiscountedRandLinUCB:
         return lambda: _random_bounds(known, numbers, slots, draws)
     return lambda: _thompson(known, numbers, slots, draws)
+
+
+def mix_rules(config: StoredConfig, slots: list[int], own: np.ndarray, error: float) -> tuple[np.ndarray, float]:
+    """The probability of every slot, where the policy's own are known and no arm is fixed."""
+    out = np.zeros(len(slots) if config.candidates else len(config.arms))
+    held = config.holdback
+    if held > 0.0:
+        if config.baseline is not None and config.baseline in slots:
+            out[config.baseline] += held
+        else:
+            out[slots] += held / len(slots)
+    out[slots] += (1.0 - held) * config.floor / len(slots)
+    share = (1.0 - held) * (1.0 - config.floor)
+    out[slots] += share * own
+    return out, share * error
 
 
 def _bounds(scores: np.ndarray, slots: list[int]) -> np.ndarray:
