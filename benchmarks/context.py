@@ -118,7 +118,9 @@ def season_regret(name, hour, seed):
         decision = bandit.decide(context=dict(zip(names, x.tolist(), strict=False)) if names else None)
         given = (x,) if linear else ()
         mean = environment.mean_in if linear else environment.mean
-        bandit.reward(decision, float((environment.pull_in if linear else environment.pull)(t, decision.arm, *given, rng)))
+        bandit.reward(
+            decision, float((environment.pull_in if linear else environment.pull)(t, decision.arm, *given, rng))
+        )
         out[t] = max(mean(t, arm, *given) for arm in range(arms)) - mean(t, decision.arm, *given)
     return np.cumsum(out)
 

@@ -231,5 +231,5 @@ def test_an_export_has_the_candidates_and_is_not_read_as_a_log_of_arms(tmp_path)
     assert export(journal, tmp_path / "log.parquet") == 150
     assert export(journal, tmp_path / "log.jsonl") == 150
     for log in (journal, *(str(tmp_path / f"log.{ending}") for ending in ("csv", "parquet", "jsonl"))):
-        with pytest.raises(LogError, match="(?i)every decision of this log had its own candidates"):
+        with pytest.raises(LogError, match=r"(?i)every decision of this log had its own candidates"):
             Log(log)

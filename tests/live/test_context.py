@@ -459,7 +459,9 @@ def test_features_that_change_from_now_on_keep_what_was_learned_of_the_others(po
         for _ in range(rounds):
             device, basket = chance.choice(["mobile", "desktop"]), chance.gauss(0.0, 1.0)
             decision = bandit.decide(context={"device": device, "basket": basket} | more())
-            mean = scale * (0.5 + 0.1 * basket) + (0.3 * scale if (decision.arm == "a") == (device == "mobile") else 0.0)
+            mean = scale * (0.5 + 0.1 * basket) + (
+                0.3 * scale if (decision.arm == "a") == (device == "mobile") else 0.0
+            )
             bandit.reward(decision, min(scale, max(0.0, mean + chance.gauss(0.0, 0.05 * scale))))
             good += (decision.arm == "a") == (device == "mobile")
         return good / rounds

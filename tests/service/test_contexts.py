@@ -83,7 +83,7 @@ def test_contexts_are_shown_to_keys_that_read_and_are_never_logged(serve, tmp_pa
         assert SECRET not in answer.text
     wrong = [{"device": SECRET, "no": 1}, {SECRET: 1}, {"basket": SECRET}, {"device": [SECRET]}, SECRET]
     bodies = [{"context": context} for context in wrong] + [{"candidates": {SECRET: {}}}, {"candidates": {}}]
-    for body in bodies + [{"candidates": {SECRET: {SECRET: SECRET}}}, {"available": [SECRET], "context": {}}]:
+    for body in [*bodies, {"candidates": {SECRET: {SECRET: SECRET}}}, {"available": [SECRET], "context": {}}]:
         for path, more in (("decisions", {}), ("decisions/batch", {"count": 1}), ("what-if", {}), ("greedy", {})):
             scope = "read" if path == "what-if" else "decide"
             assert served.post(f"{AT}/{path}", body | more, headers=keys[scope]).status_code == 422, body

@@ -11,7 +11,7 @@ from driftbandit.bandit.features import Feature, Features, Seen
 from driftbandit.policies.drift.belief import Expected, Explanation
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_SHARP = 4.0  # differences between arms, in units of the noise, beyond which rare arms are not known well enough
+_SHARP = 3.5  # differences between arms, in units of the noise, beyond which rare arms are not known well enough
 _DOUBT = 0.05  # probability of naming any feature where none matters
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from driftbandit.bandit.inputs import writable
+from driftbandit.bandit.portable import log_1p, sin_cos
 from driftbandit.core.checks import nearest
 from driftbandit.errors import ContextError
 
@@ -96,7 +97,7 @@ class Feature(NamedTuple):
         if self.kind == "levels":
             return [1.0 if value == level else 0.0 for level in self.levels]
         number = float(value)
-        return [math.copysign(math.log1p(abs(number)), number) if self.kind == "log number" else number]
+        return [math.copysign(log_1p(abs(number)), number) if self.kind == "log number" else number]
 
     def value(self, value: Any, at: int) -> Any:
         """The value as a log shows it; of the clock's, hours since midnight or days since Monday."""
@@ -107,8 +108,12 @@ class Feature(NamedTuple):
 
     def harmonics(self, phase: float) -> list[float]:
         """The numbers of a cycle that has come so far."""
-        angles = [2.0 * math.pi * n * phase for n in range(1, _CYCLES[self.kind] + 1)]
-        return [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
+        first = sine, cosine = sin_cos(phase)
+        out = [*first]
+        for _ in range(1, _CYCLES[self.kind]):
+            sine, cosine = sine * first[1] + cosine * first[0], cosine * first[1] - sine * first[0]
+            out += (sine, cosine)
+        return out
 
     def phase(self, at: int) -> float:
         """How far the cycle has come, from 0 to 1, by the clock of the time zone."""

@@ -301,8 +301,8 @@ class Fold:
         if first:
             own = np.array([(slot in first) / len(first) for slot in slots])
             return lambda: mix_rules(config._replace(floor=0.0), slots, own, 0.0)
-        own = prepare(self.player, at, features, slots, draws)
-        return lambda: mix_rules(config, slots, *own())
+        compute = prepare(self.player, at, features, slots, draws)
+        return lambda: mix_rules(config, slots, *compute())
 
     # ---- snapshots ---------------------------------------------------------------------------------------------------
 

@@ -132,9 +132,8 @@ def _draw_normals(covariance: np.ndarray, draws: int, rng: Any) -> np.ndarray:
 
 def _shares(scores: np.ndarray) -> Found:
     """How often each column is the largest. One that never is may still be chosen with a small probability."""
-    draws, n_arms = scores.shape
     top = scores == scores.max(axis=1, keepdims=True)
-    return _smooth((top / top.sum(axis=1, keepdims=True)).mean(axis=0), draws)
+    return _smooth((top / top.sum(axis=1, keepdims=True)).mean(axis=0), len(scores))
 
 
 def _smooth(found: np.ndarray, draws: int, error: float | None = None) -> Found:
