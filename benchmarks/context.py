@@ -2,6 +2,11 @@
 without context; and what `hour of day` gains where rewards have a daily cycle and costs where they have none.
 
     python benchmarks/context.py [--runs 8] [--rounds 20000]
+    python benchmarks/context.py --seasons docs/how-to/context-seasons.md
+
+With --seasons, the environments of the suites whose means have a season, written to a file: a bandit with `hour of day`
+against the same without. A day is one period of the season. Of N06-hourseason, whose features are harmonics of a day of
+96 rounds, the bandit gets nothing but the clock; of H08-season it gets the three features.
 
 Bandits in memory, made as the page recommends: nothing is given but arms and features. Three arms; 60% of decisions are
 for mobile, 30% for desktop, 10% for tablet; a decision a minute. The mean reward of an arm is N(0, 0.3) plus N(0, 0.3)
@@ -11,10 +16,15 @@ the hour, less that of the arm chosen. Standard errors are over runs."""
 
 import argparse
 import math
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 from driftbandit import Bandit
+from driftbandit.core.draws import Stream
+from driftbandit.field.binary import ENVIRONMENTS as BINARY
+from driftbandit.field.linear import ENVIRONMENTS as LINEAR
 
 ARMS, DEVICES, SHARES = ["a", "b", "c"], ["mobile", "desktop", "tablet"], [0.6, 0.3, 0.1]
 MINUTE = 60_000_000
@@ -87,6 +97,54 @@ HOURS = {
 }
 
 
+DAYS = {"seasonal-K5": 20_000, "seasonal-K20": 20_000, "H08-season": 5000, "N06-hourseason": 96}  # rounds
+
+
+def season_regret(name, hour, seed):
+    """The regret after every round of an environment of the suites, with or without `hour of day`."""
+    suites = {one.name: one.environment for one in (*BINARY, *LINEAR)}
+    environment = suites[name].realise(seed)
+    linear, numbers = hasattr(environment, "features"), Stream(seed)
+    names = [f"x{n}" for n in range(environment.n_features)] if name == "H08-season" else []
+    features = dict.fromkeys(names, "number") | ({"hour": "hour of day"} if hour else {})
+    midnight, now = 1_700_006_400_000_000, [0]
+    arms = environment.n_arms
+    bandit = Bandit(arms, features=features or None, seed=seed, compiled=True, clock=lambda: now[0])
+    out, x = np.zeros(environment.horizon), np.zeros(environment.n_features if linear else 0)
+    for t in range(environment.horizon):
+        now[0], rng = midnight + t * DAY * MINUTE // DAYS[name], numbers.at(t)
+        if linear:
+            environment.features(t, rng, x)
+        decision = bandit.decide(context=dict(zip(names, x.tolist(), strict=False)) if names else None)
+        given = (x,) if linear else ()
+        mean = environment.mean_in if linear else environment.mean
+        bandit.reward(
+            decision, float((environment.pull_in if linear else environment.pull)(t, decision.arm, *given, rng))
+        )
+        out[t] = max(mean(t, arm, *given) for arm in range(arms)) - mean(t, decision.arm, *given)
+    return np.cumsum(out)
+
+
+@cache
+def played(name, hour, runs):
+    return [season_regret(name, hour, seed) for seed in range(runs)]
+
+
+def write_seasons(path, runs):
+    """A table of the regret at the end, and after the first period."""
+    lines = ["| environment | a day | without, first day | with | without, all | with |", "|---|--:|--:|--:|--:|--:|"]
+    for name, day in DAYS.items():
+        cells = []
+        for place in (day - 1, -1):
+            for hour in (False, True):
+                found = played(name, hour, runs)
+                ends = np.array([one[place] for one in found])
+                cells.append(f"{ends.mean():,.0f} ± {ends.std(ddof=1) / math.sqrt(runs):,.0f}")
+        lines.append(f"| {name} | {day:,} | " + " | ".join(cells) + " |")
+        print(lines[-1], flush=True)
+    path.write_text("\n".join(lines) + "\n")
+
+
 def table(title, contenders, runs, rounds, **environment):
     print(f"\n{title}, {runs} runs\n\n| | regret after 1,000 | after {rounds:,} |\n|---|--:|--:|", flush=True)
     for name, contender in contenders.items():
@@ -100,7 +158,10 @@ def main():
     parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=20_000)
     parser.add_argument("--changes", type=int, default=3)
+    parser.add_argument("--seasons", type=Path, metavar="FILE")
     given = parser.parse_args()
+    if given.seasons:
+        return write_seasons(given.seasons, given.runs)
     for binary, law in ((False, "numbers"), (True, "successes")):
         for changes in (0, given.changes):
             what = f"Rewards are {law}, {changes or 'no'} changes"

@@ -25,6 +25,14 @@ class Moved(DriftbanditError, ValueError):
         super().__init__(f"Bandit {name} was moved to {target}; send this call there." if target else name)
 
 
+class ContextError(DriftbanditError, ValueError):
+    """A context or candidates that cannot be used. `public` is the sentence without what the caller gave, for logs."""
+
+    def __init__(self, public: str, got: str = "", sentence: str = "") -> None:
+        super().__init__(sentence or f"{public}{got}.")
+        self.public = public
+
+
 class RecordConflict(DriftbanditError, ValueError):
     """Something else is already stored under this id; it is kept."""
 

@@ -109,7 +109,7 @@ class Player:
 
     def arrays(self, at: int = 0) -> Any:
         """A copy of the state as it stands at a time, as arrays."""
-        return to_arrays(self._faded(at), self.first_state())
+        return to_arrays(self.faded(at), self.first_state())
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
@@ -155,11 +155,11 @@ class Player:
             return self.state
         stamp = self.learned, 0 if self.half_life is None else at
         if self._viewed != stamp:
-            self._view, self._viewed = self._faded(at), stamp
+            self._view, self._viewed = self.faded(at), stamp
         return self._view
 
-    def _faded(self, at: int) -> Any:
-        """A copy of the state as it stands at a time."""
+    def faded(self, at: int) -> Any:
+        """A copy of the state as it stands at a time, as lists."""
         state = copy_lists(self.lists())
         if self.half_life is not None and at > self.time:
             self.policy.fade(state, half_to_the((at - self.time) / self.half_life))
@@ -269,7 +269,7 @@ class Player:
             past = None
         state, known = self.lists(), (past, features)
         if past is not None and self.half_life is not None:
-            state, self.time = self._faded(at), max(self.time, at)
+            state, self.time = self.faded(at), max(self.time, at)
         state = add_arm_to(state, self.policy, self.n_arms, self.learned, self.n_features, self.joint, *known)
         self.n_arms += 1
         self._hold(state)
@@ -277,7 +277,7 @@ class Player:
 
     def change_half_life(self, half_life: int | None, at: int) -> None:
         """Forget at another pace from a time on; what is known is first brought to that time."""
-        state = self._faded(at)
+        state = self.faded(at)
         if hasattr(self.policy, "settle"):
             self.policy.settle(state, self.learned, self.policy.gamma if self.half_life is None else 1.0)
         self.half_life, self.time = half_life, max(self.time, at)

@@ -93,6 +93,17 @@ def _only_defaults(bandit: Bandit, seen: int) -> bool:
     return all(event.kind == DEFAULT for _, event in islice(bandit._journal.events(1), seen, None))
 
 
+def _asked_in_context(bandit: Bandit, chance: random.Random, context: Any, value: Any) -> tuple[str, Any]:
+    """A question about a context, or one with candidates, which a bandit with arms refuses."""
+    verb = chance.choice(["expected", "probabilities", "greedy", "effects", "explain", "decide"])
+    if verb in ("effects", "explain"):
+        return f"{verb}()", getattr(bandit, verb)
+    if verb == "decide" or chance.random() < 0.3:
+        given = {"candidates": {"a": context, "b": value}}
+        return f"{verb}({given!r:.80})", lambda: getattr(bandit, verb)(**given)
+    return f"{verb}({context!r:.80})", lambda: getattr(bandit, verb)(context)
+
+
 def _call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tuple[str, Any]:
     def any_value() -> Any:
         return chance.choice(_VALUES)
@@ -175,7 +186,7 @@ def _call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tu
     if chance.random() < (0.5 if contextual else 0.97):
         return f"recent({value!r:.40})", lambda: bandit.recent(value)
     if contextual:
-        return f"expected({value!r:.40})", lambda: bandit.expected(value)
+        return _asked_in_context(bandit, chance, some_context(), value)
     if chance.random() < 0.5:  # seldom: policies without a belief to integrate are asked thousands of times
         return f"probabilities(draws={value!r:.40})", lambda: bandit.probabilities(draws=value)
     return f"probabilities({value!r:.40})", lambda: bandit.probabilities(available=value)

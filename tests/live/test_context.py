@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import random
 
 import pytest
 
@@ -440,3 +441,80 @@ def test_an_export_has_a_column_per_feature(tmp_path, suffix):
 def test_a_config_carries_features():
     config = Config(ARMS, features=FEATURES, floor=0.1)
     assert Bandit(config=config).config.features == FEATURES
+
+
+CARRYING = ["drift-lin-ts", "lin-ts", "stable-lin-ts(gamma=0.999)", "d-logistic-ts(gamma=0.999)",
+            "kalman-ts(drift=0.001)", "d-lin-ucb(gamma=0.999)", "sw-lin-ucb(window=300)", "cusum-lin-ucb"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("policy", "compiled"), [*((policy, False) for policy in CARRYING), ("drift-lin-ts", True)])
+def test_features_that_change_from_now_on_keep_what_was_learned_of_the_others(policy, compiled):
+    before = {"device": ["mobile", "desktop"], "basket": "number", "useless": "number"}
+    after = {"member": "flag", "basket": "number", "device": ["desktop", "tablet", "mobile"], "hour": "hour of day"}
+    bandit = Bandit(["a", "b"], policy=policy, features=before, seed=1, compiled=compiled)
+    chance, scale = random.Random(1), 1.0 if "logistic" in policy else 10.0
+
+    def play(rounds, more):
+        good = 0
+        for _ in range(rounds):
+            device, basket = chance.choice(["mobile", "desktop"]), chance.gauss(0.0, 1.0)
+            decision = bandit.decide(context={"device": device, "basket": basket} | more())
+            mean = scale * (0.5 + 0.1 * basket) + (
+                0.3 * scale if (decision.arm == "a") == (device == "mobile") else 0.0
+            )
+            bandit.reward(decision, min(scale, max(0.0, mean + chance.gauss(0.0, 0.05 * scale))))
+            good += (decision.arm == "a") == (device == "mobile")
+        return good / rounds
+
+    play(300, lambda: {"useless": chance.gauss(5.0, 1.0)})
+    contexts = [{"device": device, "basket": 1.0} for device in ("mobile", "desktop")]
+    known = [bandit.expected(context) for context in contexts] if "ucb" not in policy else []
+    bandit.change(features=after, from_now=True)
+    for context, was in zip(contexts, known, strict=False):
+        for arm, (mean, sd) in bandit.expected(context | {"member": False}).items():
+            assert mean == pytest.approx(was[arm].mean, abs=0.05 * scale)
+            assert sd < max(0.4, 0.2 * scale)
+    assert play(30, lambda: {"member": chance.random() < 0.5}) > 0.8
+    assert play(100, lambda: {"member": chance.random() < 0.5}) > 0.8
+    assert bandit.health()["missing"]["member"] == 300
+    again = Bandit.restore(bandit.snapshot(), compiled=compiled)
+    assert again.fingerprint() == bandit.fingerprint()
+
+
+def test_features_change_from_now_on_after_old_events_were_dropped(tmp_path):
+    path, now = str(tmp_path / "journal.db"), [1_700_006_400_000_000]
+    with made(path, features={"device": ["mobile", "desktop"]}, retention="2 d", clock=lambda: now[0]) as bandit:
+        for n in range(400):
+            now[0] += 1800 * 1_000_000
+            decision = bandit.decide(f"d{n}", context={"device": device(n)})
+            bandit.reward(decision, pay(n, decision.arm))
+        assert bandit.prune().decisions > 0
+        was = bandit.expected({"device": "mobile"})
+        with pytest.raises(ValueError, match="new features with what is known of the others"):
+            bandit.change(features={"device": ["mobile", "desktop", "tv"]})
+        bandit.change(features={"device": ["mobile", "desktop", "tv"], "member": "flag"}, from_now=True)
+        for arm, (mean, _) in bandit.expected({"device": "mobile"}).items():
+            assert mean == pytest.approx(was[arm].mean, abs=0.2)
+        for n in range(400, 430):
+            decision = bandit.decide(f"d{n}", context={"device": device(n), "member": n % 3 == 0})
+            bandit.reward(decision, pay(n, decision.arm))
+    assert_proved(path)
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.5, 1.0])
+def test_the_believed_gain_holds_the_truth_or_has_no_interval(noise):
+    held = given = 0
+    for seed in range(12):
+        chance, seen = random.Random(seed), []
+        bandit = Bandit(["a", "b"], features={"device": ["mobile", "desktop"]}, seed=seed, compiled=True)
+        for _ in range(400):
+            seen.append(chance.choice(["mobile", "desktop"]))
+            decision = bandit.decide(context={"device": seen[-1]})
+            bandit.reward(decision, ((decision.arm == "a") == (seen[-1] == "mobile")) + chance.gauss(0.0, noise))
+        gain, share = bandit.effects().gain, seen.count("mobile") / len(seen)
+        truth = 1.0 - max(share, 1.0 - share)
+        assert gain.gain > 0.0
+        given += gain.low is not None
+        held += gain.low is not None and gain.low <= truth <= gain.high
+    assert given - held <= 1
+    assert given <= 1 if noise < 0.1 else given == 12

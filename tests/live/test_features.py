@@ -1,5 +1,6 @@
 """What a declared feature becomes, and what is refused."""
 
+import hashlib
 import json
 import math
 import warnings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from driftbandit import Bandit
 from driftbandit.bandit.export import export
 from driftbandit.bandit.features import MOST_BYTES, MOST_COLUMNS, Features, Seen
+from driftbandit.bandit.portable import log_1p, sin_cos
 
 DECLARED = {
     "device": ["mobile", "desktop"],
@@ -46,6 +48,17 @@ def test_each_kind_has_the_columns_and_numbers_it_should():
     day, week = 2 * math.pi * 14 / 24, 2 * math.pi * 2.5 / 7
     waves = [f(n * a) for a, most in ((day, 2), (week, 3)) for n in range(1, most + 1) for f in (math.sin, math.cos)]
     assert features.encode(context, NOON) == pytest.approx([0, 1, 42, 1, -1, *waves], abs=1e-12)
+
+
+def test_cycles_and_logarithms_are_computed_without_a_mathematical_library():
+    for n in range(2001):
+        assert sin_cos(n / 2000) == pytest.approx(
+            (math.sin(math.pi * n / 1000), math.cos(math.pi * n / 1000)), abs=1e-15
+        )
+        x = 1.02**n if n < 1396 else n / 1e5
+        assert log_1p(x) == pytest.approx(math.log1p(x), rel=1e-15)
+    digest = hashlib.sha256(json.dumps([[sin_cos(n / 999), log_1p(n / 7)] for n in range(1000)]).encode())
+    assert digest.hexdigest()[:16] == "4ed6a1d5b312ecb1"
 
 
 def test_summer_time_is_the_time_zones():
@@ -83,6 +96,13 @@ def test_contexts_are_counted_with_their_means_and_what_was_wrong_with_them():
     assert sum(seen.undeclared["device"].values()) == 101
     assert len(seen.undeclared["device"]) < 30
     assert Seen.read(json.loads(json.dumps(seen.plain())), features).plain() == seen.plain()
+
+
+def test_the_spread_of_a_column_is_that_of_the_values_that_were_given():
+    seen = Seen(Features.declare({"device": ["a", "b"], "age": "number", "x": "number"}))
+    for n in range(100):
+        seen.learn({"device": "a", "age": 50.0, "x": float(n % 4 // 2)} if n % 2 else {"x": float(n % 4 // 2)}, NOON)
+    assert [seen.spread(column) for column in range(4)] == pytest.approx([0.0, 0.0, 0.0, 0.5])
 
 
 def test_a_value_of_another_kind_than_the_feature_has_now_is_missing():

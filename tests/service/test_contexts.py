@@ -2,6 +2,7 @@
 
 import math
 
+import httpx
 import pytest
 
 from driftbandit.bandit import Bandit
@@ -80,7 +81,15 @@ def test_contexts_are_shown_to_keys_that_read_and_are_never_logged(serve, tmp_pa
         assert SECRET not in answer.text
         answer = served.post(f"{AT}/rewards", {"id": f"d{n}", "reward": 1.0}, headers=keys["reward"])
         assert SECRET not in answer.text
-    served.post(f"{AT}/decisions", {"context": {"device": SECRET, "no": 1}}, headers=keys["decide"])
+    wrong = [{"device": SECRET, "no": 1}, {SECRET: 1}, {"basket": SECRET}, {"device": [SECRET]}, SECRET]
+    bodies = [{"context": context} for context in wrong] + [{"candidates": {SECRET: {}}}, {"candidates": {}}]
+    for body in [*bodies, {"candidates": {SECRET: {SECRET: SECRET}}}, {"available": [SECRET], "context": {}}]:
+        for path, more in (("decisions", {}), ("decisions/batch", {"count": 1}), ("what-if", {}), ("greedy", {})):
+            scope = "read" if path == "what-if" else "decide"
+            assert served.post(f"{AT}/{path}", body | more, headers=keys[scope]).status_code == 422, body
+    twice = f'{{"context": {{"{SECRET}": 1, "{SECRET}": 2}}}}'
+    answer = httpx.post(served.url + f"{AT}/decisions", content=twice, headers=keys["decide"])
+    assert answer.status_code == 422, answer.text
     for allowed in ("decide", "reward"):
         for method, address, body in (
             ("GET", "decisions", None),
@@ -96,7 +105,10 @@ def test_contexts_are_shown_to_keys_that_read_and_are_never_logged(serve, tmp_pa
     assert served.get(f"{AT}/decisions/d0", headers=keys["read"]).json()["context"]["device"] == SECRET
     assert served.get(f"{AT}/health", headers=keys["read"]).json()["undeclared"] == {"device": {SECRET: 40}}
     served.stop()
-    assert SECRET not in "".join(served.lines)
+    lines = "".join(served.lines)
+    assert SECRET not in lines
+    assert "The features are device, basket" in lines
+    assert "Feature 'basket' is a number between" in lines
 
 
 OFFERS = {"name": "offers", "candidates": True, "features": {"price": "number", "new": "flag"}}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from driftbandit.bandit.features import CHOSEN, Features, Seen, as_mapping
 from driftbandit.bandit.inputs import writable
-from driftbandit.errors import DamagedJournal
+from driftbandit.errors import ContextError, DamagedJournal
 
 ARM = "candidates"  # the arm of a configuration
 MOST_CANDIDATES = 100
@@ -84,17 +84,19 @@ def copy_contexts(context: Any, count: int, candidates: Any = None) -> Any:
 def read_candidates(features: Features, given: Any) -> CandidateSet:
     """The candidates of a request, checked."""
     if not isinstance(given, Mapping):
-        raise ValueError(f"candidates maps names to features, such as {{'a': {{'price': 9.9}}}}; got {given!r:.60}.")
+        allowed = "candidates maps names to features, such as {'a': {'price': 9.9}}"
+        raise ContextError(allowed, f"; got {given!r:.60}")
     if not 1 <= len(given) <= MOST_CANDIDATES:
-        raise ValueError(f"A decision has 1 to {MOST_CANDIDATES} candidates; got {len(given)}.")
+        raise ContextError(f"A decision has 1 to {MOST_CANDIDATES} candidates", f"; got {len(given)}")
     contexts: dict[str, dict[str, Any]] = {}
     for name, values in given.items():
         if not isinstance(name, str) or not 1 <= len(name) <= _NAME_LENGTH or not writable(name):
-            raise ValueError(f"A candidate's name is a text of 1 to {_NAME_LENGTH} characters; got {name!a:.60}.")
+            allowed = f"A candidate's name is a text of 1 to {_NAME_LENGTH} characters"
+            raise ContextError(allowed, f"; got {name!a:.60}")
         try:
             contexts[name] = features.read({} if values is None else values)
-        except ValueError as error:
-            raise ValueError(f"Candidate {name!r:.60}: {error}") from None
+        except ContextError as error:
+            raise ContextError(error.public, sentence=f"Candidate {name!r:.60}: {error}") from None
     text = json.dumps(contexts)
     if len(text) > MOST_SET_BYTES:
         raise ValueError(f"All candidates together take at most {MOST_SET_BYTES:,} bytes as JSON; got {len(text):,}.")

@@ -182,8 +182,8 @@ class Commit(Dropping):
         if ask.relearns and self._rows("SELECT 1 FROM @base WHERE bandit = ?", ask.bandit):
             self.answers[place] = ValueError(
                 "Old events of this bandit were dropped (retention), so they cannot be learned again; "
-                "change(..., from_now=True) starts a new policy or features with nothing learned, a half-life with "
-                "what is known."
+                "change(..., from_now=True) starts a new policy with nothing learned, a new half-life with what is "
+                "known, new features with what is known of the others."
             )
             return
 

@@ -11,6 +11,7 @@ from driftbandit.bandit.features import Feature, Features, Seen
 from driftbandit.policies.drift.belief import Expected, Explanation
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_SHARP = 3.5  # differences between arms, in units of the noise, beyond which rare arms are not known well enough
 _DOUBT = 0.05  # probability of naming any feature where none matters
 
 
@@ -177,11 +178,13 @@ def map_best_arms(found: Coefficients, features: Features, seen: Seen, slots: li
 class BelievedGain(NamedTuple):
     """How much more the best arm of each context earns than the best single arm, in some recent contexts, by what the
     policy believes; with an interval that holds it with probability 0.95. The choice with context is better if the
-    gain is positive, whatever the goal."""
+    gain is positive, whatever the goal. Where arms differ by several standard deviations of the noise, the single arm
+    is hardly ever played outside its own contexts, and believed to be closer to the others than it is there: the gain
+    is then too small, and has no interval."""
 
     gain: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     contexts: int
     arm: Any  # the best single one
 
@@ -200,7 +203,9 @@ def measure_gain(found: Coefficients, contexts: Any, slots: list[int], names: li
         weights = part @ x / len(x)
         variance += float(weights @ found.covariance[slot] @ weights)
     gain, width = abs(unit) * gain, 1.96 * abs(unit) * math.sqrt(max(0.0, variance))
-    return BelievedGain(gain, gain - width, gain + width, len(x), names[single])
+    sharp = float((mean[:, slots].max(axis=1) - mean[:, slots].min(axis=1)).max()) > _SHARP * found.noise
+    low, high = (None, None) if sharp else (gain - width, gain + width)
+    return BelievedGain(gain, low, high, len(x), names[single])
 
 
 class Effects(NamedTuple):

@@ -14,10 +14,10 @@ import numpy as np
 from driftbandit.bandit.audit import Known, Walk
 from driftbandit.bandit.candidates import split_context, stored_candidates
 from driftbandit.bandit.features import Feature, Features
-from driftbandit.bandit.fold import mix_rules
 from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.logfiles import arrow_batches, check_suffix, flatten, write_whole
 from driftbandit.bandit.opening import bandit_number, latest, only_bandit, policy_maker, reading
+from driftbandit.bandit.probabilities import mix_rules
 from driftbandit.bandit.records import (
     CHANGE,
     KINDS,
@@ -95,11 +95,12 @@ def _rows(journal: Journal, number: int, propensity: str, policies: Any) -> Iter
     return in_order(log_rows(journal, number, propensity, policies))
 
 
-def features_of(target: Any, name: str | None = None) -> Features:
-    """The features that one bandit has now."""
+def features_of(target: Any, name: str | None = None) -> tuple[Features, bool]:
+    """The features that one bandit has now, and whether they are those of candidates."""
     with _open(target, name) as (journal, number):
         changes = journal.changes(number)
-        return Features.stored(Change.read(changes[-1][1].body).config.features if changes else None)
+        config = Change.read(changes[-1][1].body).config if changes else None
+        return (Features(), False) if config is None else (Features.stored(config.features), config.candidates)
 
 
 @contextmanager

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from driftbandit.bandit.inputs import writable
+from driftbandit.bandit.portable import log_1p, sin_cos
 from driftbandit.core.checks import nearest
+from driftbandit.errors import ContextError
 
 MOST_COLUMNS = 64
 MOST_BYTES = 4096  # of a context as JSON
@@ -74,7 +76,7 @@ class Feature(NamedTuple):
             right = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
             value = float(value) if right else value
         if not right:
-            raise ValueError(f"Feature {self.name!r} is {allowed}; got {value!a:.60}.")
+            raise ContextError(f"Feature {self.name!r} is {allowed}", f"; got {value!a:.60}")
         return value
 
     def fit(self, value: Any) -> Any:
@@ -95,7 +97,7 @@ class Feature(NamedTuple):
         if self.kind == "levels":
             return [1.0 if value == level else 0.0 for level in self.levels]
         number = float(value)
-        return [math.copysign(math.log1p(abs(number)), number) if self.kind == "log number" else number]
+        return [math.copysign(log_1p(abs(number)), number) if self.kind == "log number" else number]
 
     def value(self, value: Any, at: int) -> Any:
         """The value as a log shows it; of the clock's, hours since midnight or days since Monday."""
@@ -106,8 +108,12 @@ class Feature(NamedTuple):
 
     def harmonics(self, phase: float) -> list[float]:
         """The numbers of a cycle that has come so far."""
-        angles = [2.0 * math.pi * n * phase for n in range(1, _CYCLES[self.kind] + 1)]
-        return [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
+        first = sine, cosine = sin_cos(phase)
+        out = [*first]
+        for _ in range(1, _CYCLES[self.kind]):
+            sine, cosine = sine * first[1] + cosine * first[0], cosine * first[1] - sine * first[0]
+            out += (sine, cosine)
+        return out
 
     def phase(self, at: int) -> float:
         """How far the cycle has come, from 0 to 1, by the clock of the time zone."""
@@ -178,10 +184,9 @@ class Features(tuple[Feature, ...]):
         out, size = {}, self._size
         for name, value in (context if type(context) is dict else as_mapping(context)).items():
             if name not in known:
-                raise ValueError(
-                    f"There is no feature {name!r:.60}{nearest(str(name)[:60], known) or '.'} "
-                    f"The features are {', '.join(known) or 'none'}."
-                )
+                listed = f"The features are {', '.join(known) or 'none'}."
+                hint = nearest(str(name)[:60], known) or "."
+                raise ContextError(listed, sentence=f"There is no feature {name!r:.60}{hint} {listed}")
             feature = known[name]
             if feature.kind != "number" or type(value) is not float or not -_LARGEST <= value <= _LARGEST:
                 value = feature.read(value)
@@ -189,7 +194,7 @@ class Features(tuple[Feature, ...]):
             if value is not None:
                 out[name] = value
         if size > MOST_BYTES and (size := len(json.dumps(out))) > MOST_BYTES:
-            raise ValueError(f"A context takes at most {MOST_BYTES} bytes as JSON; got {size}.")
+            raise ContextError(f"A context takes at most {MOST_BYTES} bytes as JSON", f"; got {size}")
         return out
 
     @cached_property
@@ -239,7 +244,7 @@ class Seen:
     """The contexts whose outcomes were learned: the mean of every column, and what was missing or not declared."""
 
     def __init__(self, features: Features) -> None:
-        self._features = features
+        self.features = features
         self.learned = 0
         self._widths = [len(feature.columns) for feature in features]
         self._sums = [0.0] * sum(self._widths)  # by column
@@ -249,7 +254,7 @@ class Seen:
 
     def learn(self, context: Mapping[str, Any], at: int) -> list[float]:
         """The numbers of a context, which then counts towards the means."""
-        out, gaps, others = self._features.numbers(context, at)
+        out, gaps, others = self.features.numbers(context, at)
         squares = list(map(mul, out, out))
         sums, self._squares = list(map(add, self._sums, out)), list(map(add, self._squares, squares))
         if gaps:
@@ -259,7 +264,7 @@ class Seen:
         for place, _ in gaps:
             self._gaps[place] += 1
         for place in others:
-            counts, level = self._others[place], context[self._features[place].name]
+            counts, level = self._others[place], context[self.features[place].name]
             level = level if level in counts or len(counts) < _MOST_OTHERS else _REST
             counts[level] = counts.get(level, 0) + 1
         return out
@@ -281,20 +286,41 @@ class Seen:
 
     def spread(self, column: int) -> float:
         """The standard deviation of a column."""
-        count = max(1, self.learned)
+        place = next(place for place, end in enumerate(accumulate(self._widths)) if column < end)
+        count = max(1, self.learned - self._gaps[place])
         return math.sqrt(max(0.0, self._squares[column] / count - (self._sums[column] / count) ** 2))
 
     @property
     def missing(self) -> dict[str, int]:
         """Contexts without a value, by feature."""
-        return {feature.name: count for feature, count in zip(self._features, self._gaps, strict=True) if count}
+        return {feature.name: count for feature, count in zip(self.features, self._gaps, strict=True) if count}
 
     @property
     def undeclared(self) -> dict[str, dict[str, int]]:
         """Contexts with a level that was not declared, by feature and level."""
         return {
-            feature.name: dict(counts) for feature, counts in zip(self._features, self._others, strict=True) if counts
+            feature.name: dict(counts) for feature, counts in zip(self.features, self._others, strict=True) if counts
         }
+
+    def carry(self, before: "Seen") -> None:
+        """Go on from what was seen before the features changed; one that is new was missing so far."""
+        self.learned, column = before.learned, 0
+        known = {feature.name: place for place, feature in enumerate(before.features)}
+        for place, feature in enumerate(self.features):
+            at = known.get(feature.name)
+            same = at is not None and before.features[at]._replace(levels=()) == feature._replace(levels=())
+            if at is None or not same:
+                self._gaps[place] = 0 if feature.kind in _CYCLES else self.learned
+            else:
+                start, names = sum(before._widths[:at]), before.features[at].columns
+                for name in names:
+                    if name in feature.columns:
+                        here, there = column + feature.columns.index(name), start + names.index(name)
+                        self._sums[here], self._squares[here] = before._sums[there], before._squares[there]
+                self._gaps[place] = before._gaps[at]
+                counts = before._others[at].items()
+                self._others[place] = {level: count for level, count in counts if level not in feature.levels}
+            column += self._widths[place]
 
     def plain(self) -> list[Any]:
         """As a snapshot keeps it."""
@@ -318,7 +344,7 @@ def as_mapping(context: Any) -> Mapping[str, Any]:
     """A context as a mapping; a row of a frame, which has `to_dict`, is one too."""
     found = context.to_dict() if hasattr(context, "to_dict") else context
     if not isinstance(found, Mapping):
-        raise ValueError(f"A context maps names of features to values; got {context!r:.60}.")
+        raise ContextError("A context maps names of features to values", f"; got {context!r:.60}")
     return found
 
 

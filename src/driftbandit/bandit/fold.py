@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from driftbandit.bandit.candidates import Candidates, CandidateSet, read_candidates, split_context, stored_candidates
-from driftbandit.bandit.coefficients import sampled_probabilities
+from driftbandit.bandit.carrying import carry
 from driftbandit.bandit.features import Features, Seen
 from driftbandit.bandit.ids import ROUNDS
 from driftbandit.bandit.inputs import MOST_NUMBERS, count_state
+from driftbandit.bandit.probabilities import mix_rules, prepare
 from driftbandit.bandit.records import (
     CHANGE,
     FIRST,
@@ -49,8 +50,8 @@ from driftbandit.player import JOINT, Player
 FORMAT = 6  # of snapshots
 HOLD_SLOT, FLOOR_SLOT, UNIFORM_SLOT = (1 << 38), (1 << 38) + 1, (1 << 38) + 2  # slots of the rules' own numbers
 
-_AT_ONCE = 10  # times as many draws for probabilities where all are made at once
 Maker = Callable[[str], Any]  # a policy from its text
+Probabilities = Callable[[], tuple[np.ndarray, float]]
 Reread = Callable[[int], Iterable[Event]]  # so many events, from the first on
 
 
@@ -169,7 +170,10 @@ class Fold:
             anew.apply(self._reread(self.n - 1))
             self.player, self.untried, self.seen = anew.player, anew.untried, anew.seen
         elif forgetting and (before.policy, before.features) != (after.policy, after.features):
-            self._begin(after, event.at)
+            old, untried = (self.player, self.seen), self.untried
+            self._begin(after._replace(arms=before.arms), event.at)
+            if before.policy == after.policy and carry(*old, self.player, self.seen, event.at):
+                self.untried = untried
         elif forgetting:  # the same policy at another pace
             self.player.change_half_life(after.half_life, event.at)
         self._use(after, change.past, event.at)
@@ -281,6 +285,10 @@ class Fold:
         self, allowed: list[int] | None, at: int, draws: int = 2000, features: Any = None
     ) -> tuple[np.ndarray, float]:
         """The probability of every slot under all rules together, and how far it may be off."""
+        return self.ask_probabilities(allowed, at, draws, features)()
+
+    def ask_probabilities(self, allowed: list[int] | None, at: int, draws: int, features: Any) -> Probabilities:
+        """The same as a function, which may be called when the bandit is no longer locked."""
         config = self.config
         slots = list(self._everyone(features)) if allowed is None else allowed
         if config.candidates and len(slots) > 1:
@@ -288,15 +296,13 @@ class Fold:
         if config.fixed is not None and config.fixed in slots:
             out = np.zeros(len(config.arms))
             out[config.fixed] = 1.0
-            return out, 0.0
+            return lambda: (out, 0.0)
         first = self.first_arms(slots)
         if first:
             own = np.array([(slot in first) / len(first) for slot in slots])
-            return mix_rules(config._replace(floor=0.0), slots, own, 0.0)
-        found = None
-        if features is not None and len(slots) > 1:
-            found = sampled_probabilities(self.player, at, features, slots, _AT_ONCE * draws)
-        return mix_rules(config, slots, *(found or self.player.probabilities(slots, at, draws, features)))
+            return lambda: mix_rules(config._replace(floor=0.0), slots, own, 0.0)
+        compute = prepare(self.player, at, features, slots, draws)
+        return lambda: mix_rules(config, slots, *compute())
 
     # ---- snapshots ---------------------------------------------------------------------------------------------------
 
@@ -352,21 +358,6 @@ class Fold:
 
 def _draw_uniformly(rng: Any, slots: Sequence[int]) -> int:
     return slots[int(rng.uniform(UNIFORM_SLOT) * len(slots))]
-
-
-def mix_rules(config: StoredConfig, slots: list[int], own: np.ndarray, error: float) -> tuple[np.ndarray, float]:
-    """The probability of every slot, where the policy's own are known and no arm is fixed."""
-    out = np.zeros(len(slots) if config.candidates else len(config.arms))
-    held = config.holdback
-    if held > 0.0:
-        if config.baseline is not None and config.baseline in slots:
-            out[config.baseline] += held
-        else:
-            out[slots] += held / len(slots)
-    out[slots] += (1.0 - held) * config.floor / len(slots)
-    share = (1.0 - held) * (1.0 - config.floor)
-    out[slots] += share * own
-    return out, share * error
 
 
 def _tries(config: StoredConfig) -> int:

@@ -276,8 +276,9 @@ class AnyBandit(ReadableBandit, Protocol):
 
         A new policy or half-life, or new features, learn the whole journal again, as if they had been there from the
         start: contexts are kept as they were given, so whatever is known of a feature that stays is learned again, and
-        so are levels that were not declared before. With `from_now` a new policy or a policy with new features begins
-        with nothing, a new half-life with what is known now."""
+        so are levels that were not declared before. With `from_now` nothing is read again: a new policy begins with
+        nothing, a new half-life with what is known now, and new features with what is known of the columns that stay,
+        if the policy is DriftLinTS or another of the library's linear ones."""
 
     def resume_clock(self, *, who: str = "") -> timedelta:
         """Let time advance again after a clock that was far ahead for a moment: from the latest time in the journal,

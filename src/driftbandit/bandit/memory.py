@@ -8,6 +8,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from driftbandit.bandit.asks import AddChange, AddReward, Ask, DecisionState, Settle, Settled, judge, same_decision
@@ -228,7 +229,8 @@ class Memory:
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""
-        return [state.row for state in self._all()[: -limit - 1 : -1]]
+        with self.lock:
+            return [_row(id, kept) for id, kept in islice(reversed(self._kept.items()), limit)]
 
     def standing(self, bandit: int, ids: list[str]) -> dict[str, DecisionState]:
         """What is known of these decisions."""
@@ -240,7 +242,8 @@ class Memory:
 
     def first_at(self, bandit: int) -> int | None:
         """The time of the oldest decision kept."""
-        return next((state.row.at for state in self._all()), None)
+        with self.lock:
+            return next((kept[0] for kept in self._kept.values()), None)
 
     def tally(
         self, bandit: int, since: int, until: int, width: int, due: tuple[int, int] | None = None

@@ -1,6 +1,8 @@
 """What a bandit reports: its arms, probabilities, history, uplift and health; and a view that only reports."""
 
 import contextlib
+import copy
+import json
 import math
 from collections.abc import Hashable, Mapping
 from datetime import timedelta
@@ -9,7 +11,7 @@ from typing import Any
 from driftbandit.bandit import reporting, settings
 from driftbandit.bandit.beliefs import arm_beliefs
 from driftbandit.bandit.candidates import copy_candidates, split_context
-from driftbandit.bandit.coefficients import coefficients, expected_rewards
+from driftbandit.bandit.coefficients import coefficients, copy_player, expected_rewards
 from driftbandit.bandit.effects import (
     ContextExplanation,
     Effects,
@@ -27,6 +29,7 @@ from driftbandit.bandit.options import Config
 from driftbandit.bandit.records import KINDS, WAYS, Change, Decision, as_datetime
 from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.uplift import Uplift, measure_uplift
+from driftbandit.core.state import to_arrays
 from driftbandit.errors import NotFound, report_damage
 from driftbandit.player import Probabilities
 from driftbandit.policies.drift.belief import Expected
@@ -61,7 +64,9 @@ class Watched:
     def state(self) -> Any:
         """A copy of what the policy knows now, as arrays; retired arms keep their place."""
         with self._lock:
-            return self._fold.player.arrays(self._replica.now())
+            player = self._fold.player
+            state = player.faded(self._replica.now())
+        return to_arrays(state, player.first_state())
 
     def fingerprint(self) -> str:
         """The whole folded state as text: equal texts are equal bits."""
@@ -127,10 +132,11 @@ class Reports(Watched, ReadableBandit):
             slots = fold.active if available is None else settings.slots_of(config, available)
             at = self._replica.now()
             names, features = self._features(context, candidates, at)
-            values, error = fold.probabilities(slots, at, draws, features)
-            out = Probabilities({names[slot]: float(values[slot]) for slot in (slots or range(len(names)))})
-            out.error = error
-            return out
+            compute = fold.ask_probabilities(slots, at, draws, features)
+        values, error = compute()
+        out = Probabilities({names[slot]: float(values[slot]) for slot in (slots or range(len(names)))})
+        out.error = error
+        return out
 
     def greedy(self, context: Context = None, *, candidates: Candidates = None, available: Arms = None) -> Hashable:
         with self._lock:
@@ -143,7 +149,7 @@ class Reports(Watched, ReadableBandit):
             means: list[float | None] = [None] * len(names)
             if features is not None:
                 with contextlib.suppress(ValueError):  # the policy has no such belief
-                    found = expected_rewards(fold.player, now, features, list(range(len(names))))
+                    found = expected_rewards(copy_player(fold.player, now), features, list(range(len(names))))
                     means = [one.mean * config.scale[1] if math.isfinite(one.sd) else None for one in found.values()]
             else:
                 means = arm_beliefs(fold.player.policy, fold.player.arrays(now), config).mean
@@ -169,50 +175,58 @@ class Reports(Watched, ReadableBandit):
         with self._lock:
             fold, config, at = self._fold, self._fold.config, self._replica.now()
             names, features = self._features(context, candidates, at)
-            found = expected_rewards(fold.player, at, features, list(range(len(names))))
-            origin, unit = config.scale
-            return {
-                names[slot]: Expected(origin + unit * found[slot].mean, abs(unit) * found[slot].sd)
-                for slot in (found if config.candidates else config.active)
-            }
+            known = copy_player(fold.player, at)
+        found = expected_rewards(known, features, list(range(len(names))))
+        origin, unit = config.scale
+        return {
+            names[slot]: Expected(origin + unit * found[slot].mean, abs(unit) * found[slot].sd)
+            for slot in (found if config.candidates else config.active)
+        }
+
+    def _known(self) -> tuple[Any, Any, Any, Any]:
+        """The configuration, the features, what was seen of them and what the player knows, all of this moment."""
+        with self._lock:
+            fold = self._fold
+            return fold.config, fold.features, copy.copy(fold.seen), copy_player(fold.player, self._replica.now())
 
     def explain(self) -> Any:
-        with self._lock:
-            fold, config, at = self._fold, self._fold.config, self._replica.now()
-            names = settings.names_of(config)
-            shown = [(name, "retired", slot) if slot in config.retired else name for slot, name in enumerate(names)]
-            beliefs = coefficients(fold.player, at) if fold.features else None
-            found: Any = None
-            if beliefs is None or hasattr(fold.player.policy, "explain"):
-                found = fold.player.explain(shown, at)
-            origin, unit = config.scale
-            if hasattr(found, "in_rewards"):
-                found = found.in_rewards(origin, origin + unit, [shown[slot] for slot in config.active])
-            if beliefs is None:
-                return found
-            learned = (len(config.active) > 1 or config.candidates) and fold.seen.learned > 0
-            effects = measure_effects(beliefs, fold.features, fold.seen, config.active, config.scale, config.candidates)
-            arms = {} if config.candidates else self.expected()
-            sentences = describe_effects(effects, [names[slot] for slot in config.active], unit)
-            return ContextExplanation(found, arms, sentences if learned else {})
+        config, features, seen, known = self._known()
+        names = settings.names_of(config)
+        shown = [(name, "retired", slot) if slot in config.retired else name for slot, name in enumerate(names)]
+        beliefs = coefficients(known) if features else None
+        found: Any = None
+        if hasattr(known.policy, "explain"):
+            found = known.policy.explain(known.arrays(), shown)
+        elif beliefs is None:
+            raise ValueError(f"{type(known.policy).__name__} cannot explain its choices; DriftAuto can.")
+        origin, unit = config.scale
+        if hasattr(found, "in_rewards"):
+            found = found.in_rewards(origin, origin + unit, [shown[slot] for slot in config.active])
+        if beliefs is None:
+            return found
+        learned = (len(config.active) > 1 or config.candidates) and seen.learned > 0
+        effects = measure_effects(beliefs, features, seen, config.active, config.scale, config.candidates)
+        arms = {} if config.candidates else self.expected()
+        sentences = describe_effects(effects, [names[slot] for slot in config.active], unit)
+        return ContextExplanation(found, arms, sentences if learned else {})
 
     def effects(self) -> Effects:
-        with self._lock:
-            fold, config, at = self._fold, self._fold.config, self._replica.now()
-            beliefs = coefficients(fold.player, at) if fold.features else None
-            if beliefs is None:
-                why = "has no expected rewards in a context" if fold.features else "is used without features"
-                raise ValueError(f"{type(fold.player.policy).__name__} {why}, so there are no effects to show.")
-            names, slots, unit = settings.names_of(config), config.active, config.scale[1]
-            arms = [] if config.candidates else [names[slot] for slot in slots]
-            if not (fold.seen.learned and beliefs.known):
-                return Effects(arms, [], None, None)
-            found = measure_effects(beliefs, fold.features, fold.seen, slots, config.scale, config.candidates, 24)
-            if len(arms) < 2:
-                return Effects(arms, found, None, None)
-            rows = self._journal.recent(self._number, _CONTEXTS)
-            gain = measure_gain(beliefs, [fold.encode(row) for row in rows], slots, names, unit)
-            return Effects(arms, found, map_best_arms(beliefs, fold.features, fold.seen, slots, 1.0), gain)
+        config, features, seen, known = self._known()
+        beliefs = coefficients(known) if features else None
+        if beliefs is None:
+            why = "has no expected rewards in a context" if features else "is used without features"
+            raise ValueError(f"{type(known.policy).__name__} {why}, so there are no effects to show.")
+        names, slots, unit = settings.names_of(config), config.active, config.scale[1]
+        arms = [] if config.candidates else [names[slot] for slot in slots]
+        if not (seen.learned and beliefs.known):
+            return Effects(arms, [], None, None)
+        found = measure_effects(beliefs, features, seen, slots, config.scale, config.candidates, 24)
+        if len(arms) < 2:
+            return Effects(arms, found, None, None)
+        rows = self._journal.recent(self._number, _CONTEXTS)
+        contexts = [features.encode(json.loads(row.context or "{}"), row.at, seen) for row in rows]
+        gain = measure_gain(beliefs, contexts, slots, names, unit)
+        return Effects(arms, found, map_best_arms(beliefs, features, seen, slots, 1.0), gain)
 
     def outcome(self, id: str | Decision) -> Outcome:
         id = check_id(id)

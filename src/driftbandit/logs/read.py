@@ -147,7 +147,7 @@ class Source:
             lines = _limit_lines(file)
             while held := list(islice(lines, PIECE)):
                 events = [_json_object(line, row + at) for at, line in enumerate(held, 1) if line.strip()]
-                names = names or select(list(dict.fromkeys(name for event in events for name in event)))
+                names = names or select(_check_names(list(dict.fromkeys(name for event in events for name in event))))
                 yield {name: pa.array([event.get(name) for event in events]) for name in names}
                 row += len(held)
 
@@ -156,7 +156,10 @@ class Source:
 
         from driftbandit.bandit.export import features_of, rows_of
 
-        self.declared = features_of(self.given, self.bandit).declaration()
+        features, candidates = features_of(self.given, self.bandit)
+        if candidates:
+            raise _has_candidates()
+        self.declared = features.declaration()
         times = {name: pa.timestamp("us", "UTC") for name in ("time", "reward_time")}
         with rows_of(self.given, self.bandit, "arm" if probabilities else "none") as rows:
             while held := list(islice(rows, PIECE)):
@@ -199,10 +202,19 @@ def _is_journal(given: Any) -> bool:
 
 
 def _check_names(names: list[str]) -> list[str]:
+    if {"candidates", "known", "how", "policy"} <= set(names):
+        raise _has_candidates()  # an export
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise refuse(f"two columns are named {twice!r:.60}", "Column names must differ.")
     return names
+
+
+def _has_candidates() -> LogError:
+    return refuse(
+        "every decision of this log had its own candidates, so there are no arms to compare over time",
+        "Choose the log of a bandit with arms; an export has all candidates and their features for other programs.",
+    )
 
 
 def _limit_lines(file: Any) -> Iterator[bytes]:

@@ -115,16 +115,6 @@ class WatchedBandits:
         self._close_some()
         return found
 
-    def forget(self, name: str) -> None:
-        """Close a bandit that was deleted or moved."""
-        with self._lock:
-            bandit = self._held.pop(name, None)
-        if bandit is not None:
-            bandit.close()
-
-    async def find(self, name: str) -> Any:
-        return self._touch(name) or await asyncio.to_thread(self.get, name)
-
     def _touch(self, name: str) -> Any:
         """The bandit of this name if it is open; it is now the one used last."""
         found = self._held.get(name)

@@ -154,6 +154,7 @@ def endpoint(operation: Operation, service: Any) -> Any:
     scope, handler, limit, status = operation.scope, operation.handler, operation.limit, operation.status
     kind, observe, per_bandit = operation.query, service.metrics.observe, "bandit" in operation.parameters
     admission = service.admission
+    contextual = "context" in getattr(operation.body, "__struct_fields__", ())
     writes, changes = operation.method != "GET", operation.scope == "admin" and operation.method != "GET"
 
     async def answer(request: Request) -> Response:
@@ -182,7 +183,7 @@ def endpoint(operation: Operation, service: Any) -> Any:
             if isinstance(error, Moved) and name is not None:  # it may be moved back, and is another one then
                 await asyncio.to_thread(service.bandits.forget, name)
             if writes:
-                why = problems.describe(error)[:500]
+                why = (problems.describe_publicly if contextual else problems.describe)(error)[:500]
                 _log("refused write", logging.WARNING, operation, response, name, key, error=why)
         observe(operation.name, response.status_code, time.perf_counter() - began)
         return response

@@ -58,6 +58,13 @@ def describe(error: BaseException) -> str:
     return str(error)
 
 
+def describe_publicly(error: BaseException) -> str:
+    """The message for the log about a request with a context: nothing of what the caller gave."""
+    if classify(error)[0] in (400, 422):
+        return str(getattr(error, "public", "The message was refused; the answer has the reason."))
+    return describe(error)
+
+
 def answer(error: BaseException) -> Response:
     """The response to an error."""
     status, kind = classify(error)

@@ -34,11 +34,12 @@ class BestArmsInfo(Struct):
 
 
 class BelievedGainInfo(Struct):
-    """How much more the best arm of each recent context earns than the best single arm, with a 95% interval."""
+    """How much more the best arm of each recent context earns than the best single arm, with a 95% interval; null where
+    the arms differ by so much that the single arm is hardly played elsewhere."""
 
     gain: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     contexts: int
     arm: Any
 

@@ -35,9 +35,10 @@ const driftContext = ({ api, get, cell, fill, text, interval, slot }) => {
     if (!box) return;
     note.className = "note";
     note.textContent = found == null ? "Not known yet." : `In the last ${found.contexts} contexts, the best arm of each is expected to be ${drift.short(found.gain)} better than always playing ` +
-      `${text(found.arm)} (95% interval ${drift.short(found.low)} to ${drift.short(found.high)}).`;
+      `${text(found.arm)} (${found.low == null ? "or more: that arm is hardly played in other contexts" :
+        `95% interval ${drift.short(found.low)} to ${drift.short(found.high)}`}).`;
     box.replaceChildren(note);
-    if (found != null) box.append(interval({ ...found, difference: found.gain }));
+    if (found?.low != null) box.append(interval({ ...found, difference: found.gain }));
   }
 
   // ---- the map of the best arms -------------------------------------------------------------------------------------

@@ -1,0 +1,103 @@
+"""What was learned about columns that stay, when the features of a bandit change from now on.
+
+A new column begins with the policy's prior, as if it had been 0 so far. Of a column that goes, the effect at its mean
+becomes part of the intercept."""
+
+from typing import Any
+
+import numpy as np
+
+from driftbandit.bandit.features import Features, Seen
+from driftbandit.core.primitives import WIDTH
+from driftbandit.core.state import to_lists
+from driftbandit.policies import linear
+from driftbandit.policies.drift.drift_lin_ts import DriftLinTS
+from driftbandit.policies.linear.least_squares import renew_all
+
+_SCRATCH = ("root", "x", "u", "draws", "scores", "factor", "own", "gain", "forecast", "spread", "middles", "variances")
+_SUMS = {"gram": 2, "second": 2, "target": 1, "rows": 1, "mean": 1, "covariance": 2}  # dimensions of coefficients
+_COLUMNS = ("origin", "centre", "variance", "reach", "known")  # of DriftLinTS: a number for each coefficient
+
+
+def carry(old: Any, seen: Seen, new: Any, now: Seen, at: int) -> bool:
+    """Let a new player, which has learned nothing, and what was seen of its features go on at a time from those before;
+    whether their policy allows that. Both are of one policy and have as many arms."""
+    policy, before, after = old.policy, seen.features, now.features
+    drifts = isinstance(policy, DriftLinTS)
+    if not before or not after or not (drifts or type(policy).__module__.startswith(f"{linear.__name__}.")):
+        return False
+    if old.half_life != new.half_life:
+        old.change_half_life(new.half_life, at)
+    stay = {key: place for place, key in enumerate(_keys(before))}
+    first = int(drifts or not old.joint)  # places before those of the features: the intercept
+    move = np.zeros((first + len(after.columns), first + len(stay)))
+    move[:first, :first] = 1.0
+    for place, key in enumerate(_keys(after)):
+        if key in stay:
+            move[first + place, first + stay[key]] = 1.0
+    state = dict(zip(old.state._fields, map(np.asarray, old.lists()), strict=True))
+    fresh = dict(zip(new.state._fields, map(np.asarray, new.lists()), strict=True))
+    gone = np.flatnonzero(~move.any(axis=0))
+    absorbed = move.copy()
+    if first and "gram" not in state:  # sums of squares without a column are those of a regression without it
+        absorbed[0, gone] = state["centre"][gone] if drifts else np.array(seen.means)[gone - 1]
+    found = {name: fresh[name] if name in _SCRATCH else values for name, values in state.items()}
+    (_move_drift if drifts else _move_sums)(found, state, fresh, move, absorbed)
+    new._hold(to_lists(tuple.__new__(type(old.state), [found[name] for name in old.state._fields])))
+    if not drifts and "gram" in state:
+        lists = tuple.__new__(type(old.state), to_lists(new.lists()))
+        renew_all(lists, policy.lam)
+        new._hold(lists)
+    new.learned, new.time = old.learned, old.time
+    now.carry(seen)
+    return True
+
+
+def _keys(features: Features) -> list[tuple[Any, ...]]:
+    """What makes a column the same column."""
+    return [(one.name, one.kind, one.zone, column) for one in features for column in one.columns]
+
+
+def _move_sums(found: dict[str, Any], state: Any, fresh: Any, move: np.ndarray, absorbed: np.ndarray) -> None:
+    """The sums, or the mean and covariance, of linear policies."""
+    n_after, n_before = move.shape
+    for name, dimensions in _SUMS.items():
+        values = state.get(name, np.zeros(0))
+        if not len(values):
+            continue
+        A = absorbed if name in ("mean", "covariance") else move
+        if dimensions == 1:
+            found[name] = (values.reshape(-1, n_before) @ A.T).ravel()
+            continue
+        upper = values.reshape(-1, n_before, n_before)
+        moved = A @ (np.triu(upper) + np.triu(upper, 1).swapaxes(1, 2)) @ A.T
+        begins = ~move.any(axis=1)
+        moved[:, begins, begins] = fresh[name].reshape(-1, n_after, n_after)[:, begins, begins]
+        found[name] = np.triu(moved).ravel()
+    for name in ("factor", "white"):
+        if name in fresh:
+            found[name] = fresh[name]
+
+
+def _move_drift(found: dict[str, Any], state: Any, fresh: Any, move: np.ndarray, absorbed: np.ndarray) -> None:
+    """The beliefs of DriftLinTS. A column that was always 0 is one of which no reward has shown the effect: the policy
+    becomes uncertain of it when it moves for the first time."""
+    n = move.shape[1]
+    for name in ("mean", "link"):
+        found[name] = (absorbed @ state[name].reshape(-1, n, WIDTH)).ravel()
+    found["covariance"] = _move_triangles(state["covariance"].reshape(-1, n * (n + 1) // 2, WIDTH), absorbed).ravel()
+    for name in ("prior", "wander"):
+        found[name] = _move_triangles(state[name].reshape(1, -1, 1), absorbed).ravel()
+    found["first_x"] = (state["first_x"].reshape(-1, n) @ move.T).ravel()
+    for name in _COLUMNS:
+        found[name] = move @ state[name]
+
+
+def _move_triangles(values: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Lower triangles of covariances, one after the other in the second axis, of coefficients that are moved by A."""
+    n, last = A.shape[1], values.shape[2]
+    full = np.zeros((len(values), last, n, n))
+    rows, columns = np.tril_indices(n)
+    full[:, :, rows, columns] = full[:, :, columns, rows] = values.swapaxes(1, 2)
+    rows, columns = np.tril_indices(len(A))
+    return np.ascontiguousarray((A @ full @ A.T)[:, :, rows, columns].swapaxes(1, 2))

@@ -1,0 +1,68 @@
+"""The probabilities of a contextual policy are the shares of its choices, whichever way they are computed."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+from driftbandit import Bandit
+from driftbandit.bandit.probabilities import prepare
+from driftbandit.core.draws import Stream
+from driftbandit.player import Player
+from driftbandit.policies import linear
+from driftbandit.policies.drift.drift_lin_ts import DriftLinTS
+
+POLICIES = [
+    DriftLinTS(),
+    linear.LinTS(alpha=0.5),
+    linear.DiscountedLinTS(gamma=0.9, alpha=0.7),
+    linear.StableLinTS(gamma=0.95),
+    linear.DiscountedLogisticTS(gamma=0.95),
+    linear.KalmanTS(drift=0.05),
+    linear.LinUCB(alpha=1.0),
+    linear.WeightedLinUCB(gamma=0.95),
+    linear.DiscountedLinUCB(gamma=0.95, form="code"),
+    linear.RestartLinUCB(period=20),
+    linear.SlidingLinUCB(window=20),
+    linear.DiscountedRandLinUCB(gamma=0.95, alpha=1.0),
+    linear.CusumLinUCB(explore=0.3),
+]
+
+
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("rounds", [0, 1, 45])
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+def test_probabilities_are_the_shares_of_the_choices(policy, rounds, joint):
+    player, rng = Player(policy, 4, key=3, n_features=2, joint=joint), np.random.default_rng(1)
+    for n in range(rounds):
+        slot, features = n % 4, rng.normal(size=2)
+        player.learn(slot, float(rng.random() < 0.4 + 0.1 * slot + 0.2 * features[0]), features=features)
+    at = [0.5, -1.0, -0.2, 0.1, 0.7, 0.3, 0.0, 0.9] if joint else [0.5, -1.0]
+    for allowed in (None, [0, 2, 3]):
+        slots = [0, 1, 2, 3] if allowed is None else allowed
+        found, error = prepare(player, 0, at, slots, 2000)()
+        stream = Stream(99)
+        chosen = [player.choose(stream.at(n), allowed, 0, at) for n in range(3000)]
+        shares = np.bincount(chosen, minlength=4)[slots] / 3000
+        assert found.sum() == pytest.approx(1.0)
+        assert found == pytest.approx(shares, abs=error + 3.5 * np.sqrt(0.25 / 3000))
+        assert error < 0.04
+        assert (found[shares > 0.0] > 0.0).all()
+
+
+@pytest.mark.parametrize("policy", ["lin-ts", "d-lin-ts", "stable-lin-ts", "kalman-ts", "d-lin-ucb", "drift-lin-ts"])
+def test_asking_for_probabilities_takes_milliseconds(policy):
+    chance = random.Random(1)
+    bandit = Bandit(10, policy, features={f"x{n}": "number" for n in range(10)}, seed=1)
+    for _ in range(60):
+        decision = bandit.decide(context={f"x{n}": chance.gauss(0.0, 1.0) for n in range(10)})
+        bandit.reward(decision, chance.random())
+    best = min(timed(lambda: bandit.probabilities({"x0": 1.0})) for _ in range(5))
+    assert best < 0.04
+
+
+def timed(action):
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
