@@ -30,6 +30,7 @@ from driftbandit.core.draws import Draws, Stream, round_key
 from driftbandit.core.state import to_lists
 from driftbandit.lab.files import replace_file
 from driftbandit.policies.drift.drift_lin_ts import DriftLinTS
+from driftbandit.policies.linear import DiscountedLinUCB, LinUCB, WeightedLinUCB
 
 # ---- variants --------------------------------------------------------------------------------------------------------
 
@@ -181,8 +182,8 @@ def variant_lines(names: list[str], runs: int) -> Iterator[str]:
     columns["both suites"] = columns["scale"] + columns["linear"]
     yield "# DriftLinTS with a constant or a rule changed"
     yield ""
-    yield f"Made by `python benchmarks/drift_lin.py variants`: {runs} runs, seed 0. Regret over that of DriftLinTS as it"
-    yield "is: the geometric mean over design environments ± its standard error by a bootstrap over the runs, which all"
+    yield f"Made by `python benchmarks/drift_lin.py variants`: {runs} runs, seed 0. Regret over that of DriftLinTS as"
+    yield "it is: the geometric mean over design environments ± its standard error by a bootstrap over the runs, which all"
     yield "variants share. `both suites` leaves out the idle arms that change."
     yield ""
     yield f"| variant | {' | '.join(f'{name} ({len(environments)})' for name, environments in columns.items())} |"
@@ -196,11 +197,14 @@ def variant_lines(names: list[str], runs: int) -> Iterator[str]:
 
 # ---- speed -----------------------------------------------------------------------------------------------------------
 
-GOALS = {  # arms, features, joint: microseconds
-    (5, 0, False): 2.9, (5, 4, False): 4.0, (5, 9, False): 6.0, (5, 19, False): 8.0, (20, 19, False): 12.0,
-    (10, 5, True): 5.1,
+_PLAIN, _WEIGHTED, _DISCOUNTED = LinUCB(alpha=1.0), WeightedLinUCB(alpha=1.0), DiscountedLinUCB(alpha=1.0)
+GOALS = {  # policy, arms, features, joint: microseconds; 0 where there is no goal
+    (DriftLinTS(), 5, 0, False): 2.9, (DriftLinTS(), 5, 4, False): 4.0, (DriftLinTS(), 5, 9, False): 6.0,
+    (DriftLinTS(), 5, 19, False): 8.0, (DriftLinTS(), 20, 19, False): 12.0, (DriftLinTS(), 10, 5, True): 5.1,
+    (_PLAIN, 5, 5, False): 1.0, (_PLAIN, 20, 19, False): 0.0, (_WEIGHTED, 20, 19, False): 0.0,
+    (_DISCOUNTED, 20, 19, False): 0.0,
 }  # fmt: skip
-INTERPRETED = {(10, 0, False): 0.0, (10, 10, False): 300.0}
+INTERPRETED = {(DriftLinTS(), 10, 0, False): 0.0, (DriftLinTS(), 10, 10, False): 300.0}
 
 
 def played(policy: Any, state: Any, key: Any, features: Any, rewards: Any, size: int, joint: bool) -> None:
@@ -226,25 +230,25 @@ def speed_lines(rounds: int) -> Iterator[str]:
 
     from driftbandit.lab.engine import code_cache, numba_methods  # noqa: F401  what compiled loops call
 
-    policy = DriftLinTS()
-    numba_methods.prepare(policy)
     numba_methods.prepare(Draws(np.uint64(1)))
-    yield "# Time of DriftLinTS"
+    compiled = numba.njit(error_model="numpy")(played)
+    yield "# Time of DriftLinTS and of other linear policies"
     yield ""
-    yield f"Made by `python benchmarks/drift_lin.py speed`: CPU time of a choice and a lesson, the better of two runs of"
-    yield f"{rounds:,} rounds (interpreted: {rounds // 40:,}), at Python {sys.version.split()[0]}, NumPy {np.__version__},"
+    yield "Made by `python benchmarks/drift_lin.py speed`: CPU time of a choice and a lesson, the better of two runs of"
+    yield f"{rounds:,} rounds (interpreted: {rounds // 40:,}). Python {sys.version.split()[0]}, NumPy {np.__version__},"
     yield f"Numba {numba.__version__}."
     yield ""
-    yield "| | arms | features | form | µs | goal |"
-    yield "|---|--:|--:|---|--:|--:|"
-    compiled = numba.njit(error_model="numpy")(played)
+    yield "| policy | | arms | features | form | µs | goal |"
+    yield "|---|---|--:|--:|---|--:|--:|"
     for name, play, goals, count in (
         ("compiled", compiled, GOALS, rounds), ("interpreted", play_interpreted, INTERPRETED, rounds // 40)
     ):  # fmt: skip
-        for (n_arms, size, joint), goal in goals.items():
+        for (policy, n_arms, size, joint), goal in goals.items():
+            numba_methods.prepare(policy)
             taken = best_time(play, policy, n_arms, size, joint, count)
             form = "joint" if joint else "disjoint"
-            yield f"| {name} | {n_arms} | {size} | {form} | {taken:.3g} | {f'{goal:g}' if goal else ''} |"
+            target = f"{goal:g}" if goal else ""
+            yield f"| {policy.short} | {name} | {n_arms} | {size} | {form} | {taken:.3g} | {target} |"
 
 
 def best_time(play: Any, policy: Any, n_arms: int, size: int, joint: bool, rounds: int) -> float:
