@@ -9,10 +9,10 @@ each arm has its own features, and all arms share one group of coefficients. A c
 coefficient 0 is the intercept. All variances are in units of the noise variance.
 
 Settled here, where the specification could be read in two ways: the first context survives the second look at the
-first 16 rewards, as the first reward does. The new run of a renewal can itself be dropped for its small weight. When
-two runs of equal weight merge, the older one stays. A common drift that is reset keeps its weight. Merged and dropped
-runs are found after the new run has been added. For own drifts the empirical prior uses the covariances as stored, that
-is, as of the round in which the group was last learned.
+first 16 rewards, as the first reward does. The new run of a renewal stays however small its weight is, so that there is
+always a run. When two runs of equal weight merge, the older one stays. A common drift that is reset keeps its weight.
+Runs are merged after the new run has been added. For own drifts the empirical prior uses the covariances as stored,
+that is, as of the round in which the group was last learned.
 """
 
 import math
@@ -438,8 +438,8 @@ class NaiveDriftLinTS:
         given = total(s * giver.weight for giver in givers)
         for giver in givers:
             giver.weight -= s * giver.weight
-        self.runs.append(self.new_run(given, self.t))
         self.runs = [run for run in self.runs if run.weight >= 1e-25]
+        self.runs.append(self.new_run(given, self.t))
         self.merge_runs()
 
         for hypothesis in self.hypotheses():

@@ -16,9 +16,9 @@ import numpy as np
 from driftbandit.core.primitives import WIDTH, add_row, blank_rows, compilable, compiled_as, index, open_rows, where
 from driftbandit.policies.drift.hypotheses import two_to_the
 
-# Ratios behind constants: regret without the rule over regret with it, geometric means over 30 design environments
-# with a standard error of about 0.02, measured on slightly earlier forms of the policy. The regret with half and double
-# of a constant is printed by `benchmarks/drift_lin.py constants`.
+# What other values of constants and other rules cost is in docs/drift-ts/lin-variants.md. Ratios beside constants are of
+# slightly earlier forms of the policy: regret without the rule over regret with it, geometric means over 30 design
+# environments with a standard error of about 0.02.
 HYPOTHESES = 64  # places for hypotheses in every group
 EVERY = 16  # rounds between renewals, and rewards kept to estimate the first units from
 RATES = 8  # speeds of drift, in units of the noise variance a round: 8**-2, ..., 8**-9
@@ -82,14 +82,15 @@ def measure(state: Any, h: Any, start: int, stop: int) -> None:
         return _measure_loops(state, h, start, stop)
     x, (i, j, _) = np.array(state.x), _places(len(state.x))
     level = state.level[h - RATES] if RATES <= h < RUNS else 0.0
-    mean, covariance = (
-        [values[at : at + count * WIDTH : WIDTH] for at in range(place(h, count), len(values), HYPOTHESES * count)]
-        for values, count in ((state.mean, len(x)), (state.covariance, len(i)))
-    )
-    sums = np.add.accumulate(np.vstack([np.full(len(mean), level), np.transpose(mean) * x[:, None]]))[-1]
     factors = np.where(i == j, 1.0, 2.0) * x[i] * x[j]
-    state.middles[start:stop] = sums.tolist()
-    state.variances[start:stop] = np.add.accumulate(np.transpose(covariance) * factors[:, None])[-1].tolist()
+    for out, values, parts, first in (
+        (state.middles, state.mean, x, level),
+        (state.variances, state.covariance, factors, 0.0),
+    ):
+        count = len(parts)
+        starts = range(place(h, count), len(values), HYPOTHESES * count)
+        numbers = np.array([values[at : at + count * WIDTH : WIDTH] for at in starts]).T
+        out[start:stop] = np.add.reduce(np.multiply(numbers, parts[:, None], order="C"), initial=first).tolist()
 
 
 # ---- learning a reward -----------------------------------------------------------------------------------------------
@@ -265,7 +266,8 @@ def absorb(state: Any, t: int, group: Any, y: Any) -> Any:
 
 def _open(values: Any, first: int, blocks: int, count: int) -> Any:
     """A copy of rows as an array: blocks, rows of each, hypotheses."""
-    return np.array(values[first : first + blocks * count * WIDTH], float).reshape(blocks, count, WIDTH)
+    size = blocks * count * WIDTH
+    return np.fromiter(values[first : first + size], float, size).reshape(blocks, count, WIDTH)
 
 
 def _write(values: Any, first: int, rows: Any) -> None:

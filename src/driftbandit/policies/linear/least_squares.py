@@ -6,7 +6,10 @@ exactly. Of symmetric matrices the upper triangle is kept, n x n numbers row by 
 
 V = R'R is factorised where it has changed (Cholesky, D**3 / 6 multiplications). The prediction for x is u . w and its
 variance u . u, with u the solution of R'u = x and w that of R'w = b. No inverse is updated: the errors of such updates
-add up, and lam (1 - gamma) I, which discounting adds in every round, is not of rank one."""
+add up, and lam (1 - gamma) I, which discounting adds in every round, is not of rank one. With a regression per arm a
+discounted policy therefore factorises all G matrices in every round, three quarters of its time with 20 arms and 19
+features. A tridiagonal form Q T Q' would turn discounting into T -> gamma T, but to compute it for the group that
+learned costs as much as 16 factorisations."""
 
 import math
 from typing import Any
