@@ -284,7 +284,8 @@ def open_tables(connection: Any, write: bool) -> None:
                 connection.execute("INSERT INTO driftbandit.version VALUES (%s, %s)", (VERSION, os.urandom(16).hex()))
                 connection.execute(POSTGRES_TABLES)
     check_version(connection.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0] or 0, "The database")
-    added = "SELECT to_regclass('driftbandit.event_part') IS NOT NULL"
+    there = [f"to_regclass('driftbandit.{name}') IS NOT NULL" for name in ("base", "daily", "event_part")]
+    added = f"SELECT {' AND '.join(there)}"
     if not connection.execute(added).fetchone()[0]:
         if not write:
             raise DamagedJournal("An older driftbandit wrote this journal; open it for writing once, and then read it.")
