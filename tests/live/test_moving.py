@@ -192,6 +192,7 @@ def test_what_cannot_be_moved_is_one_sentence_and_changes_nothing(postgres, targ
         ((postgres, target, ["x" * 10_000]), ValueError, "1 to 128"),
         ((postgres, target, ["ban*"]), NotFound, "no bandit 'ban\\*'"),
         ((postgres, target, []), ValueError, "names of bandits"),
+        ((postgres, "postgresql://127.0.0.1:1/away", ["button"]), StoreError, "PostgreSQL: connection"),
         ((postgres, str(tmp_path / "a.db"), ["button"]), ValueError, "PostgreSQL"),
         ((str(tmp_path / "b.db"), target, ["button"]), NotFound, "no journal"),
     ]:
