@@ -1,5 +1,6 @@
 """The probabilities of a contextual policy are the shares of its choices, whichever way they are computed."""
 
+import csv
 import random
 import time
 
@@ -7,8 +8,10 @@ import numpy as np
 import pytest
 
 from driftbandit import Bandit
+from driftbandit.bandit.export import export
 from driftbandit.bandit.probabilities import prepare
 from driftbandit.core.draws import Stream
+from driftbandit.logs import Log
 from driftbandit.player import Player
 from driftbandit.policies import linear
 from driftbandit.policies.drift.drift_lin_ts import DriftLinTS
@@ -60,6 +63,34 @@ def test_asking_for_probabilities_takes_milliseconds(policy):
         bandit.reward(decision, chance.random())
     best = min(timed(lambda: bandit.probabilities({"x0": 1.0})) for _ in range(5))
     assert best < 0.04
+
+
+@pytest.mark.parametrize("policy", ["lin-ts(sd=0.2)", "drift-lin-ts", "d-lin-ucb(alpha=0.3)"])
+def test_an_arm_that_was_chosen_has_a_propensity_above_0(tmp_path, policy):
+    chance, path = random.Random(1), str(tmp_path / "journal.db")
+    features = {"x": "number", "device": ["mobile", "desktop"]}
+    with Bandit.open(path, "b", policy=policy, arms=["a", "b", "c"], features=features, seed=1) as bandit:
+        for _ in range(150):
+            device = chance.choice(["mobile", "desktop"])
+            decision = bandit.decide(context={"x": chance.gauss(0.0, 1.0), "device": device})
+            best = {"mobile": "a", "desktop": "b"}[device]
+            bandit.reward(decision, (decision.arm == best) + chance.gauss(0.0, 0.3))
+    began = time.process_time()
+    assert export(path, tmp_path / "log.csv") == 150
+    assert time.process_time() - began < 6.0
+    with open(tmp_path / "log.csv") as file:
+        found = [float(row["propensity"]) for row in csv.DictReader(file)]
+    assert min(found) > 0.0
+    assert Log(str(tmp_path / "log.csv")).n == 150
+
+
+def test_the_last_decisions_of_many_in_memory_are_found_at_once():
+    bandit = Bandit(2, "lin-ts", features={"x": "number"}, seed=1)
+    for n in range(15):
+        last = bandit.decide_many(1000, context={"x": float(n)})
+    assert [outcome.decision.id for outcome in bandit.recent(3)] == [made.id for made in last[:-4:-1]]
+    assert bandit.recent(1)[0].context == {"x": 14.0}
+    assert min(timed(lambda: bandit.recent(3)) for _ in range(5)) < 0.005
 
 
 def timed(action):

@@ -38,6 +38,11 @@ _ENTRIES = {
         "The bandit was moved to another database (`driftbandit live move`), and decides there.",
         "Send the call to the address in the message, with the same id ([moving](../how-to/fleet.md#move-bandits)).",
     ),
+    "ContextError": (
+        "A context has a name that is not a feature, a value of another kind than its feature, or too many bytes; "
+        "or there are none or too many candidates.",
+        "The message names the feature and what it takes. Leave out what is not known.",
+    ),
     "RecordConflict": (
         "Two different things were sent under one id: another reward for a decision that has one, or other "
         "available arms for a decision that was made. A change of configuration meets another change at the "

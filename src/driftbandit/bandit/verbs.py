@@ -251,7 +251,8 @@ class Verbs(Reports, AnyBandit):
         if self._memory is not None and not from_now and options.keys() & {"policy", "half_life", "features"}:
             raise ValueError(
                 "A bandit in memory keeps no history to learn again; change(..., from_now=True) starts a new policy "
-                "with nothing learned, a new half-life with what is known, new features with what is known of others."
+                "with nothing learned, a new half-life with what is known, new features with what is known of the "
+                "others."
             )
 
         policy = options.get("policy")
