@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from driftbandit import Bandit
 from driftbandit.core.draws import Stream
 from driftbandit.core.state import to_lists
 from driftbandit.player import Player
@@ -220,6 +221,14 @@ def test_drift_auto_makes_the_choices_of_its_twin(pair: str, third: int) -> None
     assert_as_the_twin(player, twin, reward, range(120))
     assert player.state.counts[VALUES] == len(twin.values)
     assert player.state.counts[LEARNED_TWO] == twin.two.t
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -5.0])
+def test_with_a_single_value_so_far_a_bandit_warns_of_nothing(value: float) -> None:
+    bandit = Bandit(3, seed=1)
+    for _ in range(120):
+        bandit.reward(bandit.decide(), value)
+    assert bandit.health()["warnings"] == []
 
 
 def test_after_its_trial_drift_lin_ts_begins_anew_in_both() -> None:

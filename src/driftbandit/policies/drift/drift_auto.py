@@ -1,6 +1,6 @@
 """DriftAuto: DriftTS while rewards take two values, DriftLinTS from the third value on."""
 
-import math
+import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from driftbandit.policies.drift.drift_ts import DriftTS
 from driftbandit.policies.drift.lin_learning import forget, learn_rewards
 
 TRIAL = 1000  # rewards of at most two values after which DriftLinTS no longer learns
+UNKNOWN = sys.float_info.max  # in place of a value not seen yet: a finite number, since states hold no others
 _TWO, _MANY = DriftTS(), DriftLinTS()
 
 # Places in `counts`.
@@ -24,7 +25,7 @@ VALUES, LEARNED_TWO, LEARNED_MANY = range(3)
 class DriftAutoState(NamedTuple):
     """Which values were seen, and the state of either policy."""
 
-    values: Any  # the lower and the higher of the two values, infinite while unknown
+    values: Any  # the lower and the higher of the two values; UNKNOWN while not seen
     counts: Any  # distinct values seen, at most 3; rewards learned by DriftTS, and by DriftLinTS
     two: Any
     many: Any
@@ -72,7 +73,7 @@ class DriftAuto(NamedTuple):
 
     def init(self, n_arms: int) -> DriftAutoState:
         """No reward yet."""
-        values, counts = np.array([-np.inf, np.inf]), np.zeros(3, np.int64)
+        values, counts = np.array([-UNKNOWN, UNKNOWN]), np.zeros(3, np.int64)
         two, fresh, many = _TWO.init(n_arms), _TWO.init(n_arms), _MANY.init(n_arms)
         return DriftAutoState(values, counts, two, many, fresh, np.zeros(n_arms))
 
@@ -111,8 +112,8 @@ class DriftAuto(NamedTuple):
         if state.counts[VALUES] == 3:
             return _MANY, state.many, 0.0, 1.0
         low, high = (float(value) for value in state.values)
-        low = 0.0 if low == -math.inf else low
-        return _TWO, state.two, low, (0.0 if low < 0.0 else 1.0) if high == math.inf else high
+        low = 0.0 if low == -UNKNOWN else low
+        return _TWO, state.two, low, (0.0 if low < 0.0 else 1.0) if high == UNKNOWN else high
 
     def cut_rewards(self, state: DriftAutoState) -> int:
         """How many rewards `DriftLinTS` has cut because they were absurdly large."""
@@ -185,7 +186,7 @@ def note_value(state: Any, t: int, reward: Any) -> None:
                 forget(state.many)
                 counts[LEARNED_MANY] = 0
         else:
-            seen = low if low > -math.inf else high
+            seen = low if low > -UNKNOWN else high
             if (seen == low) != (reward > seen):
                 copy_state(state.two, state.fresh)
                 counts[LEARNED_TWO] = 0
