@@ -144,7 +144,7 @@ def play_banners_past(path: str, seed: int) -> None:
     with Bandit.open(path, "banner", arms=arms, clock=lambda: now[0], **options) as bandit:
         for n in range(_PAST):
             now[0] += 3_600_000_000
-            contexts = [environment.context(37 * _RATE * (8 * n + k), chance) for k in range(8)]
+            contexts: list[Any] = [environment.context(37 * _RATE * (8 * n + k), chance) for k in range(8)]
             rewards = []
             for decision, context in zip(bandit.decide_many(8, context=contexts), contexts, strict=True):
                 mean = environment.mean(0, arms.index(decision.arm), context, _hour(now[0] / 1e6))
