@@ -16,8 +16,8 @@ import numpy as np
 from driftbandit.core.primitives import WIDTH, add_row, blank_rows, compilable, compiled_as, index, open_rows, where
 from driftbandit.policies.drift.hypotheses import two_to_the
 
-# What other values of constants and other rules cost is in docs/drift-ts/lin-variants.md. Ratios beside constants are of
-# slightly earlier forms of the policy: regret without the rule over regret with it, geometric means over 30 design
+# What other values of constants and other rules cost is in docs/drift-ts/lin-variants.md. Ratios beside constants are
+# of slightly earlier forms of the policy: regret without the rule over regret with it, geometric means over 30 design
 # environments with a standard error of about 0.02.
 HYPOTHESES = 64  # places for hypotheses in every group
 EVERY = 16  # rounds between renewals, and rewards kept to estimate the first units from
