@@ -2,7 +2,7 @@
 without context; and what `hour of day` gains where rewards have a daily cycle and costs where they have none.
 
     python benchmarks/context.py [--runs 8] [--rounds 20000]
-    python benchmarks/context.py --seasons docs/how-to/context-seasons.md
+    python benchmarks/context.py --seasons docs/field/seasons.md
 
 With --seasons, the environments of the suites whose means have a season, written to a file: a bandit with `hour of day`
 against the same without. A day is one period of the season. Of N06-hourseason, whose features are harmonics of a day of
@@ -132,7 +132,10 @@ def played(name, hour, runs):
 
 def write_seasons(path, runs):
     """A table of the regret at the end, and after the first period."""
-    lines = ["| environment | a day | without, first day | with | without, all | with |", "|---|--:|--:|--:|--:|--:|"]
+    note = f"Regret of a bandit with `hour of day` and without, {runs} runs; `a day` is in decisions. Made by\n"
+    lines = ["# Seasons with and without the hour", "", f"{note}`python benchmarks/context.py --seasons FILE`.", ""]
+    lines += ["| environment | a day | without, first day | with | without, all | with |"]
+    lines += ["|---|--:|--:|--:|--:|--:|"]
     for name, day in DAYS.items():
         cells = []
         for place in (day - 1, -1):

@@ -115,6 +115,9 @@ class WatchedBandits:
         self._close_some()
         return found
 
+    async def find(self, name: str) -> Any:
+        return self._touch(name) or await asyncio.to_thread(self.get, name)
+
     def _touch(self, name: str) -> Any:
         """The bandit of this name if it is open; it is now the one used last."""
         found = self._held.get(name)
