@@ -108,9 +108,16 @@ def prepared(tmp_path_factory):
     for name in ("my_policy.py", "my_environment.py", "package/module.py", "package/__init__.py"):
         (tmp_path / name).write_text(own if "__init__" not in name else "", encoding="utf-8")
     with Bandit.open(
-        tmp_path / "shop.db", "button", DiscountedTS(), ["red", "green", "blue"], holdback=0.1, baseline="red"
+        tmp_path / "shop.db",
+        "button",
+        DiscountedTS(),
+        ["red", "green", "blue"],
+        holdback=0.1,
+        baseline="red",
+        wait="1 h",
     ) as made:
         made.decide(id="ID")
+        made.decide(id="visit-17")
     chance = random.Random(7)
     rows = [
         (datetime(2026, 1, 1) + timedelta(minutes=n), arm, int(chance.random() < 0.3 + 0.2 * arm))

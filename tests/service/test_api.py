@@ -165,6 +165,7 @@ def fed(service, count=200, name=None):
 
 def test_arms_history_and_charts_agree_with_what_was_sent(service):
     made = fed(service) + fed(service)
+    service.wait_for(f"{service.at}/health", lambda found: found["rewards"] >= 400)
     arms = service.get(f"{service.at}/arms").json()
     assert sum(row["probability"] for row in arms["arms"]) == pytest.approx(1.0, abs=1e-6)
     assert arms["arms"][0]["mean"] == pytest.approx(0.9)
