@@ -1,11 +1,12 @@
 """The bandits of a journal by their names. One that is moved to another database has its name in both: here until it is
 handed over, there from then on (`moving`)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 from driftbandit.bandit.asks import ARCHIVED
+from driftbandit.bandit.inputs import checked_labels
 from driftbandit.errors import Moved, StoreError
 
 
@@ -46,17 +47,29 @@ class Naming:
             raise StoreError(f"Bandit {name} is being moved to this database; try again in a moment.")
         return found.number
 
-    def names(self, search: str = "", after: str = "", limit: int = 1 << 40, among: Sequence[str] = ()) -> list[str]:
-        """Names of bandits that are not archived, in order: those after a name that contain a text, in upper or lower
-        case; if names are given, only those `among` them, where "button:*" stands for all that begin with "button:"."""
+    def names(
+        self,
+        search: str = "",
+        after: str = "",
+        limit: int = 1 << 40,
+        among: Sequence[str] = (),
+        labels: Mapping[str, str] | None = None,
+        archived: bool = False,
+    ) -> list[str]:
+        """Names of bandits, in order: those after a name that contain a text, in upper or lower case, and have all of
+        these labels; those that are archived, or those that are not; if names are given, only those `among` them, where
+        "button:*" stands for all that begin with "button:"."""
         pattern = "".join("!" + letter if letter in "!%_" else letter for letter in search.lower())
         only, among_values = match_names(among)
+        labels = checked_labels(labels or {})
+        labelled = " AND number IN (SELECT bandit FROM @label WHERE name = ? AND value = ?)" * len(labels)
         sql = (
-            f"SELECT name FROM @bandit WHERE name > ? AND lower(name) LIKE ? ESCAPE '!' AND {only} AND name NOT IN "
-            "(SELECT text FROM @meta WHERE substr(name, 1, ?) = ?) AND number NOT IN (SELECT bandit FROM @moved) "
-            "ORDER BY name LIMIT ?"
+            f"SELECT name FROM @bandit WHERE name > ? AND lower(name) LIKE ? ESCAPE '!' AND {only}{labelled} AND name "
+            f"{'' if archived else 'NOT '}IN (SELECT text FROM @meta WHERE substr(name, 1, ?) = ?) "
+            "AND number NOT IN (SELECT bandit FROM @moved) ORDER BY name LIMIT ?"
         )
-        found = self._rows(sql, after, f"%{pattern}%", *among_values, len(ARCHIVED), ARCHIVED, limit)
+        wanted = chain([after, f"%{pattern}%"], among_values, *labels.items())
+        found = self._rows(sql, *wanted, len(ARCHIVED), ARCHIVED, limit)
         return [str(row[0]) for row in found]
 
 
