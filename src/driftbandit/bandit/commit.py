@@ -196,7 +196,9 @@ class Commit(Dropping):
 
         self._append([(ask.bandit, event)], check)
         if ask.labels is not None:  # only where the change was written
-            where = "EXISTS (SELECT 1 FROM @event WHERE bandit = ? AND decision = ? AND (kind = 3) = false AND body = ?)"
+            where = (
+                "EXISTS (SELECT 1 FROM @event WHERE bandit = ? AND decision = ? AND (kind = 3) = false AND body = ?)"
+            )
             change = ask.bandit, event.decision, ask.body
             self._run(f"DELETE FROM @label WHERE bandit = ? AND {where}", ask.bandit, *change)
             for label in ask.labels.items():

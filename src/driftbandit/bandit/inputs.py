@@ -66,6 +66,18 @@ def checked_labels(labels: Any) -> dict[str, str]:
     return dict(sorted(labels.items()))
 
 
+def split_labels(texts: Iterable[str], between: str) -> dict[str, str]:
+    """Labels from texts such as "country:de"."""
+    found: dict[str, str] = {}
+    for name, _, value in (text.partition(between) for text in texts):
+        if not name or not value or name in found:
+            raise ValueError(
+                f"A label is given once and as name{between}value, such as country{between}de; got {shown(name)}."
+            )
+        found[name] = value
+    return checked_labels(found)
+
+
 def checked_range(reward_range: Any) -> tuple[float, float]:
     """A pair of finite numbers, low before high, with a width that arithmetic can bear."""
     pair = isinstance(reward_range, tuple | list | np.ndarray) and len(reward_range) == 2
