@@ -202,7 +202,8 @@ class Commit(Dropping):
             change = ask.bandit, event.decision, ask.body
             self._run(f"DELETE FROM @label WHERE bandit = ? AND {where}", ask.bandit, *change)
             for label in ask.labels.items():
-                self._run(f"INSERT INTO @label SELECT ?, ?, ? WHERE {where}", ask.bandit, *label, *change)
+                sql = f"INSERT INTO @label SELECT number, ?, ?, name FROM @bandit WHERE number = ? AND {where}"
+                self._run(sql, *label, ask.bandit, *change)
 
     def _add_snapshot(self, place: int, ask: AddSnapshot) -> None:
         """Write a snapshot with the sum of the checksums of all events before it, from that of the last one on."""

@@ -61,14 +61,16 @@ class Naming:
         "button:*" stands for all that begin with "button:"."""
         pattern = "".join("!" + letter if letter in "!%_" else letter for letter in search.lower())
         only, among_values = match_names(among)
-        labels = checked_labels(labels or {})
-        labelled = " AND number IN (SELECT bandit FROM @label WHERE name = ? AND value = ?)" * len(labels)
+        pairs = list(checked_labels(labels or {}).items())
+        labelled = "SELECT bandit AS number, name FROM @label WHERE label = ? AND value = ?"  # by an index in this order
+        others = f" AND number IN (SELECT number FROM ({labelled}) AS other)" * (len(pairs) - 1)
         sql = (
-            f"SELECT name FROM @bandit WHERE name > ? AND lower(name) LIKE ? ESCAPE '!' AND {only}{labelled} AND name "
-            f"{'' if archived else 'NOT '}IN (SELECT text FROM @meta WHERE substr(name, 1, ?) = ?) "
-            "AND number NOT IN (SELECT bandit FROM @moved) ORDER BY name LIMIT ?"
+            f"SELECT name FROM {f'({labelled}) AS labelled' if pairs else '@bandit'} WHERE name > ? "
+            f"AND lower(name) LIKE ? ESCAPE '!' AND {only}{others} AND name {'' if archived else 'NOT '}IN "
+            "(SELECT text FROM @meta WHERE substr(name, 1, ?) = ?) AND number NOT IN (SELECT bandit FROM @moved) "
+            "ORDER BY name LIMIT ?"
         )
-        wanted = chain([after, f"%{pattern}%"], among_values, *labels.items())
+        wanted = *chain(*pairs[:1]), after, f"%{pattern}%", *among_values, *chain(*pairs[1:])
         found = self._rows(sql, *wanted, len(ARCHIVED), ARCHIVED, limit)
         return [str(row[0]) for row in found]
 
