@@ -183,13 +183,9 @@ class Bandit(Upkeep):
 
     @staticmethod
     def names(
-        target: Any,
-        *,
-        search: str = "",
-        labels: Mapping[str, str] | None = None,
-        archived: bool = False,
+        target: Any, *, search: str = "", labels: Mapping[str, str] | None = None, archived: bool = False,
         key: str | None = None,
-    ) -> Iterator[str]:
+    ) -> Iterator[str]:  # fmt: skip
         """The names of the bandits in a journal, a database or a service, in order and read page by page: those that
         contain a text and have all of these labels; those that decide, or those that are `archived`. `key` is for a
         service, which lists what the key may read."""

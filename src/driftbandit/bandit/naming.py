@@ -48,21 +48,18 @@ class Naming:
         return found.number
 
     def names(
-        self,
-        search: str = "",
-        after: str = "",
-        limit: int = 1 << 40,
-        among: Sequence[str] = (),
-        labels: Mapping[str, str] | None = None,
-        archived: bool = False,
-    ) -> list[str]:
+        self, search: str = "", after: str = "", limit: int = 1 << 40, among: Sequence[str] = (),
+        labels: Mapping[str, str] | None = None, archived: bool = False,
+    ) -> list[str]:  # fmt: skip
         """Names of bandits, in order: those after a name that contain a text, in upper or lower case, and have all of
         these labels; those that are archived, or those that are not; if names are given, only those `among` them, where
         "button:*" stands for all that begin with "button:"."""
         pattern = "".join("!" + letter if letter in "!%_" else letter for letter in search.lower())
         only, among_values = match_names(among)
         pairs = list(checked_labels(labels or {}).items())
-        labelled = "SELECT bandit AS number, name FROM @label WHERE label = ? AND value = ?"  # by an index in this order
+        labelled = (
+            "SELECT bandit AS number, name FROM @label WHERE label = ? AND value = ?"  # by an index in this order
+        )
         others = f" AND number IN (SELECT number FROM ({labelled}) AS other)" * (len(pairs) - 1)
         sql = (
             f"SELECT name FROM {f'({labelled}) AS labelled' if pairs else '@bandit'} WHERE name > ? "

@@ -81,17 +81,11 @@ def move(args: argparse.Namespace) -> Any:
 
 def template(args: argparse.Namespace, options: dict[str, Any]) -> Any:
     """Set or remove a template, if one is named, and list all of them."""
-    name, arms, remove = args.bandit, args.arms, args.remove
-    given = options | {"name": name, "arms": arms, "candidates": args.candidates or None, "goal": args.goal,
-                       "reward_range": args.reward_range}  # fmt: skip
-    body = {word: value for word, value in given.items() if value is not None}
-    if (remove or set(body) - {"name"}) and (name is None or (remove and len(body) > 1)):
+    more = {name: getattr(args, name) or None for name in ("arms", "candidates", "goal", "reward_range")}
+    body = {word: value for word, value in (options | more).items() if value is not None}
+    if (body and (args.remove or args.bandit is None)) or (args.remove and args.bandit is None):
         raise ValueError("Expected a name with --arms and options, a name with --remove, or neither, for a list.")
-    if name is not None and not remove and arms is None and not args.candidates:
-        raise ValueError(
-            f"A template needs --arms, or --features and --candidates; --remove ends template {name!r:.60}."
-        )
-    found = _ask_service(args, body) if is_service(args) else _ask_journal(args, body)
+    found = (_ask_service if is_service(args) else _ask_journal)(args, body | {"name": args.bandit})
     rows = [[one["name"], ", ".join(map(str, one.get("arms") or ["candidates"])),
              ", ".join(f"{word} {value}" for word, value in one.items() if word not in ("name", "arms", "candidates"))]
             for one in found]  # fmt: skip
@@ -114,13 +108,9 @@ def _ask_journal(args: argparse.Namespace, body: dict[str, Any]) -> list[dict[st
     import msgspec
 
     from driftbandit.service.bandits import Bandits, WatchedBandits
-    from driftbandit.service.problems import describe
     from driftbandit.service.types import NewBandit
 
-    try:
-        wanted = None if args.bandit is None or args.remove else msgspec.convert(body, NewBandit)
-    except msgspec.ValidationError as error:
-        raise ValueError(describe(error)) from None
+    wanted = None if args.bandit is None or args.remove else msgspec.convert(body, NewBandit)
     if wanted is None:
         WatchedBandits(args.journal).close()  # an error if there is no journal
     bandits: Any = WatchedBandits(args.journal) if args.bandit is None else Bandits(args.journal)
