@@ -81,11 +81,11 @@ def test_a_change_that_another_one_preceded_writes_no_labels(shop) -> None:
     opened = writing(shop)
     try:
         number = opened.journal.number("b")
-        answer = opened.writer.submit([AddChange(number, 1, 50, "{}", False, {"country": "it"})]).wait()[0]
+        answer = opened.writer.submit([AddChange(number, 1, 50, "{}", False, {"page": "new"})]).wait()[0]
         assert isinstance(answer, RecordConflict)
     finally:
         opened.release()
-    assert (names(shop, labels=GERMAN), names(shop, labels={"country": "it"})) == (["a", "b"], [])
+    assert (names(shop, labels=GERMAN), names(shop, labels={"page": "new"})) == (["a", "b"], [])
 
 
 def test_archived_bandits_are_listed_and_deleted_ones_leave_nothing(shop) -> None:
