@@ -127,6 +127,7 @@ def _call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tu
         "policy",
         "learn_holdback",
         "retention",
+        "labels",
         "gamma",
     )
     kind = chance.randrange(100)

@@ -165,7 +165,7 @@ def test_a_service_answers_at_once(serve, store) -> None:
 
 
 def test_lists_are_paged_and_searched(serve, store, tmp_path, capsys) -> None:
-    from driftbandit.bandit.sending import bandit_names
+    from driftbandit.bandit import Bandit
     from driftbandit.service.auth import Keys
 
     made = Bandits(store)
@@ -195,10 +195,43 @@ def test_lists_are_paged_and_searched(serve, store, tmp_path, capsys) -> None:
     assert page(search="nothing") == {"bandits": [], "next": None}
     assert page(few) == {"bandits": ["other"], "next": None}
     assert [page(limit=0), page(limit=10_001), page(after="x" * 10_000), page(what=1)] == [422] * 4
-    assert sorted(bandit_names(service.url, every, "shop_1")) == [f"shop_1{n}" for n in range(10)]
+    assert sorted(Bandit.names(service.url, search="shop_1", key=every)) == [f"shop_1{n}" for n in range(10)]
     text = service.get("/?q=shop_1", headers={"authorization": f"Bearer {every}"}).text
     assert "shop_19" in text
     assert "shop_20" not in text
+
+
+def test_a_service_filters_by_label_and_lists_what_is_archived(serve, store) -> None:
+    from driftbandit.bandit import Bandit
+
+    service = serve(store)
+    for name, labels in (("a", {"country": "de", "page": "home"}), ("b", {"country": "de"}), ("c", None)):
+        assert service.post("/v1/bandits", {"name": name, "arms": ARMS, "labels": labels}).status_code == 201
+    assert service.get("/v1/bandits/a").json()["labels"] == {"country": "de", "page": "home"}
+
+    def listed(*pairs):
+        found = service.call("GET", "/v1/bandits", params=list(pairs))
+        return found.json()["bandits"] if found.status_code == 200 else found.status_code
+
+    german = ("label", "country:de")
+    assert (listed(german), listed(german, ("label", "page:home"))) == (["a", "b"], ["a"])
+    assert (listed(german, ("search", "b")), listed(("label", "country:fr"))) == (["b"], [])
+    assert [listed(("label", bad)) for bad in ("country", ":de", "x" * 70 + ":a")] == [422] * 3
+    assert listed(german, ("label", "country:fr")) == listed(german, ("search", "b"), ("search", "c")) == 422
+    assert listed(german, *[("label", f"l{n}:x") for n in range(16)]) == 422
+    assert service.call("PATCH", "/v1/bandits/b", {"labels": {"x:y": "z"}}).status_code == 422
+    text = service.get("/?q=page%3Dhome").text
+    assert ('href="/bandits/a"' in text, 'href="/bandits/b"' in text) == (True, False)
+    assert "No bandit has" in service.get("/?q=country%3D").text
+    assert "country=de, page=home" in service.get("/bandits/a").text
+    with Bandit.open(service.url, "b") as bandit:
+        assert bandit.config.labels == {"country": "de"}
+        bandit.change(labels={"country": "fr"})
+        assert list(Bandit.names(service.url, labels={"country": "fr"})) == ["b"]
+        bandit.archive()
+    assert (listed(), listed(("archived", "true")), listed(("archived", "what"))) == (["a", "c"], ["b"], 422)
+    assert list(Bandit.names(service.url, archived=True, labels={"country": "fr"})) == ["b"]
+    assert list(Bandit.names(service.url, labels={"country": "fr"})) == []
 
 
 def test_the_page_leads_to_the_next_bandits(few_open, monkeypatch) -> None:

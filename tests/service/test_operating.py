@@ -56,7 +56,9 @@ def test_a_running_service_has_every_metric_and_label_that_the_alerts_and_the_da
 
 def test_the_alerts_are_about_what_the_page_promises():
     named = {rule["alert"] for rule in alert_rules()}
-    assert {f"Driftbandit{word}" for word in ("NoRewards", "LateRewards", "Lag", "Refused", "Disk")} <= named
+    assert {
+        f"Driftbandit{word}" for word in ("NoRewards", "NoRewardsAtAll", "LateRewards", "Lag", "Refused", "Disk")
+    } <= named
     for rule in alert_rules():
         assert set(rule) == {"alert", "expr", "for", "labels", "annotations"}
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import threading
 
@@ -79,6 +80,40 @@ def test_bad_templates_and_names_change_nothing(serve, store) -> None:
     assert service.post(f"/v1/bandits/button:{'x' * 10_000}/decisions").status_code == 422
     assert service.post("/v1/bandits/button:%2F/decisions").status_code in (404, 422)
     assert names(service) == []
+
+
+def test_the_command_line_sets_lists_and_removes_templates_of_a_service(serve, store, capsys) -> None:
+    from driftbandit.cli._main import main
+
+    service = serve(store)
+
+    def run(*words) -> list:
+        assert main(["live", "template", service.url, *words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert run() == []
+    (made,) = run("button:", "--arms", "red", "green", "--floor", "0.1", "--label", "country=de")
+    assert (made["name"], made["floor"], made["labels"]) == ("button:", 0.1, {"country": "de"})
+    assert service.post("/v1/bandits/button:de/decisions").status_code == 200
+    assert service.get("/v1/bandits?label=country:de").json()["bandits"] == ["button:de"]
+    assert run("button:", "--remove") == []
+    assert service.post("/v1/bandits/button:fr/decisions").status_code == 404
+
+
+def test_templates_are_read_once_a_second(store, monkeypatch) -> None:
+    with contextlib.closing(Bandits(store)) as one, contextlib.closing(Bandits(store)) as other:
+        assert one.templates() == other.templates() == []
+        reads, whole = [], one.journal.notes
+        monkeypatch.setattr(other.journal, "notes", lambda prefix: (reads.append(prefix), whole(prefix))[1])
+        one.set_template(msgspec.convert(TEMPLATE, NewBandit))
+        assert [found.name for found in one.templates()] == ["button:"]  # at once in the process that set it
+        assert [other.templates() for _ in range(20)] == [[]] * 20
+        assert reads == []
+        other._templates = other._templates[0] - 1.0, []
+        assert [len(other.templates()) for _ in range(20)] == [1] * 20
+        assert len(reads) == 1
+        one.remove_template("button:")
+        assert one.templates() == []
 
 
 def test_two_services_make_one_bandit(serve, postgres) -> None:

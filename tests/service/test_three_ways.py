@@ -48,7 +48,7 @@ def public(kind) -> set[str]:
 
 def test_every_way_has_the_methods_of_the_protocol_called_alike_and_no_others() -> None:
     shared = {"decide_many", "adecide", "adecide_many", "reward_many", "areward_many"}
-    assert public(Bandit) - public(Watched) - public(AnyBandit) == {"open", "prune", "snapshot", "restore"}
+    assert public(Bandit) - public(Watched) - public(AnyBandit) == {"names", "open", "prune", "snapshot", "restore"}
     assert public(RemoteBandit) - public(AnyBandit) == {"open", "aclose"}
     assert public(View) - public(Watched) == public(ReadableBandit)
     signature = inspect.signature(Bandit.open).parameters

@@ -82,6 +82,7 @@ class AddChange(NamedTuple):
     at: int
     body: str
     relearns: bool = False
+    labels: dict[str, str] | None = None  # to be listed by from now on; None: as before
 
     def event(self) -> Event:
         """The change as an event; the text in the place of a decision's id is never one."""

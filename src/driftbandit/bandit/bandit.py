@@ -2,8 +2,9 @@
 
 import contextlib
 import functools
+import importlib
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Unpack
 
 from driftbandit.bandit import settings, snapshots
@@ -13,7 +14,16 @@ from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.ids import check_name
 from driftbandit.bandit.inputs import check_own, checked_seed, list_arms
 from driftbandit.bandit.memory import Memory
-from driftbandit.bandit.opening import bandit_number, exists, is_service, policy_classes, policy_maker, warn, writing
+from driftbandit.bandit.opening import (
+    bandit_number,
+    exists,
+    is_service,
+    policy_classes,
+    policy_maker,
+    reading,
+    warn,
+    writing,
+)
 from driftbandit.bandit.options import Config, OpenOptions, Options, StoreOptions, join_options, split_options
 from driftbandit.bandit.records import DecisionRow
 from driftbandit.bandit.replica import Replica
@@ -117,7 +127,7 @@ class Bandit(Upkeep):
         changes."""
         check_name(name)
         if is_service(target):
-            return _open_remote(  # type: ignore[no-any-return]
+            return _import_client("remote").RemoteBandit.open(  # type: ignore[no-any-return]
                 target, name, policy, arms, config=config, store=store, seed=seed, who=who, **options
             )
         how, rest = split_options(store, options)
@@ -170,6 +180,24 @@ class Bandit(Upkeep):
             opened.release()
             raise
         return bandit
+
+    @staticmethod
+    def names(
+        target: Any, *, search: str = "", labels: Mapping[str, str] | None = None, archived: bool = False,
+        key: str | None = None,
+    ) -> Iterator[str]:  # fmt: skip
+        """The names of the bandits in a journal, a database or a service, in order and read page by page: those that
+        contain a text and have all of these labels; those that decide, or those that are `archived`. `key` is for a
+        service, which lists what the key may read."""
+        if is_service(target):
+            yield from _import_client("sending").bandit_names(target, key, search, labels, archived)
+            return
+        if key is not None:
+            raise ValueError("key is for a service, http://... or https://...")
+        with contextlib.closing(reading(target)) as journal:
+            page = [""]
+            while page := journal.names(search, page[-1], 1000, labels=labels, archived=archived):
+                yield from page
 
     def _attach(self, replica: Replica, name: str, durability: str, who: str) -> None:
         self.name, self.durability, self.who = name, durability, who
@@ -253,10 +281,9 @@ class Bandit(Upkeep):
         return f"Bandit({name}{policy}{arms}{options}, events={self.events})"
 
 
-def _open_remote(*what: Any, **options: Any) -> Any:
-    """A bandit in a service, which needs the `client` extra."""
+def _import_client(module: str) -> Any:
+    """A module for services, which need the `client` extra."""
     try:
-        from driftbandit.bandit.remote import RemoteBandit
+        return importlib.import_module(f"driftbandit.bandit.{module}")
     except ImportError as error:
         raise StoreError(f"A service needs {error.name}: pip install 'driftbandit[client]' brings it.") from None
-    return RemoteBandit.open(*what, **options)

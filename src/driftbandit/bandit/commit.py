@@ -195,6 +195,15 @@ class Commit(Dropping):
                     self.answers[place] = RecordConflict("The configuration was changed meanwhile.")
 
         self._append([(ask.bandit, event)], check)
+        if ask.labels is not None:  # only where the change was written
+            where = (
+                "EXISTS (SELECT 1 FROM @event WHERE bandit = ? AND decision = ? AND (kind = 3) = false AND body = ?)"
+            )
+            change = ask.bandit, event.decision, ask.body
+            self._run(f"DELETE FROM @label WHERE bandit = ? AND {where}", ask.bandit, *change)
+            for label in ask.labels.items():
+                sql = f"INSERT INTO @label SELECT number, ?, ?, name FROM @bandit WHERE number = ? AND {where}"
+                self._run(sql, *label, ask.bandit, *change)
 
     def _add_snapshot(self, place: int, ask: AddSnapshot) -> None:
         """Write a snapshot with the sum of the checksums of all events before it, from that of the last one on."""

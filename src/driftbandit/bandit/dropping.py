@@ -102,7 +102,7 @@ class Dropping:
                 )
                 return
         self.answers[place] = False
-        for table in ("snapshot", "chart", "base", "daily", "head"):
+        for table in ("snapshot", "chart", "label", "base", "daily", "head"):
             self._run(f"DELETE FROM @{table} WHERE bandit = ?", ask.bandit)
         self._run("DELETE FROM @moved WHERE bandit = ? AND target IS NULL", ask.bandit)
         self._run("DELETE FROM @bandit WHERE number = ?", ask.bandit)

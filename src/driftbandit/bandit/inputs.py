@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from inspect import signature
 from itertools import islice
 from typing import Any
@@ -16,6 +16,7 @@ from driftbandit.player import JOINT
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 MOST_ARMS = 1000
 MOST_NUMBERS = 4_000_000  # in the state of a policy
+MOST_LABELS, LONGEST_LABEL = 16, 64
 
 
 def shown(value: Any, length: int = 60) -> str:
@@ -49,6 +50,32 @@ def arm_names(arms: int | Iterable[Hashable]) -> list[Hashable]:
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise ValueError(f"Arms need distinct names; {shown(twice)} occurs more than once.")
     return names
+
+
+def checked_labels(labels: Any) -> dict[str, str]:
+    """Names with values, in order. A name has no ":" and no "=", which divide it from its value in a query."""
+    if not isinstance(labels, Mapping) or len(labels) > MOST_LABELS:
+        raise ValueError(f"labels maps at most {MOST_LABELS} names to values; got {shown(labels)}.")
+    for text in (*labels, *labels.values()):
+        if not isinstance(text, str) or not text.isprintable() or not 1 <= len(text) <= LONGEST_LABEL:
+            raise ValueError(
+                f"A label's name and value are printable texts of 1 to {LONGEST_LABEL} characters; got {shown(text)}."
+            )
+    if wrong := [name for name in labels if ":" in name or "=" in name]:
+        raise ValueError(f"A label's name has no : and no =; got {shown(wrong[0])}.")
+    return dict(sorted(labels.items()))
+
+
+def split_labels(texts: Iterable[str], between: str) -> dict[str, str]:
+    """Labels from texts such as "country:de"."""
+    found: dict[str, str] = {}
+    for name, _, value in (text.partition(between) for text in texts):
+        if not name or not value or name in found:
+            raise ValueError(
+                f"A label is given once and as name{between}value, such as country{between}de; got {shown(name)}."
+            )
+        found[name] = value
+    return checked_labels(found)
 
 
 def checked_range(reward_range: Any) -> tuple[float, float]:

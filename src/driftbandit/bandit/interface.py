@@ -271,8 +271,8 @@ class AnyBandit(ReadableBandit, Protocol):
 
     def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
         """Change the policy or any of the options but reward_range, goal and candidates; None removes half_life, wait,
-        features and retention. With add_arm and retire_arm among the options, all of it is one change: it is made whole
-        or, if any part is refused, not at all.
+        features, retention and labels. With add_arm and retire_arm among the options, all of it is one change: it is
+        made whole or, if any part is refused, not at all.
 
         A new policy or half-life, or new features, learn the whole journal again, as if they had been there from the
         start: contexts are kept as they were given, so whatever is known of a feature that stays is learned again, and

@@ -108,6 +108,9 @@ _ADDED = f"""
         n bigint NOT NULL, total float8 NOT NULL, squares float8 NOT NULL,
         PRIMARY KEY (bandit, start, slot, how, kind));
     CREATE TABLE IF NOT EXISTS @moved (bandit bigint PRIMARY KEY, target text, origin text);
+    CREATE TABLE IF NOT EXISTS @label (
+        bandit bigint, label text, value text, name text NOT NULL, PRIMARY KEY (bandit, label));
+    CREATE INDEX IF NOT EXISTS label_value ON @label (label, value, name);
 """
 _INDEX = "CREATE INDEX IF NOT EXISTS event_part ON @event (bandit, decided) WHERE kind IN (3, 6)"
 SQLITE_ADDED, SQLITE_INDEX = SQLITE.translate(_ADDED % ""), SQLITE.translate(_INDEX)

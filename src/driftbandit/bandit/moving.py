@@ -302,12 +302,14 @@ class _Mover:
 
     def _open(self) -> None:
         """Let processes open the bandit in the target."""
-        charts = self._source._rows("SELECT * FROM @chart WHERE bandit = ?", self._number)
+        found = {table: self._source._rows(f"SELECT * FROM @{table} WHERE bandit = ?", self._number)
+                 for table in ("chart", "label")}  # fmt: skip
+        rows = [insert for table, some in found.items() for insert in self._inserts(table, some)]
         config = self._fold.config
         notes = [] if config is None else upkeep_notes(self._name, config._replace(archived=None), config)
         texts = [("INSERT INTO @meta VALUES (%s, %s) ON CONFLICT DO NOTHING", note[:2]) for note in notes]
         opened = ("DELETE FROM @moved WHERE bandit = %s", (self._copy,))
-        self._target.copy([*self._inserts("chart", charts), *texts, opened])
+        self._target.copy([*rows, *texts, opened])
 
     # ---- both databases ----------------------------------------------------------------------------------------------
 

@@ -1,11 +1,12 @@
 """The bandits of a journal by their names. One that is moved to another database has its name in both: here until it is
 handed over, there from then on (`moving`)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 from driftbandit.bandit.asks import ARCHIVED
+from driftbandit.bandit.inputs import checked_labels
 from driftbandit.errors import Moved, StoreError
 
 
@@ -46,17 +47,28 @@ class Naming:
             raise StoreError(f"Bandit {name} is being moved to this database; try again in a moment.")
         return found.number
 
-    def names(self, search: str = "", after: str = "", limit: int = 1 << 40, among: Sequence[str] = ()) -> list[str]:
-        """Names of bandits that are not archived, in order: those after a name that contain a text, in upper or lower
-        case; if names are given, only those `among` them, where "button:*" stands for all that begin with "button:"."""
+    def names(
+        self, search: str = "", after: str = "", limit: int = 1 << 40, among: Sequence[str] = (),
+        labels: Mapping[str, str] | None = None, archived: bool = False,
+    ) -> list[str]:  # fmt: skip
+        """Names of bandits, in order: those after a name that contain a text, in upper or lower case, and have all of
+        these labels; those that are archived, or those that are not; if names are given, only those `among` them, where
+        "button:*" stands for all that begin with "button:"."""
         pattern = "".join("!" + letter if letter in "!%_" else letter for letter in search.lower())
         only, among_values = match_names(among)
+        pairs = list(checked_labels(labels or {}).items())
+        labelled = (
+            "SELECT bandit AS number, name FROM @label WHERE label = ? AND value = ?"  # by an index in this order
+        )
+        others = f" AND number IN (SELECT number FROM ({labelled}) AS other)" * (len(pairs) - 1)
         sql = (
-            f"SELECT name FROM @bandit WHERE name > ? AND lower(name) LIKE ? ESCAPE '!' AND {only} AND name NOT IN "
+            f"SELECT name FROM {f'({labelled}) AS labelled' if pairs else '@bandit'} WHERE name > ? "
+            f"AND lower(name) LIKE ? ESCAPE '!' AND {only}{others} AND name {'' if archived else 'NOT '}IN "
             "(SELECT text FROM @meta WHERE substr(name, 1, ?) = ?) AND number NOT IN (SELECT bandit FROM @moved) "
             "ORDER BY name LIMIT ?"
         )
-        found = self._rows(sql, after, f"%{pattern}%", *among_values, len(ARCHIVED), ARCHIVED, limit)
+        wanted = *chain(*pairs[:1]), after, f"%{pattern}%", *among_values, *chain(*pairs[1:])
+        found = self._rows(sql, *wanted, len(ARCHIVED), ARCHIVED, limit)
         return [str(row[0]) for row in found]
 
 

@@ -29,7 +29,8 @@ class Options(TypedDict, total=False):
     the clock gives, also "hour of day in Europe/Berlin". With candidates=True there are no `arms`: every request brings
     its candidates, and `features` describe each of them.
 
-    With a journal and `retention`, decisions and events that are older may be dropped: `prune`."""
+    With a journal and `retention`, decisions and events that are older may be dropped: `prune`. `labels`, at most 16
+    names with values, as {"country": "de"}, change no choice: `Bandit.names` finds bandits by them."""
 
     half_life: str | timedelta | float | None
     first: bool
@@ -42,6 +43,7 @@ class Options(TypedDict, total=False):
     learn: str
     features: Mapping[str, Any] | None
     retention: str | timedelta | float | None
+    labels: Mapping[str, str] | None
     reward_range: tuple[float, float] | None
     goal: str
     candidates: bool
@@ -74,6 +76,7 @@ class Config(NamedTuple):
     features: Mapping[str, Any] | None = None
     retention: str | timedelta | float | None = None
     candidates: bool | None = None
+    labels: Mapping[str, str] | None = None
 
 
 class StoreOptions(TypedDict, total=False):

@@ -331,8 +331,8 @@ def open_tables(connection: Any, write: bool) -> None:
                 connection.execute("INSERT INTO driftbandit.version VALUES (%s, %s)", (VERSION, os.urandom(16).hex()))
                 connection.execute(POSTGRES_TABLES)
     check_version(connection.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0] or 0, "The database")
-    tables = "ARRAY['base', 'daily', 'moved', 'event_part']"
-    added = f"SELECT count(to_regclass('driftbandit.' || name)) = 4 FROM unnest({tables}) AS name"
+    tables = "ARRAY['base', 'daily', 'moved', 'label', 'event_part']"
+    added = f"SELECT count(to_regclass('driftbandit.' || name)) = 5 FROM unnest({tables}) AS name"
     if not connection.execute(added).fetchone()[0]:
         if not write:
             raise DamagedJournal("An older driftbandit wrote this journal; open it for writing once, and then read it.")

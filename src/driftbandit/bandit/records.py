@@ -143,7 +143,7 @@ def parse_slots(text: str | None) -> list[int] | None:
 
 
 LEARNER = ("policy", "half_life", "features")  # a change of any of these learns all events again, unless from now on
-_LATER = ("retention", "erased", "archived", "adds")
+_LATER = ("retention", "erased", "archived", "adds", "labels")
 
 
 class StoredConfig(NamedTuple):
@@ -174,6 +174,7 @@ class StoredConfig(NamedTuple):
     archived: int | None = None  # when it was archived, in microseconds since 1970
     adds: bool | None = None  # whether rewards are added up: `parts`
     candidates: bool = False  # whether every request brings its own arms: `candidates`
+    labels: dict[str, str] | None = None  # by which lists can be searched; no choice depends on them
 
     @classmethod
     def read(cls, data: dict[str, Any]) -> "StoredConfig":

@@ -5,12 +5,14 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import httpx
 
+from driftbandit.bandit.inputs import checked_labels
 from driftbandit.errors import AccessDenied, Archived, Moved, NotFound, RecordConflict, StoreError
 
 _AGAIN = (429, 502, 503, 504)
@@ -95,16 +97,18 @@ class _Waits:
         return pause
 
 
-def bandit_names(url: str, key: str | None = None, search: str = "") -> Iterator[str]:
-    """The bandits of a service that the key may read and whose name contains a text, page by page."""
-    sender, after = Sender(url, key or os.environ.get("DRIFTBANDIT_KEY"), 10.0, 20.0), ""
-    try:
+def bandit_names(
+    url: str, key: str | None, search: str, labels: Mapping[str, str] | None, archived: bool
+) -> Iterator[str]:
+    """The bandits of a service, as `Bandit.names` returns them."""
+    wanted = {"search": search, "label": [f"{name}:{value}" for name, value in checked_labels(labels or {}).items()]}
+    with closing(Sender(url, key or os.environ.get("DRIFTBANDIT_KEY"), 10.0, 20.0)) as sender:
+        after = ""
         while after is not None:
-            page = sender.send("GET", "/v1/bandits?" + urlencode({"search": search, "after": after}))
+            query = urlencode(wanted | {"archived": str(archived).lower(), "after": after}, doseq=True)
+            page = sender.send("GET", f"/v1/bandits?{query}")
             yield from page["bandits"]
             after = page["next"]
-    finally:
-        sender.close()
 
 
 def read_answer(response: httpx.Response) -> Any:

@@ -14,6 +14,7 @@ from driftbandit.bandit.inputs import (
     arm_names,
     as_float,
     check_state,
+    checked_labels,
     checked_range,
     from_json_arm,
     list_arms,
@@ -44,6 +45,7 @@ def public_config(stored: Stored, policy: Any) -> Config:
         None if stored.candidates else [names[slot] for slot in stored.active], policy, baseline=baseline,
         fixed=None if stored.fixed is None else names[stored.fixed], retired=tuple(retired_names(stored)),
         features=None if stored.features is None else dict(stored.features),
+        labels=None if stored.labels is None else dict(stored.labels),
         **times, **{name: getattr(stored, name) for name in same},
     )  # fmt: skip
 
@@ -152,7 +154,8 @@ def first_config(policy: Any, arms: Any, key: int, rounds: str, options: dict[st
 
 
 def change_config(config: Stored, policy: Any, options: dict[str, Any]) -> Stored:
-    """The configuration after a change of these options; None takes half_life, wait, features and retention away."""
+    """The configuration after a change of these options; None takes half_life, wait, features, retention and labels
+    away."""
     out = config
     if "policy" in options:
         policy = checked_policy(options["policy"])
@@ -197,6 +200,8 @@ def read_option(config: Stored, name: str, value: Any) -> Any:
     if name == "features":
         declared = {} if value is None else Features.declare(value).declaration()
         return [list(pair) for pair in declared.items()] or None
+    if name == "labels":
+        return checked_labels({} if value is None else value) or None
     if name == "default":
         value = as_float(value) + 0.0  # -0.0 becomes 0.0, as it does in SQLite
         low, high = config.reward_range or (-LARGEST, LARGEST)
@@ -331,6 +336,6 @@ def describe_option(config: Stored, name: str) -> str:
         return str(names_of(config)[value])
     if name == "archived":
         return f"{records.as_datetime(value):%Y-%m-%d %H:%M}"
-    if name == "features":
+    if name in ("features", "labels"):
         return str(dict(value))
     return f"{value:g}" if isinstance(value, float) else str(value)

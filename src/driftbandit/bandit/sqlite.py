@@ -82,8 +82,8 @@ class SQLite(Journal):
                 )
                 version = VERSION
         check_version(version, self.target)
-        added = "SELECT count(*) FROM sqlite_master WHERE name IN ('base', 'daily', 'moved')"
-        if connection.execute(added).fetchone()[0] < 3:  # a reader of an older journal makes them for itself only
+        added = "SELECT count(*) FROM sqlite_master WHERE name IN ('base', 'daily', 'moved', 'label')"
+        if connection.execute(added).fetchone()[0] < 4:  # a reader of an older journal makes them for itself only
             connection.executescript(SQLITE_ADDED if write else SQLITE_ADDED.replace("TABLE", "TEMP TABLE"))
         if write:
             connection.execute(SQLITE_INDEX)

@@ -327,7 +327,8 @@ class Verbs(Reports, AnyBandit):
             config = config._replace(arithmetic=self._replica.arithmetic(config.policy))
             before, body = self._fold.config, Change(what, who, from_now, config, past).text()
             relearns = before is not None and not from_now and before.learns_otherwise(config)
-            ask = AddChange(self._number, self._fold.changes + 1, self._replica.now(), body, relearns)
+            labels = None if config.labels == (before and before.labels) else config.labels or {}
+            ask = AddChange(self._number, self._fold.changes + 1, self._replica.now(), body, relearns, labels)
             call = self._writer.submit([ask, *upkeep_notes(self.name, before, config)])
         answer = call.wait()[0]
         if isinstance(answer, BaseException):

@@ -3,12 +3,13 @@
 import argparse
 import json
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import datetime
 from itertools import islice, product
 from typing import Any
 
-from driftbandit.cli._shared import add_bandit, add_example, add_option, need, print_json, print_table, whole
+from driftbandit.cli import _fleet
+from driftbandit.cli._fleet import is_service
+from driftbandit.cli._shared import add_bandit, add_example, add_option, print_json, print_table, whole
 from driftbandit.core.checks import counted
 from driftbandit.spec.half_life import describe_policy
 
@@ -25,6 +26,10 @@ _EXAMPLES = """\
   driftbandit live fix shop.db button red
       and `release` ends it
   driftbandit live change shop.db button --half-life "3 h" --floor 0.02 --who "Ada, ticket 12"
+  driftbandit live change shop.db button --label country=de --label page=home
+      labels, by which lists can be filtered: show shop.db --label country=de
+  driftbandit live template http://127.0.0.1:8000 banner: --arms red green --wait "1 h"
+      the first decision of banner:de makes that bandit; without a name, all templates
   driftbandit live uplift shop.db button --since "7 days"
   driftbandit live prune shop.db --exports old
       drop what is older than each bandit's retention, after writing it to Parquet files
@@ -49,6 +54,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {  # of `create` and `change`, as argparse
     "default": {"type": float, "metavar": "X", "help": "that reward (default: 0)"},
     "learn": {"choices": ["wait", "arrival"], "help": "when rewards are learned (default: after wait)"},
     "retention": {"metavar": "TIME", "help": 'older decisions and events may be dropped: "90 d"'},
+    "label": {"metavar": "NAME=VALUE", "action": "append", "help": 'lists can be filtered by it; "none" ends all'},
 }
 
 
@@ -65,11 +71,14 @@ def add_parser(subparsers: Any) -> None:
         return made
 
     create = verb("create", "create a bandit")
-    create.add_argument("--arms", nargs="+", metavar="ARM", help="the arms' names")
-    create.add_argument("--candidates", action="store_true", help="no arms: every decision brings its own")
     create.add_argument("--seed", type=whole(0), metavar="S", help="makes decisions with given ids repeatable")
-    create.add_argument("--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="refuse others")
-    create.add_argument("--goal", choices=["maximise", "minimise"], help="of rewards (default: maximise)")
+    template = verb("template", "list templates, set one, or remove it; a service makes new bandits like them", "all")
+    template.add_argument("--remove", action="store_true", help="make no further bandits like it")
+    for made in (create, template):
+        made.add_argument("--arms", nargs="+", metavar="ARM", help="the arms' names")
+        made.add_argument("--candidates", action="store_true", help="no arms: every decision brings its own")
+        made.add_argument("--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="refuse others")
+        made.add_argument("--goal", choices=["maximise", "minimise"], help="of rewards (default: maximise)")
     change = verb("change", "change a bandit; a new policy or half-life learns the whole journal again")
     change.add_argument("--from-now", action="store_true", help="do not learn the journal again")
     change.add_argument("--add-arm", metavar="ARM", help="one more arm")
@@ -86,7 +95,7 @@ def add_parser(subparsers: Any) -> None:
     clock = verb("clock", "let time advance again after a clock that was far ahead")
     for made in (create, change, fix, release, clock, erase, archive, unarchive):
         made.add_argument("--who", default="command line", metavar="TEXT", help="recorded with the change")
-    for made, (name, described) in product((create, change), _OPTIONS.items()):
+    for made, (name, described) in product((create, change, template), _OPTIONS.items()):
         made.add_argument(f"--{name.replace('_', '-')}", **described)
     prune = verb("prune", "drop what is older than the retention of a bandit; daily counts stay", absent="all")
     prune.add_argument("--exports", metavar="FOLDER", help="write what is dropped to Parquet files there, one per day")
@@ -104,37 +113,27 @@ def add_parser(subparsers: Any) -> None:
         made.add_argument("--available", nargs="+", metavar="ARM", help="choose among these")
     show = verb("show", "show all bandits, or one with its arms and last decisions", absent="all")
     show.add_argument("--search", default="", metavar="TEXT", help="only bandits whose name contains this")
+    show.add_argument("--label", action="append", metavar="NAME=VALUE", help="only bandits with this label")
+    show.add_argument("--archived", action="store_true", help="those that are archived, not those that decide")
     show.add_argument("--limit", type=whole(1), default=100, metavar="N", help="of bandits listed (default: 100)")
     verb("changes", "list every change of a bandit: when, what and who")
-    _add_move(verbs)
+    _fleet.add_move(verbs)
     uplift = verb("uplift", "show the gain of the policy over the baseline")
     uplift.add_argument("--since", metavar="TIME", help='decisions of the last "7 days" only')
-
-
-def _add_move(verbs: Any) -> None:
-    text = "move bandits to another database while they decide; their decisions are proved there"
-    made = verbs.add_parser("move", help=text, description=text[0].upper() + text[1:] + ".")
-    made.add_argument(
-        "journal", metavar="SOURCE", help="postgresql://..., or a SQLite journal that no process has open"
-    )
-    made.add_argument("target", metavar="TARGET", help="postgresql://...")
-    made.add_argument("bandit", metavar="BANDIT", nargs="+", help='names; "button:*" for all that begin with "button:"')
-    made.add_argument("--address", default="", metavar="URL", help="what callers of the source are told")
-    made.add_argument("--nginx-map", metavar="FILE", help="write there which upstream serves each moved bandit")
-    made.add_argument("--nginx-upstream", metavar="NAME", help="the upstream of the target, for --nginx-map")
-    add_option(made, "json")
 
 
 def run(args: argparse.Namespace) -> None:
     """Run the verb. Each returns data for --json, and the texts and tables to be printed without it."""
     if args.bandit is None and args.verb == "create":
         raise ValueError("A new bandit needs a name: driftbandit live create JOURNAL BANDIT --arms A B.")
-    if args.bandit is None and args.verb not in ("show", "prune"):
+    if args.bandit is None and args.verb not in ("show", "prune", "template"):
         from driftbandit.bandit.opening import only_bandit
 
         args.bandit = only_bandit(_names(args))
     if args.verb in ("prune", "move"):
-        data, *shown = _prune(args) if args.verb == "prune" else _move(args)
+        data, *shown = getattr(_fleet, args.verb)(args)
+    elif args.verb == "template":
+        data, *shown = _fleet.template(args, _options(args))
     elif args.verb in _WRITING:
         with _create(args) if args.verb == "create" else _open(args) as bandit:
             data, *shown = _WRITING[args.verb](args, bandit)
@@ -156,33 +155,18 @@ def run(args: argparse.Namespace) -> None:
 # ---- opening ---------------------------------------------------------------------------------------------------------
 
 
-def _is_service(args: argparse.Namespace) -> bool:
-    from driftbandit.bandit.opening import is_service
-
-    if not is_service(args.journal):
-        if args.key is not None:
-            raise ValueError("--key is for a service at http://...; a journal needs none.")
-        return False
-    need("httpx")
-    return True
-
-
-def _names(args: argparse.Namespace, search: str = "") -> Iterator[str]:
+def _names(args: argparse.Namespace, search: str = "", **which: Any) -> Iterator[str]:
     """The bandits in a journal or a service whose name contains a text."""
-    if _is_service(args):
-        from driftbandit.bandit.sending import bandit_names
+    from driftbandit.bandit import Bandit
 
-        return bandit_names(args.journal, args.key, search)
-    from driftbandit.bandit.opening import reading
-
-    with closing(reading(args.journal)) as found:
-        return iter(found.names(search))
+    is_service(args)
+    return Bandit.names(args.journal, search=search, key=args.key, **which)
 
 
 def _open(args: argparse.Namespace, *made: Any, name: str | None = None, **options: Any) -> Any:
     from driftbandit.bandit import Bandit
 
-    _is_service(args)
+    is_service(args)
     who = getattr(args, "who", "")
     return Bandit.open(args.journal, name or args.bandit, *made, key=args.key, who=who, **options)
 
@@ -191,14 +175,14 @@ def _view(args: argparse.Namespace, name: str) -> Any:
     """A bandit to be read, also while another process writes its journal."""
     from driftbandit.bandit.reports import View
 
-    return _open(args, name=name) if _is_service(args) else View(args.journal, name)
+    return _open(args, name=name) if is_service(args) else View(args.journal, name)
 
 
 def _create(args: argparse.Namespace) -> Any:
     from driftbandit.bandit.opening import exists
 
     options = _options(args)
-    if (_is_service(args) or exists(args.journal)) and args.bandit in _names(args, args.bandit):
+    if (is_service(args) or exists(args.journal)) and args.bandit in _names(args, args.bandit):
         raise ValueError(f"Bandit {args.bandit!r} already exists in this journal; `live change` changes it.")
     limits = args.reward_range and tuple(args.reward_range)
     policy = options.pop("policy", None)
@@ -212,7 +196,15 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     out = {name: None if value == "none" else value for name, value in given.items() if value is not None}
     if out.get("features") is not None:
         out["features"] = _read_json(args, "features")
+    if "label" in out:
+        out["labels"] = _labels(out.pop("label"))
     return out
+
+
+def _labels(texts: list[str] | None) -> dict[str, str] | None:
+    from driftbandit.bandit.inputs import split_labels
+
+    return None if texts == ["none"] else split_labels(texts or (), "=")
 
 
 def _read_json(args: argparse.Namespace, name: str) -> Any:
@@ -288,30 +280,6 @@ def _unarchive(args: argparse.Namespace, bandit: Any) -> Any:
     return {"unarchived": args.bandit}, f"{args.bandit} decides again"
 
 
-def _prune(args: argparse.Namespace) -> Any:
-    if _is_service(args):
-        raise ValueError("A service drops what is older by itself: serve --exports FOLDER keeps it as Parquet files.")
-    from driftbandit.bandit.asks import PURGE
-    from driftbandit.bandit.opening import writing
-    from driftbandit.bandit.records import as_datetime
-    from driftbandit.bandit.retention import purge, to_prune
-
-    opened, found = writing(args.journal), {}
-    try:
-        for name in opened.journal.notes(PURGE):  # what was not finished
-            purge(opened.journal, opened.writer, name)
-        for name in [args.bandit] if args.bandit else to_prune(opened.journal):
-            with _open(args, name=name) as bandit:
-                found[name] = bandit.prune(args.exports)
-    finally:
-        opened.release()
-    begins = {name: f"{as_datetime(one.until):%Y-%m-%d}" for name, one in found.items() if one.until is not None}
-    rows = [[name, str(one.decisions), str(one.events), begins.get(name, "-"), one.note or "-"]
-            for name, one in found.items()]  # fmt: skip
-    head = ["bandit", "decisions dropped", "events dropped", "begins with", "why not more"]
-    return {name: one._asdict() for name, one in found.items()}, (head, rows)
-
-
 def _among(args: argparse.Namespace) -> dict[str, Any]:
     """What a call chooses among."""
     return {name: _read_json(args, name) for name in ("context", "candidates")} | {"available": args.available}
@@ -322,21 +290,6 @@ def _greedy(args: argparse.Namespace, view: Any) -> Any:
 
     arm = view.greedy(**_among(args))
     return {"arm": to_json_arm(arm)}, str(arm)
-
-
-def _move(args: argparse.Namespace) -> Any:
-    from driftbandit.bandit.moving import Move, move, write_map
-
-    if (args.nginx_map is None) != (args.nginx_upstream is None):
-        raise ValueError("--nginx-map FILE and --nginx-upstream NAME belong together.")
-    found: list[Move] = []
-    for one in move(args.journal, args.target, args.bandit, address=args.address):
-        found.append(one)
-        if args.nginx_map is not None:
-            write_map(args.nginx_map, one.bandit, args.nginx_upstream)
-    rows = [[one.bandit, str(one.decisions), str(one.events), f"{one.seconds:.3f} s" if one.moved else "moved before"]
-            for one in found]  # fmt: skip
-    return found, (["bandit", "decisions", "events", "undecided for"], rows)
 
 
 def _uplift(args: argparse.Namespace, view: Any) -> Any:
@@ -384,7 +337,7 @@ def _show_all(args: argparse.Namespace) -> Any:
     from driftbandit.bandit.inputs import to_json_arm
 
     found: list[dict[str, Any]] = []
-    names = _names(args, args.search)
+    names = _names(args, args.search, labels=_labels(args.label), archived=args.archived)
     for name in islice(names, args.limit):
         with _view(args, name) as view:
             health, probabilities, policy = view.health(), _probabilities(view), view.policy

@@ -4,12 +4,13 @@ used since; and their audits."""
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 from weakref import WeakValueDictionary
@@ -37,6 +38,7 @@ _IDLE = 3600.0  # seconds (after `wait`) without a request, after which a bandit
 _AUDITS = 20  # that run or wait
 _SECRET, _PROBE = "session secret", "readiness"  # names of texts in the journal
 _TEMPLATE = "template "  # and the beginning of the names of its bandits
+_TEMPLATES_LAST = 1.0  # seconds for which templates are kept in memory
 _SPACE = 8_192  # bytes, written as twice as many characters
 
 
@@ -72,6 +74,7 @@ class WatchedBandits:
         self.journal = reading(target)  # a connection for reading: the page and decisions do not wait for each other
         self._held: OrderedDict[str, Any] = OrderedDict()  # the one used last at the end
         self._opening: WeakValueDictionary[str, Any] = WeakValueDictionary()  # a lock for each name that is opened
+        self._templates: tuple[float, list[NewBandit]] = (-math.inf, [])  # when they were read
         self._audits: dict[str, AuditInfo] = {}
         self._auditing = threading.Lock()
         self._lock = threading.Lock()  # of these tables: no bandit is opened or closed while it is held
@@ -95,10 +98,13 @@ class WatchedBandits:
         found = self.journal.note(_SECRET)
         return bytes.fromhex(found) if found else secrets.token_bytes(32)
 
-    def names(self, key: Any, search: str = "", after: str = "", limit: int = 1000) -> tuple[list[str], str | None]:
+    def names(
+        self, key: Any, search: str = "", after: str = "", limit: int = 1000,
+        labels: Mapping[str, str] | None = None, archived: bool = False,
+    ) -> tuple[list[str], str | None]:  # fmt: skip
         """A page of the bandits that a key may read, and the name after which the next page begins."""
         among = () if "*" in key.bandits else key.bandits
-        found = self.journal.names(search, after, limit + 1, among) if key.bandits else []
+        found = self.journal.names(search, after, limit + 1, among, labels, archived) if key.bandits else []
         return found[:limit], found[limit - 1] if len(found) > limit else None
 
     def get(self, name: str) -> Any:
@@ -174,8 +180,13 @@ class WatchedBandits:
             bandit.close()
 
     def templates(self) -> list[NewBandit]:
-        """What new bandits are made like; the name of a template is the beginning of their names."""
-        return [msgspec.json.decode(text, type=NewBandit) for text in self.journal.notes(_TEMPLATE) if text]
+        """What new bandits are made like, as of the last second; the name of a template is the beginning of theirs."""
+        read_at, found = self._templates
+        if time.monotonic() - read_at > _TEMPLATES_LAST:
+            read_at = time.monotonic()
+            found = [msgspec.json.decode(text, type=NewBandit) for text in self.journal.notes(_TEMPLATE) if text]
+            self._templates = read_at, found
+        return found
 
     def queue(self) -> tuple[int, int]:
         """Nothing is written."""
@@ -270,13 +281,17 @@ class Bandits(WatchedBandits):
             raise ValueError("A template has no seed: its bandits would share their random numbers.")
         made = _new_policy(options.pop("policy", None), arms, options.get("features"))
         first_config(made, arms, 0, "hash", options)
-        self.write([SetNote(_TEMPLATE + template.name, msgspec.json.encode(template).decode(), first=False)])
+        self._write_template(template.name, msgspec.json.encode(template).decode())
 
     def remove_template(self, name: str) -> None:
         """Make no further bandits from a template; those that it made stay."""
         if not self.journal.note(_TEMPLATE + name):
             raise NotFound(f"There is no template {name!r:.60} here.")
-        self.write([SetNote(_TEMPLATE + name, "", first=False)])
+        self._write_template(name, "")
+
+    def _write_template(self, name: str, text: str) -> None:
+        self.write([SetNote(_TEMPLATE + name, text, first=False)])
+        self._templates = -math.inf, []
 
     def create(
         self, name: str, policy: str | None, arms: list[Any] | None, who: str, **options: Any

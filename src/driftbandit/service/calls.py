@@ -233,10 +233,11 @@ _decode_strictly = json.JSONDecoder(object_pairs_hook=_refuse_twice).decode
 def read_query(kind: Any, request: Request) -> Any:
     """The parameters of the query string, each of its type and within its bounds."""
     pairs = request.query_params.multi_items()
-    _refuse_twice(pairs)
+    labels = [value for name, value in pairs if name == "label"]  # the parameter that can be given several times
+    _refuse_twice([pair for pair in pairs if pair[0] != "label"])
     if kind is None:
         raise ValueError(f"Unknown parameter {pairs[0][0] if pairs else '?'!r:.60}; this operation has none.")
-    return msgspec.convert(dict(pairs), kind, strict=False)
+    return msgspec.convert(dict(pairs) | ({"label": labels} if labels else {}), kind, strict=False)
 
 
 def read_arm(arm: Any) -> Any:

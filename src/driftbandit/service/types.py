@@ -34,6 +34,7 @@ Candidates = Annotated[
     dict[str, _VALUES],
     Meta(extra_json_schema={"minProperties": 1, "maxProperties": 100}, description='{"offer-17": {"price": 9.9}}'),
 ]
+Labels = Annotated[dict[str, str], Meta(extra_json_schema={"maxProperties": 16}, description='{"country": "de"}')]
 Who = Annotated[str, Meta(max_length=200, description="who changes it; kept in the journal")]
 
 
@@ -56,6 +57,7 @@ class BanditOptions(Strict):
     learn: Learn | UnsetType | None = UNSET
     features: FeatureKinds | UnsetType | None = UNSET
     retention: Duration | UnsetType | None = UNSET
+    labels: Labels | UnsetType | None = UNSET
 
 
 class NewBandit(BanditOptions, kw_only=True):
@@ -77,8 +79,8 @@ class Templates(Struct):
 
 
 class Changes(BanditOptions, kw_only=True):
-    """What to change; null removes half_life, wait, features and retention, and is refused for other options. A new
-    policy, half-life or features learn the whole journal again, unless from_now is true."""
+    """What to change; null removes half_life, wait, features, retention and labels, and is refused for other options.
+    A new policy, half-life or features learn the whole journal again, unless from_now is true."""
 
     add_arm: Arm | UnsetType = UNSET
     retire_arm: Arm | UnsetType = UNSET
@@ -106,13 +108,18 @@ class NewArm(OneArm, kw_only=True):
     worth: float | None = None
 
 
-class Ask(Strict):
-    """A request for a decision. The same id again gives the same decision."""
+class Greedy(Strict):
+    """A question for the best arm in a context, or for the best candidate."""
 
-    id: Id | None = None
     context: Context | None = None
     candidates: Candidates | None = None
     available: Arms | None = None
+
+
+class Ask(Greedy, kw_only=True):
+    """A request for a decision. The same id again gives the same decision."""
+
+    id: Id | None = None
     probability: bool = False
 
 
@@ -125,14 +132,6 @@ class AskMany(Strict):
     candidates: Candidates | Annotated[list[Candidates], Meta(min_length=1, max_length=1000)] | None = None
     available: Arms | None = None
     probability: bool = False
-
-
-class Greedy(Strict):
-    """A question for the best arm in a context, or for the best candidate."""
-
-    context: Context | None = None
-    candidates: Candidates | None = None
-    available: Arms | None = None
 
 
 class WhatIf(Greedy):

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from driftbandit.bandit import settings
 from driftbandit.bandit.candidates import check_has_arms
 from driftbandit.bandit.features import Features
-from driftbandit.bandit.inputs import check_state, to_json_arm
+from driftbandit.bandit.inputs import check_state, split_labels, to_json_arm
 from driftbandit.bandit.options import TIMES
 from driftbandit.service.bandits import library_policy, read_options
 from driftbandit.service.calls import Call, operation, parameter, read_arm, read_arms
@@ -46,15 +46,17 @@ def describe_bandit(bandit: Any) -> BanditInfo:
     "GET", "/v1/bandits", "read", Names,
     query={
         "search": parameter(str, "only names that contain this text", "", max_length=128),
+        "label": parameter(list[str], "only those with this label, country:de; also several times", max_length=16),
+        "archived": parameter(bool, "those that are archived, not those that decide", False),
         "after": parameter(str, "only names after this one", "", max_length=128),
         "limit": parameter(int, "how many", 1000, ge=1, le=10_000),
     },
 )  # fmt: skip
 async def bandits(call: Call) -> Names:
     """The names of the bandits that your key may read, in pages."""
-    query = call.query
-    find = call.service.bandits.names
-    return Names(*await asyncio.to_thread(find, call.key, query.search, query.after, query.limit))
+    query, labels = call.query, split_labels(call.query.label or (), ":")
+    which = query.search, query.after, query.limit, labels, query.archived
+    return Names(*await asyncio.to_thread(call.service.bandits.names, call.key, *which))
 
 
 @operation("POST", "/v1/bandits", "admin", BanditInfo, NewBandit, status=201)
@@ -116,8 +118,8 @@ async def bandit(call: Call) -> BanditInfo:
 
 @operation("PATCH", "/v1/bandits/{bandit}", "admin", BanditInfo, Changes)
 async def change(call: Call) -> BanditInfo:
-    """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait, default, learn, features or retention
-    of a running bandit; with add_arm and retire_arm, all of it is one change."""
+    """Change policy, half_life, floor, holdback, baseline, learn_holdback, wait, default, learn, features, retention
+    or labels of a running bandit; with add_arm and retire_arm, all of it is one change."""
     bandit, body, options = await call.bandit(), call.body, read_options(call.body)
     if "policy" in options:
         options["policy"] = library_policy(options["policy"], len(bandit.stored.arms))

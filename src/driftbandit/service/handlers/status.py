@@ -117,6 +117,8 @@ class _Collector:
             yield CounterMetricFamily(
                 f"driftbandit_all_{what}", f"{what} of all bandits in this process", sum(all_of.values())
             )
+        lag = service.bandits.lag
+        yield GaugeMetricFamily("driftbandit_process_lag_seconds", "the longest lag of a bandit in this process", lag)
         held = len(service.bandits.held)
         yield GaugeMetricFamily("driftbandit_open_bandits", "bandits that this process has in memory", held)
         waiting, commits = service.bandits.queue()

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from driftbandit.bandit.beliefs import can_explain
 from driftbandit.bandit.features import Features
+from driftbandit.bandit.inputs import split_labels
 from driftbandit.bandit.records import as_microseconds
 from driftbandit.errors import NotFound
 from driftbandit.service import problems
@@ -190,7 +191,11 @@ def _login_page(request: Request, wrong: str = "") -> Response:
 
 
 def _rows(service: Any, key: Any, wanted: str, after: str) -> tuple[list[Any], str | None]:
-    names, following = service.bandits.names(key, wanted, after, _SHOWN) if key.may("read", None) else ([], None)
+    words = wanted.split()
+    labels = split_labels([word for word in words if "=" in word.strip("=")], "=")
+    search = " ".join(word for word in words if "=" not in word.strip("="))
+    find = service.bandits.names
+    names, following = find(key, search, after, _SHOWN, labels) if key.may("read", None) else ([], None)
     return [overview_row(service, service.bandits.get(name)) for name in names], following
 
 
@@ -206,6 +211,7 @@ def _bandit_values(service: Any, bandit: Any) -> dict[str, Any]:
         None if config.wait is None else f"wait {format_duration(config.wait)}, then {config.default:g}",
         config.candidates and "candidates with each request",
         config.features and f"features {', '.join(name for name, _ in config.features)}",
+        config.labels and ", ".join("=".join(label) for label in config.labels.items()),
     ]
     return {
         "settings": [text for text in chosen if text],

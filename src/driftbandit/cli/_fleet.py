@@ -1,0 +1,122 @@
+"""The verbs of `driftbandit live` about many bandits: prune, move, and templates, which new bandits are made like."""
+
+import argparse
+import os
+from contextlib import closing
+from typing import Any
+from urllib.parse import quote
+
+from driftbandit.cli._shared import SERVE, add_option, need
+
+
+def is_service(args: argparse.Namespace) -> bool:
+    """Whether a service is meant and not a journal, which needs no key."""
+    from driftbandit.bandit import opening
+
+    if not opening.is_service(args.journal):
+        if args.key is not None:
+            raise ValueError("--key is for a service at http://...; a journal needs none.")
+        return False
+    need("httpx")
+    return True
+
+
+def add_move(verbs: Any) -> None:
+    """Describe the verb `move` to argparse."""
+    text = "move bandits to another database while they decide; their decisions are proved there"
+    made = verbs.add_parser("move", help=text, description=text[0].upper() + text[1:] + ".")
+    made.add_argument(
+        "journal", metavar="SOURCE", help="postgresql://..., or a SQLite journal that no process has open"
+    )
+    made.add_argument("target", metavar="TARGET", help="postgresql://...")
+    made.add_argument("bandit", metavar="BANDIT", nargs="+", help='names; "button:*" for all that begin with "button:"')
+    made.add_argument("--address", default="", metavar="URL", help="what callers of the source are told")
+    made.add_argument("--nginx-map", metavar="FILE", help="write there which upstream serves each moved bandit")
+    made.add_argument("--nginx-upstream", metavar="NAME", help="the upstream of the target, for --nginx-map")
+    add_option(made, "json")
+
+
+def prune(args: argparse.Namespace) -> Any:
+    """Drop what is older than the retention of bandits."""
+    if is_service(args):
+        raise ValueError("A service drops what is older by itself: serve --exports FOLDER keeps it as Parquet files.")
+    from driftbandit.bandit import Bandit
+    from driftbandit.bandit.asks import PURGE
+    from driftbandit.bandit.opening import writing
+    from driftbandit.bandit.records import as_datetime
+    from driftbandit.bandit.retention import purge, to_prune
+
+    opened, found = writing(args.journal), {}
+    try:
+        for name in opened.journal.notes(PURGE):  # what was not finished
+            purge(opened.journal, opened.writer, name)
+        for name in [args.bandit] if args.bandit else to_prune(opened.journal):
+            with Bandit.open(args.journal, name) as bandit:
+                found[name] = bandit.prune(args.exports)
+    finally:
+        opened.release()
+    begins = {name: f"{as_datetime(one.until):%Y-%m-%d}" for name, one in found.items() if one.until is not None}
+    rows = [[name, str(one.decisions), str(one.events), begins.get(name, "-"), one.note or "-"]
+            for name, one in found.items()]  # fmt: skip
+    head = ["bandit", "decisions dropped", "events dropped", "begins with", "why not more"]
+    return {name: one._asdict() for name, one in found.items()}, (head, rows)
+
+
+def move(args: argparse.Namespace) -> Any:
+    """Move bandits to another database, and note for nginx where each of them is."""
+    from driftbandit.bandit.moving import Move, write_map
+    from driftbandit.bandit.moving import move as move_all
+
+    if (args.nginx_map is None) != (args.nginx_upstream is None):
+        raise ValueError("--nginx-map FILE and --nginx-upstream NAME belong together.")
+    found: list[Move] = []
+    for one in move_all(args.journal, args.target, args.bandit, address=args.address):
+        found.append(one)
+        if args.nginx_map is not None:
+            write_map(args.nginx_map, one.bandit, args.nginx_upstream)
+    rows = [[one.bandit, str(one.decisions), str(one.events), f"{one.seconds:.3f} s" if one.moved else "moved before"]
+            for one in found]  # fmt: skip
+    return found, (["bandit", "decisions", "events", "undecided for"], rows)
+
+
+def template(args: argparse.Namespace, options: dict[str, Any]) -> Any:
+    """Set or remove a template, if one is named, and list all of them."""
+    more = {name: getattr(args, name) or None for name in ("arms", "candidates", "goal", "reward_range")}
+    body = {word: value for word, value in (options | more).items() if value is not None}
+    if (body and (args.remove or args.bandit is None)) or (args.remove and args.bandit is None):
+        raise ValueError("Expected a name with --arms and options, a name with --remove, or neither, for a list.")
+    found = (_ask_service if is_service(args) else _ask_journal)(args, body | {"name": args.bandit})
+    rows = [[one["name"], ", ".join(map(str, one.get("arms") or ["candidates"])),
+             ", ".join(f"{word} {value}" for word, value in one.items() if word not in ("name", "arms", "candidates"))]
+            for one in found]  # fmt: skip
+    return found, (["names that begin with", "arms", "options"], rows)
+
+
+def _ask_service(args: argparse.Namespace, body: dict[str, Any]) -> list[dict[str, Any]]:
+    from driftbandit.bandit.sending import Sender
+
+    with closing(Sender(args.journal, args.key or os.environ.get("DRIFTBANDIT_KEY"), 10.0, 20.0)) as sender:
+        if args.remove:
+            sender.send("DELETE", f"/v1/templates/{quote(args.bandit, safe='')}")
+        elif args.bandit is not None:
+            sender.send("POST", "/v1/templates", body)
+        return list(sender.send("GET", "/v1/templates")["templates"])
+
+
+def _ask_journal(args: argparse.Namespace, body: dict[str, Any]) -> list[dict[str, Any]]:
+    need(*SERVE)
+    import msgspec
+
+    from driftbandit.service.bandits import Bandits, WatchedBandits
+    from driftbandit.service.types import NewBandit
+
+    wanted = None if args.bandit is None or args.remove else msgspec.convert(body, NewBandit)
+    if wanted is None:
+        WatchedBandits(args.journal).close()  # an error if there is no journal
+    bandits: Any = WatchedBandits(args.journal) if args.bandit is None else Bandits(args.journal)
+    with closing(bandits):
+        if args.remove:
+            bandits.remove_template(args.bandit)
+        elif wanted is not None:
+            bandits.set_template(wanted)
+        return [msgspec.to_builtins(one) for one in bandits.templates()]
