@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from driftbandit import Bandit, DiscountedTS
-from driftbandit.core.state import started
+from driftbandit.core.state import start_state
 from driftbandit.policies import SlidingTS
 from driftbandit.spec import parse, user_code
 from live_policies import LIVE, make
@@ -258,7 +258,7 @@ def test_a_policy_knows_how_much_room_its_state_takes(name):
     if name == "FixedArm":
         large = {}
     policy = policy._replace(**large)
-    taken = numbers(started(policy, 4))
+    taken = numbers(start_state(policy, 4))
     if taken > 400:
         assert 0.8 * taken <= policy.state_size(4) <= 4 * taken + 4000, (taken, policy.state_size(4))
 

@@ -59,7 +59,7 @@ def digests():
         environments = [spec.realise(stream_key(0, run, ENVIRONMENT)) for run in range(runs)]
         shared = Shared(policy, environments, 0, 0, result.rounds, pulls=True, trajectories=False, compiled=True)
         task = engine_runs.tasks(shared, lockstep=case.endswith("lockstep"))[0]
-        advance, given = engine_runs.compiled_loop(shared, [task]), prepare(shared, task)
+        advance, given = engine_runs.compile_loop(shared, [task]), prepare(shared, task)
         advance(*given._replace(start=0, stop=ROUNDS))
         out[f"{case}, state"] = hashlib.sha256(bits(given.state)).hexdigest()
     return out

@@ -26,7 +26,7 @@ from driftbandit.core.state import (
     can_know_arms,
     from_json,
     init_state,
-    started,
+    start_state,
     to_arrays,
     to_json,
     to_lists,
@@ -81,7 +81,7 @@ class Player:
         self._coins = Stream(key) if learns_with_random_numbers(type(policy)) else None  # random numbers for learning
         self._in_place = hasattr(policy, "scratch")
         self._scratches: dict[int, list[tuple[int, Any]]] = {}  # by the number of arms: places and fields of a state
-        self._hold(to_lists(started(policy, n_arms, most, n_features, joint)))
+        self._hold(to_lists(start_state(policy, n_arms, most, n_features, joint)))
 
     def recreate(self, make: Callable[..., Any]) -> Any:
         """A compiled player of the same policy that has learned nothing."""
@@ -201,15 +201,15 @@ class Player:
         Their random numbers are fixed by the key: everyone who asks about the same state gets the same answer."""
         if len(allowed) == 1:
             return np.ones(1), 0.0
-        found = None if self.n_features else self._computed(allowed, at)
-        return found or self._sampled(allowed, at, draws, features)
+        found = None if self.n_features else self._compute_probabilities(allowed, at)
+        return found or self._sample_probabilities(allowed, at, draws, features)
 
     def belief(self, at: int = 0) -> Any:
         """The policy's belief about the arms, if it has one."""
         make = getattr(self.policy, "belief", None)
         return None if make is None else make(self.arrays(at))
 
-    def _computed(self, allowed: list[int], at: int) -> tuple[np.ndarray, float] | None:
+    def _compute_probabilities(self, allowed: list[int], at: int) -> tuple[np.ndarray, float] | None:
         exactly = getattr(self.policy, "exact_probabilities", None)
         if exactly is not None:
             return np.asarray(exactly(self.arrays(at), self.learned, allowed)), 0.0
@@ -220,7 +220,9 @@ class Player:
             return np.asarray(values), float(error)
         return largest_probabilities(type(belief)(*(np.asarray(field)[allowed] for field in belief)))
 
-    def _sampled(self, allowed: list[int], at: int, draws: int, features: Any = None) -> tuple[np.ndarray, float]:
+    def _sample_probabilities(
+        self, allowed: list[int], at: int, draws: int, features: Any = None
+    ) -> tuple[np.ndarray, float]:
         keys = np.array([stride(_SAMPLES + n) for n in range(draws)], np.uint64)
         stream = Stream.of(np.asarray(mix(np.uint64(self.key) + keys)))
         counts = np.zeros(self.n_arms)

@@ -303,7 +303,7 @@ def outcome(row: DecisionRow, kind: int, at: int, value: float) -> Event:
     return Event(0, kind, at, row.id, row.slot, row.how, value, row.at, row.context, row.probability)
 
 
-def same_decision(asked: DecisionRow, state: DecisionState | DamagedJournal) -> Any:
+def match_decision(asked: DecisionRow, state: DecisionState | DamagedJournal) -> Any:
     """The decision that stands under an id, if it was made among the same arms: an id sent again is the same decision,
     also where its context is another one by now."""
     if isinstance(state, DamagedJournal):

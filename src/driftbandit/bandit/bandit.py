@@ -11,7 +11,7 @@ from driftbandit.bandit.chooser import Chooser
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.ids import check_name
-from driftbandit.bandit.inputs import check_own, checked_seed, list_arms
+from driftbandit.bandit.inputs import check_own, check_seed, list_arms
 from driftbandit.bandit.memory import Memory
 from driftbandit.bandit.opening import bandit_number, exists, is_service, policy_classes, policy_maker, warn, writing
 from driftbandit.bandit.options import Config, OpenOptions, Options, StoreOptions, join_options, split_options
@@ -69,7 +69,7 @@ class Bandit(Upkeep):
         `clock` gives microseconds, for simulations; `policies` names classes of your own for a policy given as text."""
         policy, arms, given = join_options(config, policy, arms, options)
         made = settings.checked_policy(policy, policies, given.get("features"))
-        key = snapshots.own_key() if seed is None else stream_key(checked_seed(seed), 0, POLICY_STREAM)
+        key = snapshots.draw_key() if seed is None else stream_key(check_seed(seed), 0, POLICY_STREAM)
         first = settings.first_config(made, arms, key, "number", given)
         if compiled:
             columns, joint = len(Features.stored(first.features).columns), first.candidates
@@ -132,7 +132,7 @@ class Bandit(Upkeep):
         made = None if policy is None else settings.checked_policy(policy, policies)
         first = None
         if arms is not None or given.get("candidates"):
-            stream = snapshots.own_key() if seed is None else stream_key(checked_seed(seed), 0, POLICY_STREAM)
+            stream = snapshots.draw_key() if seed is None else stream_key(check_seed(seed), 0, POLICY_STREAM)
             first = settings.first_config(made, arms, stream, "hash", given)
         own = {**(policy_classes(made) if made is not None else {}), **(policies or {})}
         if first is None and not exists(target):
@@ -225,7 +225,7 @@ class Bandit(Upkeep):
         return restore, (self.snapshot(), self._replica.classes, self._fold.compiled)
 
     def _rekey(self) -> None:
-        key = snapshots.own_key()
+        key = snapshots.draw_key()
         self._fold.config = self._fold.config._replace(key=str(key))
         self._fold.player.rekey(key)
 

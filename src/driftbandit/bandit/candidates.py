@@ -103,7 +103,7 @@ def read_candidates(features: Features, given: Any) -> CandidateSet:
     return CandidateSet(list(contexts), list(contexts.values()), text)
 
 
-def stored_candidates(text: str | None) -> CandidateSet:
+def parse_candidates(text: str | None) -> CandidateSet:
     """The candidates of a decision in the journal."""
     try:
         found = json.loads(text or "")
@@ -122,7 +122,7 @@ def forget_features(available: str | None, context: str | None) -> tuple[str | N
     """What a decision keeps in `available` and `context` once it was erased: of candidates the names."""
     if available is None or not available.startswith("{"):
         return available, None
-    names: dict[str, Any] = {name: {} for name in stored_candidates(available).names}
+    names: dict[str, Any] = {name: {} for name in parse_candidates(available).names}
     return json.dumps(names), json.dumps({CHOSEN: split_context(context)[0]})
 
 

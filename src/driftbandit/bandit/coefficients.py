@@ -129,7 +129,7 @@ def _mixture(state: Any, t: int) -> Coefficients:
     return Coefficients(mean, covariance, state.origin[1:], known=noise > 0.0, noise=noise, limits=limits)
 
 
-def expected_rewards(known: Believer, features: Any, names: list[Any]) -> dict[Any, Expected]:
+def compute_expected(known: Believer, features: Any, names: list[Any]) -> dict[Any, Expected]:
     """The expected reward of every slot, in the policy's units; a ValueError for a policy that has no belief."""
     if known.learned == 0 and (features is not None or hasattr(known.policy, "explain")):
         return dict.fromkeys(names, Expected(math.nan, math.inf))

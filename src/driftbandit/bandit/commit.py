@@ -25,8 +25,8 @@ from driftbandit.bandit.asks import (
     Settle,
     Settled,
     judge,
+    match_decision,
     read_states,
-    same_decision,
 )
 from driftbandit.bandit.dropping import Dropping
 from driftbandit.bandit.erasure import erase_rows
@@ -115,7 +115,7 @@ class Commit(Dropping):
         found = self.states(self._rows, sorted({(row.bandit, row.id) for row in rows.values()}))
         for place, row in rows.items():
             state = found.get((row.bandit, row.id))
-            self.answers[place] = StoreError(_GONE) if state is None else same_decision(row, state)
+            self.answers[place] = StoreError(_GONE) if state is None else match_decision(row, state)
 
     def _add_rewards(self, asks: dict[int, AddReward]) -> None:
         """Judge each reward by what stands, and by those before it in this group. Outcomes are written in the order of

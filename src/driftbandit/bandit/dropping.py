@@ -50,7 +50,7 @@ class Dropping:
         place_values = self.dialect.cursor_values(ask.cursor) if names else ()
         position = "".join(f", {part}" for part in self.dialect.position.strip("()").split(", ") if names)
         self._run(
-            f"INSERT INTO @base (bandit, at, n, events, event_marks, decisions, decision_marks{_listed(names)}) "
+            f"INSERT INTO @base (bandit, at, n, events, event_marks, decisions, decision_marks{_list_names(names)}) "
             f"VALUES (?, ?, ?, 0, 0, 0, 0{position}) ON CONFLICT (bandit) DO UPDATE "
             f"SET {', '.join(f'{name} = excluded.{name}' for name in ('at', 'n', *names))}",
             ask.bandit, ask.until, ask.n, *place_values,
@@ -128,5 +128,5 @@ class Dropping:
         )  # fmt: skip
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     return "".join(f", {name}" for name in names)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.bandit.candidates import Candidates, CandidateSet, read_candidates, split_context, stored_candidates
+from driftbandit.bandit.candidates import Candidates, CandidateSet, parse_candidates, read_candidates, split_context
 from driftbandit.bandit.carrying import carry
 from driftbandit.bandit.features import Features, Seen
 from driftbandit.bandit.ids import ROUNDS
@@ -239,14 +239,14 @@ class Fold:
     def encode(self, row: DecisionRow) -> list[float] | None:
         """The numbers of the context of a decision, or of its candidates, if it is made from what is folded now."""
         if self.config.candidates:
-            return stored_candidates(row.available).numbers(self.features, row.at, self.seen)
+            return parse_candidates(row.available).numbers(self.features, row.at, self.seen)
         return self.features.encode(json.loads(row.context or "{}"), row.at, self.seen) if self.features else None
 
     def choices(self, row: DecisionRow) -> tuple[list[Any], int]:
         """The names of all arms that a decision could have, or of its candidates, and the place of the chosen one."""
         if not self.config.candidates:
             return names_of(self.config), row.slot
-        names, (name, _) = stored_candidates(row.available).names, split_context(row.context)
+        names, (name, _) = parse_candidates(row.available).names, split_context(row.context)
         return list(names), names.index(name) if name in names else -1
 
     def _everyone(self, features: Any) -> range:

@@ -28,7 +28,7 @@ from driftbandit.bandit.records import (
     log,
     mark,
     read_decision,
-    restored,
+    restore_fields,
 )  # fmt: skip
 from driftbandit.errors import DamagedJournal
 
@@ -263,7 +263,7 @@ class Journal(Counting, Naming):
     def decisions(self, bandit: int, until: int | None = None, known: int = 0) -> Iterator[DecisionRow]:
         """All decisions in order of `known`, also those that were altered; at least those before a time that knew so
         many events."""
-        return (DecisionRow(*restored(row[:-1])) for row in self._scan("decision", bandit, until, known))
+        return (DecisionRow(*restore_fields(row[:-1])) for row in self._scan("decision", bandit, until, known))
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""

@@ -11,7 +11,7 @@ from typing import Any
 from driftbandit.bandit import reporting, settings
 from driftbandit.bandit.beliefs import arm_beliefs
 from driftbandit.bandit.candidates import copy_candidates, split_context
-from driftbandit.bandit.coefficients import coefficients, copy_player, expected_rewards
+from driftbandit.bandit.coefficients import coefficients, compute_expected, copy_player
 from driftbandit.bandit.effects import (
     ContextExplanation,
     Effects,
@@ -149,7 +149,7 @@ class Reports(Watched, ReadableBandit):
             means: list[float | None] = [None] * len(names)
             if features is not None:
                 with contextlib.suppress(ValueError):  # the policy has no such belief
-                    found = expected_rewards(copy_player(fold.player, now), features, list(range(len(names))))
+                    found = compute_expected(copy_player(fold.player, now), features, list(range(len(names))))
                     means = [one.mean * config.scale[1] if math.isfinite(one.sd) else None for one in found.values()]
             else:
                 means = arm_beliefs(fold.player.policy, fold.player.arrays(now), config).mean
@@ -176,7 +176,7 @@ class Reports(Watched, ReadableBandit):
             fold, config, at = self._fold, self._fold.config, self._replica.now()
             names, features = self._features(context, candidates, at)
             known = copy_player(fold.player, at)
-        found = expected_rewards(known, features, list(range(len(names))))
+        found = compute_expected(known, features, list(range(len(names))))
         origin, unit = config.scale
         return {
             names[slot]: Expected(origin + unit * found[slot].mean, abs(unit) * found[slot].sd)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, ge
 
 import numpy as np
 
-from driftbandit.core.checks import whole_from_float
+from driftbandit.core.checks import parse_whole
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ def _check_sizes(maker: Callable[..., Any]) -> Callable[..., Any]:
             raise TypeError(f"{name}{signature}: {error}.") from None
         for size, least in (("horizon", 1), ("phases", 1), ("n_arms", 0)):
             if size in given.arguments:
-                number = whole_from_float(given.arguments[size], least)
+                number = parse_whole(given.arguments[size], least)
                 if number is None:
                     raise ValueError(
                         f"{name} needs {size} >= {least}, a whole number; got {given.arguments[size]!r:.60}."

@@ -142,7 +142,7 @@ def check_own(cells: Iterable[Cell]) -> set[Any]:
     """Try each of the user's policies and environments before anything long starts; the kinds that do not compile."""
     known: dict[Any, bool] = {}
     for cell in cells:
-        if policy_check.own_classes(cell.policy, cell.environment) and cell.kind not in known:
+        if policy_check.find_own_classes(cell.policy, cell.environment) and cell.kind not in known:
             known[cell.kind] = plays_compiled(cell.policy, cell.environment, cell.drift)
     return {kind for kind, compiles in known.items() if not compiles}
 

@@ -267,7 +267,7 @@ def _compile(function: Any, policy: Any, *tuples: Any) -> Any:
         try:
             if made.signatures:
                 return made(*args)
-            with code_cache.LOCK, numba_methods.whole_stores():
+            with code_cache.LOCK, numba_methods.refuse_fractions():
                 return made(*args)
         except NumbaError as error:
             raise TypeError(numba_methods.explain(error, policy)) from error

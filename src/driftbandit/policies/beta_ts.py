@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.beliefs import BetaBelief
-from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE, tuned_discount
+from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE, tune_discount
 from driftbandit.core.parameters import Domain, checked, described, within
 from driftbandit.core.primitives import COIN, argmax, argmax_fair, compilable, where
 from driftbandit.core.state import new_state
@@ -199,7 +199,7 @@ class DiscountedBetaTS(NamedTuple):
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedBetaTS":
         """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
-        return cls(tuned_discount(horizon, phases))
+        return cls(tune_discount(horizon, phases))
 
 
 class SlidingTSState(NamedTuple):

@@ -234,7 +234,7 @@ def blocks_fit(blocks: Any) -> None:
     need(len(taken) == used and np.array_equal(both, np.arange(chunks)), "each piece of memory is one arm's or free")
 
 
-def held_fits(blocks: Any, recent: Any, cursor: Any) -> None:
+def need_held_plays(blocks: Any, recent: Any, cursor: Any) -> None:
     """Refuse blocks that do not hold exactly the plays in the ring `recent`."""
     blocks_fit(blocks)
     n_arms = len(blocks.count)

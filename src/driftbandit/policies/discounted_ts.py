@@ -11,8 +11,8 @@ from driftbandit.core.forgetting import (
     code_discount,
     half_life_discount,
     text_smooth_discount,
-    tuned_discount,
-    tuned_smooth_discount,
+    tune_discount,
+    tune_smooth_discount,
 )
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax, where
@@ -132,12 +132,12 @@ class DiscountedTS(NamedTuple):
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0, tau_max: float = 0.2) -> "DiscountedTS":
         """Corollary 1, for abrupt changes: gamma = 1 - sqrt(phases / horizon)."""
-        return cls(tuned_discount(horizon, phases), tau_max)
+        return cls(tune_discount(horizon, phases), tau_max)
 
     @classmethod
     def tuned_smooth(cls, horizon: int, beta: float, tau_max: float = 0.2) -> "DiscountedTS":
         """Corollary 2, for drift: gamma = 1 - horizon**(beta - 1)."""
-        return cls(tuned_smooth_discount(horizon, beta), tau_max)
+        return cls(tune_smooth_discount(horizon, beta), tau_max)
 
     @classmethod
     def text(
@@ -145,7 +145,7 @@ class DiscountedTS(NamedTuple):
     ) -> "DiscountedTS":
         """The parameters the paper prints: Corollary 1 for abrupt changes, gamma = 1 - 10 / sqrt(horizon) for smooth
         ones."""
-        return cls(text_smooth_discount(horizon) if smooth else tuned_discount(horizon, phases), tau_max)
+        return cls(text_smooth_discount(horizon) if smooth else tune_discount(horizon, phases), tau_max)
 
     @classmethod
     def code(

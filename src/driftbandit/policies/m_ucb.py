@@ -9,7 +9,7 @@ from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax_fair
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, REALS, ROUNDS, fits
-from driftbandit.policies.cusum_ucb import padded_scores
+from driftbandit.policies.cusum_ucb import write_padded_scores
 from driftbandit.policies.window import changes
 
 _NEVER = 2.0**62  # a period longer than any run, that still fits an integer
@@ -91,7 +91,7 @@ class MonitoredUCB(NamedTuple):
         """The arm whose forced turn it is, else the largest UCB1 index; the indices are written in both cases."""
         since = t - state.start[0]
         scores = state.scores
-        padded_scores(scores, state.mean, state.pulls, 2.0 * math.log(max(since, 1)))
+        write_padded_scores(scores, state.mean, state.pulls, 2.0 * math.log(max(since, 1)))
         period = state.period[0]
         if period > 0:
             turn = (since + 1) % period
