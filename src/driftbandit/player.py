@@ -34,8 +34,8 @@ from driftbandit.core.state import (
 from driftbandit.core.validity import check_state
 from driftbandit.spec.half_life import half_to_the, learn_by_time
 
-JOINT = 2  # arms of the joint form in a snapshot, and the fewest that a policy is asked about
-REDRAWS = 64  # how often a policy is asked again that chose an arm which is not allowed
+JOINT = 2  # arms of the joint form in a snapshot, and the fewest that a policy is given
+REDRAWS = 64  # how often a policy chooses again after an arm that is not allowed
 _SAMPLES = 1 << 45  # rounds whose numbers estimate probabilities, beyond every round in use
 
 
@@ -47,16 +47,16 @@ class Probabilities(dict[Any, float]):
 
 
 class Player:
-    """A policy with what it has learned.
+    """A policy with its state.
 
     Without a half-life, evidence fades with the number of rewards, as the policy defines it. With one (in microseconds)
-    it fades with time: `decided` is when a reward's arm was chosen, and `at` the time at which one asks.
+    it fades with time: `decided` is when a reward's arm was chosen, and `at` the time of the question.
 
     With `n_features`, the policy is contextual: `choose`, `learn` and `probabilities` need `features`, as described in
     `core.protocols.Policy`; `learn` gets those with which the arm was chosen. In the joint form `resize` sets the
     number of arms of the next choices.
 
-    `choose` and `probabilities` leave what was learned unchanged. They work on a copy of the state, or on the state
+    `choose` and `probabilities` leave the state unchanged. They work on a copy of the state, or on the state
     itself if the policy lists the fields that choosing may overwrite (`scratch`)."""
 
     def __init__(
@@ -197,8 +197,8 @@ class Player:
         """The policy's probability of each allowed arm, and how far it may be off.
 
         Computed where they follow from the state (`exact_probabilities`), by quadrature where the policy has a belief,
-        read off where it draws from probabilities, and otherwise, or with features, estimated from `draws` choices.
-        Their random numbers are fixed by the key: everyone who asks about the same state gets the same answer."""
+        and read off where it draws from probabilities. Otherwise, or with features, estimated from `draws` choices.
+        Their random numbers are fixed by the key: the same state always gives the same answer."""
         if len(allowed) == 1:
             return np.ones(1), 0.0
         found = None if self.n_features else self._compute_probabilities(allowed, at)
@@ -278,7 +278,7 @@ class Player:
         return past is not None
 
     def change_half_life(self, half_life: int | None, at: int) -> None:
-        """Forget at another pace from a time on; what is known is first brought to that time."""
+        """Forget at another pace from a time on; the state is first brought to that time."""
         state = self.faded(at)
         if hasattr(self.policy, "settle"):
             self.policy.settle(state, self.learned, self.policy.gamma if self.half_life is None else 1.0)
@@ -305,7 +305,7 @@ class Player:
         self._with_size(JOINT, lambda: self._load(data))
 
     def _with_size(self, n_arms: int, action: Callable[[], Any]) -> Any:
-        """Do this with so many arms in the joint form, where their number is no part of what was learned."""
+        """Do this with so many arms in the joint form, where their number is not part of the state."""
         if not self.joint:
             return action()
         before = self.n_arms

@@ -490,7 +490,7 @@ def test_features_change_from_now_on_after_old_events_were_dropped(tmp_path):
             bandit.reward(decision, pay(n, decision.arm))
         assert bandit.prune().decisions > 0
         was = bandit.expected({"device": "mobile"})
-        with pytest.raises(ValueError, match="new features with what is known of the others"):
+        with pytest.raises(ValueError, match="new features with those about the others"):
             bandit.change(features={"device": ["mobile", "desktop", "tv"]})
         bandit.change(features={"device": ["mobile", "desktop", "tv"], "member": "flag"}, from_now=True)
         for arm, (mean, _) in bandit.expected({"device": "mobile"}).items():

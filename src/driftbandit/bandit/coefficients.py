@@ -13,7 +13,7 @@ from driftbandit.policies.linear import DiscountedLogisticTS
 
 
 class Believer(NamedTuple):
-    """What a player knows at a time, apart from it: nothing here needs the lock of its bandit."""
+    """A copy of a player's beliefs at a time: using it needs no lock of its bandit."""
 
     policy: Any
     state: Any  # of lists or arrays
@@ -34,7 +34,7 @@ def _as_arrays(state: Any) -> Any:
 
 
 def copy_player(player: Any, at: int) -> Believer:
-    """A copy of what a player knows at a time."""
+    """A copy of a player's beliefs at a time."""
     state = copy_lists(player.state) if player.half_life is None else player.faded(at)
     return Believer(player.policy, state, player.learned, player.n_features, player.joint, player.key)
 

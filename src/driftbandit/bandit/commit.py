@@ -62,7 +62,7 @@ class Commit(Dropping):
     def __init__(self, connection: Any, asks: dict[int, Ask]) -> None:
         self._connection, self._asks = connection, asks
         self.answers: dict[int, Any] = {}
-        self.again: dict[int, Ask] = {}  # to be asked once more, in another transaction
+        self.again: dict[int, Ask] = {}  # to be sent once more, in another transaction
 
     def _decide(self, rows: dict[int, DecisionRow]) -> None:
         raise NotImplementedError
@@ -182,8 +182,8 @@ class Commit(Dropping):
         if ask.relearns and self._rows("SELECT 1 FROM @base WHERE bandit = ?", ask.bandit):
             self.answers[place] = ValueError(
                 "Old events of this bandit were dropped (retention), so they cannot be learned again; "
-                "change(..., from_now=True) starts a new policy with nothing learned, a new half-life with what is "
-                "known, new features with what is known of the others."
+                "change(..., from_now=True) starts a new policy with nothing learned, a new half-life with the "
+                "current beliefs, new features with those about the others."
             )
             return
 

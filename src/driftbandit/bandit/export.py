@@ -75,7 +75,7 @@ class JournalLog:
 
         batches = read()
         schema = next(batches)
-        from pyarrow import RecordBatchReader  # here: without it, the line above says how to install it
+        from pyarrow import RecordBatchReader  # here: without it, the line above explains how to install it
 
         return RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
 

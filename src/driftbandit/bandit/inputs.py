@@ -121,7 +121,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def from_json_arm(arm: Any) -> Hashable:
-    """The inverse of `to_json_arm`; a ValueError for what it cannot have written."""
+    """The inverse of `to_json_arm`; a ValueError for anything it cannot have written."""
     name = tuple(arm["tuple"]) if isinstance(arm, dict) else arm
     to_json_arm(name)
     return name
@@ -155,7 +155,7 @@ def check_state(policy: Any, n_arms: int, columns: int = 0, joint: bool = False)
 
 
 def count_state(policy: Any, n_arms: int, columns: int = 0, joint: bool = False) -> int:
-    """How many numbers the state of a policy has; where the policy says it, before a state is made."""
+    """How many numbers the state of a policy has; where the policy declares it, before a state is made."""
     sized = getattr(policy, "state_size", None)
     if columns and sized is not None and len(signature(sized).parameters) > 1:
         return int(sized(n_arms, columns, joint) if joint else sized(n_arms, columns))

@@ -133,7 +133,7 @@ class Memory:
         return DecisionState(_row(id, kept), *kept[7:])._replace(parts=self._parts.get(id))
 
     def commit(self, asks: list[Ask]) -> list[Any]:
-        """Do what is asked, and have the events folded."""
+        """Carry out the requests, and have the events folded."""
         self.commits += 1
         before = sum(self._counts.values())
         added: list[Event] = []
@@ -220,7 +220,7 @@ class Memory:
         for call in calls:
             call.finish(self.commit(call.asks))
 
-    # ---- what a journal is asked -------------------------------------------------------------------------------------
+    # ---- the requests to a journal ---------------------------------------------------------------------------------
 
     def _all(self) -> list[DecisionState]:
         """The decisions that are kept, in order."""

@@ -1,13 +1,13 @@
 """Moving bandits to another database while they decide.
 
 A bandit belongs to one database at every moment. It is made in the target as one that is on its way, which no process
-can open. Its rows are copied, and what is added meanwhile is copied again and again. Then one transaction of the source
+can open. Its rows are copied, and rows added meanwhile are copied again and again. Then one transaction of the source
 hands it over: it locks the tables for a moment, so that every earlier write has been committed and every later one is
 refused. The last rows are copied, the audit recomputes the copy's decisions, and one transaction of the target lets
 processes open it. A mover that is killed at any point is run again and goes on.
 
 Numbers of bandits and places of events differ between databases, so checksums are computed anew, from rows that fit
-their old ones. Arms, states and propensities follow from what is copied, and are the same bits."""
+their old ones. Arms, states and propensities follow from the copied rows, and are the same bits."""
 
 import json
 import os
@@ -69,13 +69,13 @@ def move(
     policies: Mapping[str, type] | None = None,
 ) -> Iterator[Move]:
     """Move bandits of a journal to a PostgreSQL database, one after the other; "button:*" stands for all whose names
-    begin with "button:". `address` is what callers are told who still ask the source, such as https://b.example.org;
+    begin with "button:". `address` is sent to callers that still use the source, such as https://b.example.org;
     without it, the database."""
     if not is_url(target):
         raise ValueError("Bandits can be moved to a PostgreSQL database, postgresql://..., and to nothing else.")
     if not names:
         raise ValueError('Expected the names of bandits to move, such as button or "button:*".')
-    reading(source).close()  # an error if there is none
+    reading(source).close()  # an error if it does not exist
     with ExitStack() as stack:
         here = writing(source)
         stack.callback(here.release)

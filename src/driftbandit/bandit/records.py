@@ -169,7 +169,7 @@ class StoredConfig(NamedTuple):
     first: bool = True  # whether arms without any outcome are drawn first: `Fold.first_arms`
     arithmetic: str = ""  # the versions of the policy's arithmetic: `opening.arithmetic`
     features: list[Any] | None = None  # pairs of name and kind, as declared
-    retention: int | None = None  # microseconds for which rows are kept at least; None for ever
+    retention: int | None = None  # microseconds for which rows are kept at least; None: forever
     erased: int | None = None  # how many ids were erased
     archived: int | None = None  # when it was archived, in microseconds since 1970
     adds: bool | None = None  # whether rewards are added up: `parts`
@@ -215,7 +215,7 @@ class StoredConfig(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The body of a change: what was changed, by whom, the configuration from then on, and what is known of an arm that
+    """The body of a change: what was changed, by whom, the configuration from then on, and the prior of an arm that
     it adds (`Player.add_arm`)."""
 
     what: str

@@ -62,7 +62,7 @@ class Watched:
 
     @property
     def state(self) -> Any:
-        """A copy of what the policy knows now, as arrays; retired arms keep their place."""
+        """A copy of the policy's state now, as arrays; retired arms keep their place."""
         with self._lock:
             player = self._fold.player
             state = player.faded(self._replica.now())
@@ -184,7 +184,7 @@ class Reports(Watched, ReadableBandit):
         }
 
     def _known(self) -> tuple[Any, Any, Any, Any]:
-        """The configuration, the features, what was seen of them and what the player knows, all of this moment."""
+        """The configuration, the features, their statistics and the player's beliefs, all of this moment."""
         with self._lock:
             fold = self._fold
             return fold.config, fold.features, copy.copy(fold.seen), copy_player(fold.player, self._replica.now())
@@ -308,7 +308,7 @@ class Reports(Watched, ReadableBandit):
             "missing": fold.seen.missing,
             "undeclared": fold.seen.undeclared,
         }
-        if self._replica.writer is None:  # only looking: the process that writes knows the rest
+        if self._replica.writer is None:  # only looking: the process that writes has the rest
             return out
         return out | {
             "queued": self._replica.writer.waiting,
@@ -323,7 +323,7 @@ class Reports(Watched, ReadableBandit):
 
 
 class View(Reports):
-    """The reports of a bandit without its verbs; `refresh` reads what has come since."""
+    """The reports of a bandit without its verbs; `refresh` reads new events."""
 
     def __init__(self, target: Any, name: str, policies: Mapping[str, type] | None = None) -> None:
         """`target` is a path, a URL, or a journal open for reading, which stays open."""

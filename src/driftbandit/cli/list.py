@@ -31,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the tables asked for, or one class in full."""
+    """Print the requested tables, or one class in full."""
     if args.what not in _SHOWN:
         described = _describe(cls := _find(args.what))
         print_json(described) if args.json else _print_class(cls, described)

@@ -25,8 +25,8 @@ def described(**facts: Any) -> Callable[[type[T]], type[T]]:
     * `short`, `family` (how it copes with change), `forgets`, `knows`, `cost` and `reference` are columns of tables.
     * `formula` is its rule in LaTeX, one equation per line: i is an arm, a the one played, x its reward, an arrow an
       update.
-    * `rewards` and `pays` say which rewards it accepts or pays (see checks.py).
-    * `lockstep` says that its methods also work on rows of lanes, `simulated_only` that it can only be simulated.
+    * `rewards` and `pays` declare which rewards it accepts or pays (see checks.py).
+    * `lockstep` declares that its methods also work on rows of lanes, `simulated_only` that it can only be simulated.
 
     A policy with a `family`, and nothing to tune, gets `tuned`."""
 
@@ -214,7 +214,7 @@ def _as_number(kind: type, value: Any) -> Any:
         return None
     try:
         number = kind(value)
-    except (OverflowError, ValueError):  # too large for a float; infinite or NaN where an int is wanted
+    except (OverflowError, ValueError):  # too large for a float; infinite or NaN where an int is needed
         return None
     if kind is int and (number != value or not -(2**63) <= number < 2**63):
         return None

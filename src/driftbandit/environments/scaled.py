@@ -105,7 +105,7 @@ class ScaledEnvironment(NamedTuple):
 @described(short="scaled")
 @checked
 class Scaled(NamedTuple):
-    """Values in [0, 1] that change as `kind` says, turned into rewards of the law `reward`, some far from [0, 1].
+    """Values in [0, 1] that change by `kind`, turned into rewards of the law `reward`, some far from [0, 1].
 
     Kinds: "abrupt" (10 phases), "stationary", "smooth" (a random walk), "local" (one of the arms jumps, 19 times),
     "common" (all arms shift together every 100 rounds), "trap" (an idle arm becomes the best at half time), "rising"

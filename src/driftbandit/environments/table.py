@@ -12,7 +12,7 @@ from driftbandit.core.parameters import checked, described, within
 from driftbandit.environments.phased import Phased, phased
 from driftbandit.environments.rewards import Bernoulli, check_law
 
-ROUNDS = "rounds"  # the column that says for how many rounds a row holds
+ROUNDS = "rounds"  # the column with the number of rounds of a row
 
 
 @described(short="table")

@@ -34,7 +34,7 @@ from driftbandit.field.suite import (
 from driftbandit.spec.parse import policies
 from driftbandit.spec.user_code import load_policy
 
-LONG = 100_000  # rounds, unless the environment says otherwise
+LONG = 100_000  # rounds, unless the environment has its own number
 # Kinds that are not averaged: exploring for change costs more than it gains there, or nothing can be seen.
 APART = ("stationary", "slow", "trap")
 

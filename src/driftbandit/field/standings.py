@@ -44,7 +44,7 @@ def make_kept_line(environment: str, label: str, regret: np.ndarray) -> KeptLine
 
 
 def read_kept(path: Path) -> list[KeptLine]:
-    """Read the lines of a file; none if there is no such file."""
+    """Read the lines of a file; an empty list if it does not exist."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -105,7 +105,7 @@ class RatioSummary(NamedTuple):
     """A policy over all environments: geometric means of the ratio, the worst, and how many are near the best."""
 
     name: str
-    design: float  # changing environments for design; nan if there are none
+    design: float  # changing environments for design; nan without any
     check: float  # changing environments for checks
     mean: float  # all changing environments
     error: float  # standard error of its logarithm

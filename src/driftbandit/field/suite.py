@@ -29,7 +29,7 @@ class SuiteEnvironment(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """Everything a contest needs to know. A label names a setting and is the same in all environments."""
+    """Everything a contest needs. A label names a setting and is the same in all environments."""
 
     name: str
     environments: tuple[SuiteEnvironment, ...]
@@ -42,7 +42,7 @@ class Suite(NamedTuple):
     runs: int
     display_name: Callable[[str], str] = str  # a label for a reader
     no_rivals: tuple[str, ...] = ()  # policies that are never the best tuned
-    aside: tuple[str, ...] = ()  # nor are these, and a column tells what would change if they were
+    aside: tuple[str, ...] = ()  # nor are these, and a column shows the means with them
     aside_note: tuple[str, str] = ("", "")  # the head of that column, and why
     expensive: tuple[str, ...] = ()  # policies that play a few runs before they are judged
     all_runs: tuple[str, ...] = ()  # environments in which every setting plays all runs

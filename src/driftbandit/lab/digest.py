@@ -1,7 +1,7 @@
 """Which code a number was computed with: one digest of the package, of the libraries that compute and of the user's
 files. Stored results, compiled code and work sent to other machines are named by it.
 
-A file that was edited after this process started may differ from what was imported. The digest of such a process is
+A file that was edited after this process started may differ from the imported code. The digest of such a process is
 unique, so that it shares nothing with others."""
 
 import contextlib

@@ -98,7 +98,7 @@ def save_figures(result: Any, folder: str | Path, ending: str = ".svg") -> list[
 
 
 def save_curves(result: Any, grids: list[Grid], path: str | Path) -> Path:
-    """Draw regret over the values of one swept parameter, evenly spaced, a line per policy; policies without it are
+    """Draw regret over the values of one swept parameter, equally spaced, a line per policy; policies without it are
     horizontal lines."""
     name, place = next(iter(grids[0].axes)), grids[0].environment
     values = sorted({value for grid in grids for value in grid.axes[name]}, key=lambda value: (str(type(value)), value))

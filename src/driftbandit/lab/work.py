@@ -250,7 +250,7 @@ class Store:
         progress: Progress | bool | Callable[[float], None] = False,
         label: str = "",
     ) -> Tally:
-        """Compute what is missing, in threads or where `executor` says. A kill loses at most the chunks in flight.
+        """Compute the missing chunks, in threads or by `executor`. A kill loses at most the chunks in flight.
 
         A `Progress` counts weights of chunks; its total may include other work."""
         plan = chunks_by_name(cells)
@@ -287,7 +287,7 @@ class Store:
     def _play_elsewhere(
         self, todo: dict[str, Cell], compiled: dict[str, bool], pool: executors.Pool, bar: Progress
     ) -> None:
-        """In other processes. If one of ours is killed, the pool is lost but not what it finished, and another is
+        """In other processes. If one of ours is killed, the pool is lost but not its finished chunks, and another is
         started. Dask and Ray do this themselves."""
         executor, breaks, sent, left = pool.executor, 0, dict[str, executors.SentTask](), todo
         while True:

@@ -258,7 +258,7 @@ def _means(log: Log, size: float, cells: Cells) -> tuple[np.ndarray, np.ndarray]
 
 
 def verdict_of(log: Log, found: list[Scale], known: bool) -> tuple[str, str, bool]:
-    """The verdict, the sentence, and whether the log excludes that forgetting pays. `known` says whether every arm has
+    """The verdict, the sentence, and whether the log excludes that forgetting pays. `known` is whether every arm has
     enough effective plays for that."""
 
     def points(value: float) -> str:
@@ -334,7 +334,7 @@ class MeansOverTime(NamedTuple):
 def estimate_means(log: Log, periods: int | None = None, seed: int = 0) -> MeansOverTime:
     """The means over time of a log's arms, with rewards mapped to [0, 1].
 
-    Rows are weighted by inverse propensities and smoothed by a Gaussian kernel in time, whose width is the one with
+    Rows are weighted by inverse propensities and smoothed by a Gaussian kernel in time. Its width is the one with
     which each half of the rows predicts the other half best."""
     k, summary, events = log.n_arms, log.summary, log.whole()
     count = periods or int(np.clip(summary.n / (20 * k), 1, _MOST_PERIODS))

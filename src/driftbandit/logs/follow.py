@@ -302,7 +302,7 @@ def follow(
     workers: int | None = None,
     progress: bool | Callable[[float], None] = False,
 ) -> Followed:
-    """Play all candidates over the log. `guesses` replaces the model's q, for a simulation that knows the truth. All
+    """Play all candidates over the log. `guesses` replaces the model's q, for a simulation with known means. All
     candidates draw the same random numbers, which makes their differences more precise than their values."""
     summary, k, events = log.summary, log.n_arms, log.whole()
     length = block_length(summary.start, summary.end, summary.dates, block)

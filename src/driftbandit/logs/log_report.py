@@ -31,7 +31,7 @@ Parts = Sequence["str | ShownTable"]
 
 
 class Report:
-    """A result about a log, as text, HTML and plain data. Its class has `parts`, what is printed."""
+    """A result about a log, as text, HTML and plain data. Its class has `parts`, the printed tables."""
 
     def parts(self) -> Parts:
         raise NotImplementedError

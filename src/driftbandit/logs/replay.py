@@ -5,7 +5,7 @@ the policy would have caused itself: its value at a share c of the traffic. Ever
 time and is about new data from the same process.
 
 The values are doubly robust. In a log with features, contextual policies follow with the logged contexts, and the
-values by inverse propensities alone (IPS) and normalised by their sum (SNIPS) are printed too."""
+values by inverse propensities only (IPS) and normalised by their sum (SNIPS) are printed too."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

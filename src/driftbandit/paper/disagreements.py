@@ -49,7 +49,7 @@ class MeasuredEffect(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """An effect with its rows, or why there are none."""
+    """An effect with its rows, or the reason without rows."""
 
     effect: Effect
     rows: tuple[MeasuredEffect, ...]

@@ -59,7 +59,7 @@ class CusumUCB(NamedTuple):
     """UCB with a cumulative-sum test of each arm: after an alarm the arm starts from nothing.
 
     The first `samples` rewards of an arm fix a reference mean u0. From then on g+ adds up y - u0 - drift and g- adds up
-    u0 - y - drift, neither below 0, and the arm raises an alarm when one of them reaches `threshold`. Only that arm
+    u0 - y - drift, neither below 0. The arm raises an alarm when one of them reaches `threshold`. Only that arm
     forgets, including the reward that raised the alarm. Since a test sees only rewards of arms that are played, a share
     `explore` of the rounds is uniform over all arms.
 

@@ -56,7 +56,7 @@ class DiscountedTS(NamedTuple):
     to `tau_max`.
 
     Suited to rewards in [0, 1] that change without warning, abruptly or slowly, when something is known about how often
-    they change. With B phases in T rounds the analysis uses gamma = 1 - sqrt(B/T), which `tuned` computes; its
+    they change. With B phases in T rounds the analysis uses gamma = 1 - sqrt(B/T), which `tuned` computes. Its
     regret is then of order sqrt(TB) log(T)**2 by the paper's Theorem 1 (with an astronomical constant: `driftbandit
     theory`). `tau_max` between 1/5 and 1/3 of the largest mean reward is the authors' rule of thumb; the analysis needs
     1/(12 sqrt 2) = 0.059 or more. If 1/(1 - gamma) <= 1/tau_max**2 the standard deviation is always `tau_max`: that is

@@ -222,7 +222,7 @@ class SlidingLBSDA(NamedTuple):
 
     The arm held most often in the window leads; every other arm duels with its rewards in the window against as many of
     the leader's latest. All winners are played, in random order, or the leader if there is none. Two rules keep all
-    arms in the window: an arm held fewer than (ln window)**forced_power times is played, and when nothing has happened
+    arms in the window: an arm held fewer than (ln window)**forced_power times is played. When nothing has happened
     for d = int((K - 1)(ln window)**2) rounds, so is every arm not played for that long and held at most (ln window)**2
     times.
 
@@ -291,7 +291,7 @@ class SlidingLBSDA(NamedTuple):
         """The leader of the round to come.
 
         A leader is deposed only by a winner of the last round with a fair share of the window, unless it has lost
-        half of its own share."""
+        half of that share."""
         count, eligible, drawn = state.blocks.count, state.eligible, state.drawn
         n_arms = len(count)
         previous, last_round = state.leader[0], state.rounds[0]

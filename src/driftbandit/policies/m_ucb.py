@@ -57,7 +57,7 @@ class MonitoredUCB(NamedTuple):
     Assumes abrupt changes that move some mean by at least 2 threshold / window (0.25 at the paper's values) and phases
     much longer than K * window / explore. Use it when changes are rare, large and common to many arms. Rewards in [0,
     1]. The regret is of order sqrt(T B K log T) if B and the smallest change are known. The paper's window of 800 is
-    not the one its source recommends (7270 for a smallest change of 0.2 at K = 5, T = 1e5), nor is its `explore`;
+    not the one its source recommends (7270 for a smallest change of 0.2 at K = 5, T = 1e5), nor is its `explore`.
     `tuned` has the source's formulas.
 
     >>> MonitoredUCB.text(horizon=100_000, phases=10, n_arms=5)

@@ -322,7 +322,7 @@ def with_environment(policy: Any, environment: Any) -> Any:
     if given is not None:
         if getattr(environment, "n_features", 0):
             raise ValueError(
-                f"{type(policy).__name__} knows means of arms; it cannot play where these depend on features."
+                f"{type(policy).__name__} is given means of arms; it cannot play where these depend on features."
             )
         return given(environment)
     return policy if isinstance(policy, tuple) else copy.deepcopy(policy)

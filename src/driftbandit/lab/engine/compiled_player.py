@@ -102,7 +102,7 @@ def load(typing_context: Any, ref: Any) -> Any:
     return ref.state(ref), codegen
 
 
-# ---- what is compiled, each function when it is first used -----------------------------------------------------------
+# ---- compiled functions, each when it is first used -----------------------------------------------------------
 
 
 def choose_once(policy: Any, ref: Any, t: int, key: Any, features: Any) -> Any:

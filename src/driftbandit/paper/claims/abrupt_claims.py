@@ -30,7 +30,7 @@ FIG4 = ("fig4a", "fig4b", "fig4c", "fig4d")
 _MANY_ARMS = ("fig3c", "fig3d")
 _EXPONENT = 0.9  # of regret within phases, from which growth is near-linear
 _DRIFT = 0.05  # epsilon of CUSUM in the paper
-_WRONG = 0.8  # share of uniform play's wrong choices from which arms are not told apart
+_WRONG = 0.8  # share of uniform play's wrong choices from which arms are not distinguished
 _GUARANTEED = "claim/m-ucb-guaranteed"
 
 

@@ -1,4 +1,4 @@
-"""What the theorems need to know about an environment's means, read in blocks of rows.
+"""The facts about an environment's means that the theorems need, read in blocks of rows.
 
 A realised environment of ten million rounds then needs no table of T x K numbers."""
 

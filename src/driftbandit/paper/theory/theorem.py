@@ -87,7 +87,7 @@ class Condition(NamedTuple):
 class Bound(NamedTuple):
     """A bound on plays of sub-optimal arms. It is kept as a logarithm: some bounds have thousands of digits.
 
-    `log10` is None where the formula has no value; the condition that fails says why. Where conditions fail and there
+    `log10` is None where the formula has no value; the failed condition is the reason. Where conditions fail and there
     is a number, it is what the formula gives, and is not proved."""
 
     name: str
