@@ -73,7 +73,7 @@ def test_environments_are_chosen_by_name_kind_and_role():
         choose_environments(["smoth"], SUITE)
 
 
-def test_a_policy_is_told_the_phases_of_a_environment_and_how_often_the_best_arm_changes_in_a_drift():
+def test_a_policy_is_given_the_phases_of_an_environment_and_how_often_the_best_arm_changes_in_a_drift():
     assert find_facts(Abrupt(3, 500, 4))[:3] == (500, 4, 3)
     assert find_facts(Smooth(5, 10_000, 1e-3)).phases == 14
     steps = PhaseTable(means=((0.1, 0.5), (0.2, 0.5), (0.6, 0.5), (0.5, 0.5)), starts=(0, 2, 4, 6), horizon=8)
@@ -139,7 +139,7 @@ def test_the_race_is_left_when_the_first_runs_are_clearly_behind_what_patience_a
     best = np.array([10.0, 10.0, 10.0, 10.0, 500.0, 500.0])  # later runs have no say
     assert contest.may_win(np.array([12.0, 12.5, 12.5, 13.0]), best)
     assert not contest.may_win(np.array([13.0, 14.0, 14.0, 15.0]), best)
-    assert contest.may_win(np.array([9.0, 10.0, 10.0, 60.0]), best)  # one bad run is no proof
+    assert contest.may_win(np.array([9.0, 10.0, 10.0, 60.0]), best)  # one bad run is not proof
 
 
 @pytest.mark.long
@@ -255,7 +255,7 @@ def test_ratios_errors_and_means_are_as_worked_out_by_hand():
     assert total.error == pytest.approx(math.hypot(found[1].error / 2.0, found[2].error / 4.0) / 2)
 
 
-def test_restarts_that_fall_on_the_changes_are_not_best_tuned_but_what_they_would_change_is_told():
+def test_restarts_that_fall_on_the_changes_are_not_best_tuned_but_their_effect_is_reported():
     restarts = KeptLine("move", "periodic-restart(base=ts, period=100)", 32, 10.0, 1.0, 10.0)
     best = find_best_tuned(BINARY, THREE, [*LINES, restarts])
     assert best["move"].line.label == "sw-ts(window=100)"
