@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.environments import Abrupt
-from driftbandit.field.binary import BINARY, make_policy, registered
-from driftbandit.field.suite import known_facts
+from driftbandit.field.binary import BINARY, list_entrants, make_policy
+from driftbandit.field.suite import find_facts
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.files import save_rows
 from driftbandit.lab.plots import MARKERS, save_chart, thousands
@@ -35,9 +35,9 @@ def main() -> None:
     args = parser.parse_args()
     table, end = args.out.with_suffix(".csv"), time.monotonic() + 60.0 * args.minutes
     rows = _kept(table, args.runs)
-    names = [name for name in registered() if name == "uniform" or name not in BINARY.no_rivals + BINARY.aside]
+    names = [name for name in list_entrants() if name == "uniform" or name not in BINARY.no_rivals + BINARY.aside]
     for name in names:
-        policy = make_policy(f"{name}.tuned", known_facts(ENVIRONMENT))
+        policy = make_policy(f"{name}.tuned", find_facts(ENVIRONMENT))
         for delay in DELAYS:
             key = (name, repr(policy), str(delay), str(args.runs))
             if key in rows or time.monotonic() > end:

@@ -24,7 +24,7 @@ from driftbandit.bandit.asks import AddChange
 from driftbandit.bandit.audit import audit_bandit
 from driftbandit.bandit.opening import arithmetic, reading, writing
 from driftbandit.bandit.records import Change
-from driftbandit.bandit.snapshots import own_key
+from driftbandit.bandit.snapshots import draw_key
 from driftbandit.spec.parse import parse_policy
 
 ARMS, BATCH, FULL, ACTIVE = ["red", "green", "blue"], 1000, 20, 200
@@ -38,7 +38,7 @@ def make(target, count, policy):
         asks = []
         for n in range(first, min(count, first + BATCH)):
             at = opened.journal.now()
-            config = settings.first_config(made, ARMS, own_key(), "hash", {"reward_range": (0, 1)})
+            config = settings.first_config(made, ARMS, draw_key(), "hash", {"reward_range": (0, 1)})
             config = config._replace(arithmetic=arithmetic(made))
             number = opened.journal.create(f"b{n:06}", at)
             asks.append(AddChange(number, 1, at, Change("create", "benchmark", False, config).text()))

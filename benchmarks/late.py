@@ -15,7 +15,7 @@ import numpy as np
 from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.environments import PhaseTable, Rare
 from driftbandit.field.binary import make_policy
-from driftbandit.field.suite import known_facts
+from driftbandit.field.suite import find_facts
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.files import replace_file, writable
 from driftbandit.policies.delayed import Delayed
@@ -122,13 +122,13 @@ class LateSuite:
     ) -> None:
         self.policies, self.runs, self.seed, self.workers = policies, runs, seed, workers
         for text in policies:  # refuse before any work a text that cannot be read
-            Delayed(make_policy(text, known_facts(STILL)))
+            Delayed(make_policy(text, find_facts(STILL)))
         self.played: dict[tuple[Any, Any], Played] = {}
         self._best: dict[Any, np.ndarray] = {}
 
     def play(self, text: str, environment: Any, parameters: Mapping[str, Any]) -> Played:
         """One policy that learns in one way in one environment."""
-        policy = Delayed(make_policy(text, known_facts(environment)), **parameters)
+        policy = Delayed(make_policy(text, find_facts(environment)), **parameters)
         if (policy, environment) not in self.played:
             self.played[policy, environment] = self._play(policy, environment)
         return self.played[policy, environment]

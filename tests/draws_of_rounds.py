@@ -25,6 +25,6 @@ def assert_uniform(values: np.ndarray) -> None:
 
 
 def assert_independent(x: np.ndarray, y: np.ndarray, cells: int = 16) -> None:
-    """Pairs of uniforms fill a grid evenly: catches linear and other dependence alike."""
+    """Pairs of uniforms fill a grid uniformly: catches linear and other dependence alike."""
     grid = np.histogram2d(x, y, bins=cells, range=((0, 1), (0, 1)))[0]
     assert stats.chisquare(grid.ravel()).pvalue > ALARM

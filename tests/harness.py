@@ -53,7 +53,7 @@ class TwinRound:
 
 
 def rewards(means: np.ndarray, kind: str, seed: int) -> Reward:
-    """Rewards of a mean table (rounds × arms): "binary" 0/1 or "real" in [0, 1], the same whoever asks."""
+    """Rewards of a mean table (rounds × arms): "binary" 0/1 or "real" in [0, 1], the same for every caller."""
     reward_rng = np.random.default_rng([seed, 77]).random(means.shape)
     table = (reward_rng < means).astype(float) if kind == "binary" else np.clip(means * 0.6 + 0.4 * reward_rng, 0, 1)
     return lambda t, arm: float(table[t, arm])

@@ -9,9 +9,9 @@ import driftbandit
 
 SOURCE = Path(driftbandit.__file__).parent
 
-# From the ground up. A room may use those above it in this list, never those below; within a line they are on a level
-# and do not know each other.
-FLOORS = (
+# From the bottom up. A package may import those above it in this list, never those below.
+# Packages within a line are one layer and do not import each other.
+LAYERS = (
     ("core", "errors"),
     ("policies", "environments"),
     ("spec",),
@@ -26,7 +26,7 @@ FLOORS = (
     ("cli",),
     ("__main__",),
 )
-LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+LEVEL = {part: level for level, packages in enumerate(LAYERS) for part in packages}
 
 
 def module_name(path: Path) -> str:
@@ -94,7 +94,7 @@ def test_imports_go_one_way(name):
 
 
 def test_within_a_room_nothing_goes_round_in_a_circle():
-    """Files on top of each other, also where an import is inside a function or for type checkers alone."""
+    """Files on top of each other, also where an import is inside a function or for type checkers only."""
     graph = {name: {other for _, other in imports(path) if other in FILES and other} for name, path in FILES.items()}
     done: set[str] = set()
 

@@ -34,7 +34,7 @@ def test_for_huge_parameters_it_tends_to_the_normal_and_the_gamma_law(n):
     """Where SciPy's own is off (by 0.13 at 1e15), limits whose error is known: the skewness 2 (b - a) sqrt(a + b + 1)
     / ((a + b + 2) sqrt(a b)) over 6 for the normal, 1 / n for the gamma law."""
     z = np.linspace(-6, 6, 200)
-    if n <= 1e15:  # beyond, places this close together are no different numbers
+    if n <= 1e15:  # beyond, places this close together are the same number
         for share in (0.5, 0.2, 0.99):
             a, b = share * n, (1 - share) * n
             x = share + math.sqrt(share * (1 - share) / (n + 1)) * z

@@ -45,8 +45,8 @@ def test_every_policy_can_be_made_ready_for_the_workload():
         assert hasattr(workload.tuned(name, 1000, 4), "choose")
 
 
-# At 3000 rounds the theory's parameters make M-UCB play in turn and ADSWITCH evict nobody; with these each run has
-# several alarms or new episodes that matter, and both CTS run out of room. Everybody else plays as the benchmark does.
+# At 3000 rounds the theory's parameters make M-UCB play in turn and ADSWITCH evict no arm; with these each run has
+# several alarms or new episodes that matter, and both CTS run out of space. All others play as the benchmark does.
 LIVELY = {
     "adswitch": {"c1": 0.3, "every": 10},
     "global-cts": {"max_runs": 60},
@@ -93,7 +93,7 @@ def test_a_plain_numpy_loop_has_the_regret_of_the_policy_it_stands_for(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(set(STANDING) - set(PLANNING)))
 def test_a_plain_numpy_loop_that_looks_over_the_shoulder_of_its_policy_would_choose_by_the_same_law(name):
-    # The loop is asked in every round, then told what the policy played and got. Both choose by the same law given the
+    # The loop chooses in every round, then learns the policy's arm and reward. Both choose by the same law given the
     # past, so whatever number goes with an arm, the differences between the two choices are fair bets: their sum over
     # the root of the summed squares is about standard normal, beyond 5 with a probability of 1 in 1.7 million. The
     # numbers are the arm's mean, and how often it was played of late. Far sharper than regret, where one run differs
@@ -223,7 +223,7 @@ def test_every_policy_that_a_goal_names_exists():
 
 
 @pytest.mark.long
-def test_a_policy_whose_memory_grows_is_named_beside_the_goal(data):
+def test_a_policy_whose_memory_grows_is_named_next_to_the_goal(data):
     rows = [{**data["memory"][0], "policy": "hoarder", "flat": False}]
     found = next(row for row in goals.judged({**data, "memory": rows}) if "memory" in row["what"])
     assert (found["verdicts"], found["note"]) == (["missed"], "hoarder")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-import crew
 import driftbandit
+import small_study
 from driftbandit.errors import WorkerError
 from driftbandit.lab.work import Cell, Store, chunks_by_name
 from driftbandit.spec import user_code
@@ -69,9 +69,9 @@ def test_a_worker_with_another_version_refuses_and_nothing_of_it_is_stored(tmp_p
     loop.write_text(loop.read_text().replace("policy.choose(state, t, rng)", "0 * policy.choose(state, t, rng)"))
     worker(dask, scheduler[1], PYTHONPATH=str(tmp_path / "old"))
     store = Store(tmp_path / "out")
-    with pytest.raises(WorkerError, match="different code") as told:
-        store.play(crew.cells(2), f"dask:{scheduler[1]}")
-    assert str(copy) in str(told.value)
+    with pytest.raises(WorkerError, match="different code") as caught:
+        store.play(small_study.cells(2), f"dask:{scheduler[1]}")
+    assert str(copy) in str(caught.value)
     assert not store.names()
 
 
@@ -86,14 +86,14 @@ def test_the_version_of_a_users_module_counts_too(tmp_path, dask, scheduler, mon
     worker(dask, scheduler[1], PYTHONPATH=str(tmp_path / "there"))
     store = Store(tmp_path / "out")
     with pytest.raises(WorkerError, match="different code"):
-        store.play([Cell(policy, crew.cells(1)[0].environment, 2)], f"dask:{scheduler[1]}")
+        store.play([Cell(policy, small_study.cells(1)[0].environment, 2)], f"dask:{scheduler[1]}")
     assert not store.names()
 
 
 def test_workers_that_join_later_are_used(tmp_path):
     from distributed import Client, LocalCluster
 
-    cells, store = crew.cells(40, horizon=200), Store(tmp_path / "out", compiled=False)
+    cells, store = small_study.cells(40, horizon=200), Store(tmp_path / "out", compiled=False)
     plan, most = chunks_by_name(cells), 0
 
     local = LocalCluster(n_workers=0, threads_per_worker=1, processes=False, dashboard_address=None)
@@ -119,7 +119,7 @@ def test_workers_that_join_later_are_used(tmp_path):
 
 def test_a_killed_scheduler_is_one_sentence_and_the_same_call_continues(tmp_path, dask, scheduler):
     worker(dask, scheduler[1])
-    cells, store = crew.cells(), Store(tmp_path / "out")
+    cells, store = small_study.cells(), Store(tmp_path / "out")
 
     def kill() -> None:
         stop = time.monotonic() + 120

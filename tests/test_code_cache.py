@@ -22,7 +22,7 @@ print(total, sum(sum(made.stats.cache_misses.values()) for made in code_cache._d
 
 
 def played(folder: Path, play: str = PLAY) -> tuple[str, bool]:
-    """What a process of its own prints, and whether it compiled."""
+    """What a separate process prints, and whether it compiled."""
     environment = {**os.environ, "DRIFTBANDIT_CACHE": str(folder)}
     done = subprocess.run([sys.executable, "-c", play], capture_output=True, text=True, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ from driftbandit.core.parameters import parameters
 from driftbandit.core.primitives import learn_reward
 from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt, PhaseTable
-from driftbandit.lab.engine.code_cache import compiled_advance
+from driftbandit.lab.engine.code_cache import compile_advance
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.spec.parse import environments, parse, policies
@@ -90,7 +90,7 @@ def test_arms_are_within_range_and_all_are_tried(name: str) -> None:
     assert set(played(name).arms.ravel()) <= set(range(4))
     assert (played(name).pulls.sum(axis=1) == ENVIRONMENT.horizon).all()
     if name not in ("FixedArm", "Oracle"):
-        # Over both runs: DS-TS starts every arm at mean 0, so with three good arms it may leave the fourth alone for
+        # Over both runs: DS-TS starts every arm at mean 0, so with three good arms it may not play the fourth for
         # long.
         assert (played(name).pulls.sum(axis=0) > 0).all()
 
@@ -112,7 +112,7 @@ def test_choosing_twice_gives_the_same_arm_and_changes_nothing(name: str) -> Non
 @pytest.mark.parametrize("name", long_unless_chosen([name for name in NAMES if name not in LOOKS_INTO_THE_ENVIRONMENT]))
 def test_an_arm_left_alone_is_tried_again_however_bad_it_was(name: str) -> None:
     """Fifty failures of arm 1, then a long silence while arm 0 always pays: with the defaults of the bandit arm 1 comes
-    back, whatever the policy. In 6000 decisions the floor alone brings it 15 times; none at all has a probability of
+    back, whatever the policy. In 6000 decisions the floor itself brings it 15 times; none at all has a probability of
     3e-7."""
     policy = make(name)
     bandit = Bandit(2, policy._replace(arm=0) if name == "FixedArm" else policy, reward_range=(0, 1), seed=6)
@@ -200,7 +200,7 @@ def test_other_parameter_values_need_no_second_compilation(name: str) -> None:
     simulate(policy, ENVIRONMENT, runs=2, **SAME_LOOP)
     environment = ENVIRONMENT.realise(0)
     bound = policy.with_environment(environment) if hasattr(policy, "with_environment") else policy
-    compiled = compiled_advance(bound, bound.init(4), environment)
+    compiled = compile_advance(bound, bound.init(4), environment)
     before = len(compiled.signatures)
     changed = {
         p.name: p.kind(1)
@@ -221,11 +221,11 @@ def test_other_parameter_values_need_no_second_compilation(name: str) -> None:
     "name", long_unless_chosen([name for name in NAMES if getattr(policies()[name], "lockstep", False)])
 )
 def test_lanes_hold_what_single_runs_give(name: str) -> None:
-    together, alone = (
+    together, single = (
         simulate(make(name), ENVIRONMENT, runs=8, seed=3, pulls=True, lockstep=flag) for flag in (True, False)
     )
-    assert (together.regret == alone.regret).all()
-    assert (together.pulls == alone.pulls).all()
+    assert (together.regret == single.regret).all()
+    assert (together.pulls == single.pulls).all()
 
 
 @pytest.mark.parametrize(
@@ -286,8 +286,8 @@ def test_adding_or_reordering_policies_changes_no_other_policys_curve(tmp_path) 
 
     ds, ts, ucb = make("DiscountedTS"), make("BetaTS"), make("DiscountedUCB")
     several = run({"ucb": ucb, "ds": ds, "ts": ts}, ENVIRONMENT, 3, folder=tmp_path / "a")
-    alone = run({"ds": ds}, ENVIRONMENT, 3, folder=tmp_path / "b")
-    assert (several.curve("ds") == alone.curve("ds")).all()
+    single = run({"ds": ds}, ENVIRONMENT, 3, folder=tmp_path / "b")
+    assert (several.curve("ds") == single.curve("ds")).all()
 
 
 @pytest.mark.parametrize("name", sorted(environments()))
@@ -301,7 +301,7 @@ def test_a_pull_takes_the_same_numbers_whichever_arm_is_pulled(name: str, tmp_pa
         given = {"file": str(tmp_path / "environment.csv")}
     elif "phases" in environments()[name]._fields:
         given["phases"] = 2
-    elif name in ("Bursts", "CommonShift"):  # of a length of their own
+    elif name in ("Bursts", "CommonShift"):  # with their own length
         given = {}
     environment = to_lists(environments()[name](**given).realise(7))
     asked: list[list[int]] = []

@@ -166,7 +166,7 @@ def test_whatever_is_given_for_gamma_is_a_discount_or_refused(value):
             DiscountedTS(gamma=value)
 
 
-def test_policies_and_environments_are_told_apart():
+def test_policies_and_environments_are_distinguished():
     assert isinstance(DiscountedTS(), Policy)
     assert not isinstance(DiscountedTS(), Environment)
     assert isinstance(Smooth(), Environment)

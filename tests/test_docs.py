@@ -58,8 +58,8 @@ def test_the_readme_has_the_ratios_that_the_suite_measured():
             [f"{geometric_mean(changing):.2f}", f"{geometric_mean(every):.2f}", f"{max(changing):.2f}", *spans]
         )
     lines = [line for line in text.splitlines() if line.startswith("| ")]
-    for alone, shipped in zip(*columns, strict=True):
-        assert any(line.endswith(f"| {alone} | {shipped} |") for line in lines), (alone, shipped)
+    for single, shipped in zip(*columns, strict=True):
+        assert any(line.endswith(f"| {single} | {shipped} |") for line in lines), (single, shipped)
 
 
 def test_the_comparison_with_other_libraries_has_the_numbers_that_were_measured():

@@ -241,8 +241,8 @@ def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
     # Each lane has its own parameters: at the prior, just above it, below 1, large.
     a = np.array([[1.0, 0.3, 20.0, 2.5, 1e-3], [1.0, 1.0, 1.0, 1.0, 1.5]] * 4).T
     b = np.array([[1.0, 4.0, 7.0, 0.9, 1e-3], [1.0, 1.1, 2.0, 300.0, 1.0]] * 4).T
-    beside = LaneArray(np.zeros((count * n_arms, lanes)))
-    beta(lane_stream(keys, n_arms), LaneArray(a), LaneArray(b), beside, LaneArray(np.zeros((n_arms, lanes))))
+    together = LaneArray(np.zeros((count * n_arms, lanes)))
+    beta(lane_stream(keys, n_arms), LaneArray(a), LaneArray(b), together, LaneArray(np.zeros((n_arms, lanes))))
     for lane, key in enumerate(keys):
         normals, uniforms, betas = np.zeros(count * n_arms), np.zeros(2 * count), np.zeros(count * n_arms)
         if lane < 2:
@@ -252,7 +252,7 @@ def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
                 assert np.array_equal(normals, rows.array[:, lane])
                 assert np.array_equal(uniforms, units.array[:, lane])
                 beta(stream, a[:, lane].copy(), b[:, lane].copy(), betas, np.zeros(n_arms))
-                assert np.array_equal(betas, beside.array[:, lane])
+                assert np.array_equal(betas, together.array[:, lane])
         interpreted = Stream(key)
         for t in range(count):
             out = [0.0] * n_arms
@@ -261,7 +261,7 @@ def test_interpreted_compiled_and_lockstep_numbers_are_the_same_bits():
             assert interpreted.uniform(7) == units.array[2 * t, lane]
             assert interpreted.normal(3) == units.array[2 * t + 1, lane]
             interpreted.betas(a[:, lane].tolist(), b[:, lane].tolist(), out)
-            assert out == beside.array[t * n_arms : (t + 1) * n_arms, lane].tolist()
+            assert out == together.array[t * n_arms : (t + 1) * n_arms, lane].tolist()
 
 
 def test_known_bits():

@@ -258,7 +258,7 @@ def test_at_the_ends_bounded_laws_pay_the_mean_itself(law):
         assert law.draw(1.0, Stream(1).at(t)) == 1.0
 
 
-def test_the_luck_of_a_round_does_not_depend_on_the_arm():
+def test_the_random_numbers_of_a_round_do_not_depend_on_the_arm():
     # One uniform number decides for all arms: a better arm never pays less in the same round.
     environment, stream = from_means([[0.2, 0.5, 0.8]] * 300), Stream(7)
     for t in range(300):
@@ -381,7 +381,7 @@ def test_the_authors_finite_environment_is_drawn_phase_by_phase_from_their_legac
         np.testing.assert_allclose(environment.means(20 * phase, 20 * phase + 1)[0], amounts @ weights / weights.sum())
 
 
-def test_laws_without_parameters_are_told_apart_whoever_asked_first():
+def test_laws_without_parameters_are_distinguished_in_any_order():
     """Empty tuples are equal to Python, and environments are remembered by what they are made of."""
     for law in (Bernoulli(), Constant(), Bernoulli()):
         for environment in (
@@ -396,7 +396,7 @@ def test_laws_without_parameters_are_told_apart_whoever_asked_first():
     assert Abrupt(3, 100, 2) == Abrupt(3, 100, 2, law=Bernoulli())
 
 
-def test_policies_without_parameters_are_told_apart():
+def test_policies_without_parameters_are_distinguished():
     assert DriftTS() != Uniform()
     assert DriftTS() == DriftTS()
     assert len({DriftTS(), Uniform()}) == 2

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
-import crew
+import small_study
 from driftbandit.cli import _main as cli
 from driftbandit.lab import executors
 from driftbandit.lab.progress import Progress
@@ -18,17 +18,17 @@ from driftbandit.lab.work import Cell, Store, chunks_by_name
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
     """The hash from one thread."""
-    return crew.played(tmp_path_factory.mktemp("one"), workers=1)[0]
+    return small_study.played(tmp_path_factory.mktemp("one"), workers=1)[0]
 
 
 def test_the_hash_is_the_same_from_two_threads_and_from_anybodys_executor(tmp_path, expected):
-    assert crew.played(tmp_path / "two", "threads:2")[0] == expected
+    assert small_study.played(tmp_path / "two", "threads:2")[0] == expected
     with ThreadPoolExecutor(2) as pool:
-        assert crew.played(tmp_path / "any", pool)[0] == expected
+        assert small_study.played(tmp_path / "any", pool)[0] == expected
 
 
 def test_the_hash_is_the_same_from_two_processes(tmp_path, expected):
-    assert crew.played(tmp_path, 2)[0] == expected
+    assert small_study.played(tmp_path, 2)[0] == expected
 
 
 @pytest.mark.long
@@ -45,10 +45,10 @@ def test_a_killed_process_is_replaced_and_the_hash_is_the_same(tmp_path, expecte
 
     with executors.open_pool(2) as made:
         threading.Thread(target=kill_soon, args=(made.executor,), daemon=True).start()
-        todo = chunks_by_name(crew.cells())
+        todo = chunks_by_name(small_study.cells())
         store._play_elsewhere(todo, dict.fromkeys(todo, True), made, Progress(1))
     assert len(killed) == 1
-    assert crew.digest(store, crew.cells()) == expected
+    assert small_study.digest(store, small_study.cells()) == expected
 
 
 @pytest.mark.long
@@ -58,7 +58,7 @@ def test_the_hash_is_the_same_from_a_dask_cluster_also_when_a_worker_is_killed(t
 
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with LocalCluster(n_workers=2, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
-        assert crew.played(tmp_path / "client", client)[0] == expected
+        assert small_study.played(tmp_path / "client", client)[0] == expected
         store = Store(tmp_path / "killed")
         killed = []
 
@@ -71,17 +71,17 @@ def test_the_hash_is_the_same_from_a_dask_cluster_also_when_a_worker_is_killed(t
 
         watcher = threading.Thread(target=kill_soon)
         watcher.start()
-        store.play(crew.cells(), client)
+        store.play(small_study.cells(), client)
         watcher.join(60)
         assert len(killed) == 1
-        assert crew.digest(store, crew.cells()) == expected
-        assert crew.played(tmp_path / "address", f"dask:{cluster.scheduler_address}")[0] == expected
+        assert small_study.digest(store, small_study.cells()) == expected
+        assert small_study.played(tmp_path / "address", f"dask:{cluster.scheduler_address}")[0] == expected
 
 
 @pytest.mark.long
 def test_the_hash_is_the_same_from_a_local_ray(tmp_path, expected):
     pytest.importorskip("ray")
-    assert crew.played(tmp_path, "ray:2")[0] == expected
+    assert small_study.played(tmp_path, "ray:2")[0] == expected
     with executors.open_pool("ray:1") as pool:
         assert pool.executor.submit(os.nice, 0).result() == os.nice(0)  # workers do not wait for everything else
 
@@ -94,19 +94,20 @@ def test_a_users_own_policy_reaches_workers_that_do_not_have_its_file(tmp_path, 
 
     (tmp_path / "mine.py").write_text(GREEDY)
     monkeypatch.chdir(tmp_path)
-    cells = [Cell(user_code.load_policy("mine.py:Greedy"), crew.cells(1)[0].environment, 4, seed) for seed in range(3)]
+    policy, environment = user_code.load_policy("mine.py:Greedy"), small_study.cells(1)[0].environment
+    cells = [Cell(policy, environment, 4, seed) for seed in range(3)]
     (tmp_path / "mine.py").unlink()
     stores = [Store(tmp_path / name) for name in ("threads", "processes")]
     for store, executor in zip(stores, ("threads", 2), strict=True):
         store.play(cells, executor)
-    assert crew.digest(stores[0], cells) == crew.digest(stores[1], cells)
+    assert small_study.digest(stores[0], cells) == small_study.digest(stores[1], cells)
 
 
 def test_an_executor_broken_for_good_is_an_error_not_a_loop(tmp_path):
     with ProcessPoolExecutor(1) as pool:
         pool.shutdown()
         with pytest.raises(RuntimeError):
-            crew.played(tmp_path, pool, count=1)
+            small_study.played(tmp_path, pool, count=1)
 
 
 @pytest.mark.parametrize("wrong", ["dusk", "threads:0", "processes:x"])
@@ -119,10 +120,10 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path, capsys, monk
     pytest.importorskip("distributed")
     import distributed
 
-    def nobody(address, timeout):
+    def no_client(address, timeout):
         raise OSError("Timed out")
 
-    monkeypatch.setattr(distributed, "Client", nobody)
+    monkeypatch.setattr(distributed, "Client", no_client)
     words = [
         "run",
         "ts",

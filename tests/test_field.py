@@ -15,8 +15,8 @@ from driftbandit.field import binary, contest, linear, scale, tables
 from driftbandit.field.binary import APART, BINARY
 from driftbandit.field.standings import (
     KeptLine,
-    best_tuned,
-    kept_line,
+    find_best_tuned,
+    make_kept_line,
     read_kept,
     settings,
     standings,
@@ -29,9 +29,9 @@ from driftbandit.field.suite import (
     SUITES,
     SuiteEnvironment,
     choose_environments,
-    known_facts,
+    find_facts,
+    find_short_name,
     load_suite,
-    short_of,
 )
 from driftbandit.spec.parse import parse_environment
 from tests import field_targets
@@ -73,12 +73,12 @@ def test_environments_are_chosen_by_name_kind_and_role():
         choose_environments(["smoth"], SUITE)
 
 
-def test_a_policy_is_told_the_phases_of_a_environment_and_how_often_the_best_arm_changes_in_a_drift():
-    assert known_facts(Abrupt(3, 500, 4))[:3] == (500, 4, 3)
-    assert known_facts(Smooth(5, 10_000, 1e-3)).phases == 14
+def test_a_policy_is_given_the_phases_of_an_environment_and_how_often_the_best_arm_changes_in_a_drift():
+    assert find_facts(Abrupt(3, 500, 4))[:3] == (500, 4, 3)
+    assert find_facts(Smooth(5, 10_000, 1e-3)).phases == 14
     steps = PhaseTable(means=((0.1, 0.5), (0.2, 0.5), (0.6, 0.5), (0.5, 0.5)), starts=(0, 2, 4, 6), horizon=8)
-    assert known_facts(steps).phases == 2  # the second arm reigns, then the first; being level takes no crown
-    assert known_facts(steps).variation == pytest.approx(0.1 + 0.4 + 0.1)
+    assert find_facts(steps).phases == 2  # the second arm reigns, then the first; being level takes no crown
+    assert find_facts(steps).variation == pytest.approx(0.1 + 0.4 + 0.1)
 
 
 # ---- the grid
@@ -88,12 +88,12 @@ def test_a_policy_is_told_the_phases_of_a_environment_and_how_often_the_best_arm
 def test_every_setting_of_the_grid_can_be_made_and_none_is_tried_twice(horizon):
     labels = binary.labels(horizon)
     assert len(set(labels)) == len(labels) > 100
-    facts = known_facts(Abrupt(5, 2000, 4))._replace(horizon=horizon)
+    facts = find_facts(Abrupt(5, 2000, 4))._replace(horizon=horizon)
     made = {label: binary.make_policy(label, facts) for label in labels}
     assert made["sw-ts(window=1000)"].window == 1000
     assert made["ds-ts(gamma=0.999, tau_max=0.05)"].gamma == 0.999
     assert made["dots.tuned"].optimistic
-    assert {short_of(label) for label in labels} == set(binary.registered()) - set(binary.UNTUNED)
+    assert {find_short_name(label) for label in labels} == set(binary.list_entrants()) - set(binary.UNTUNED)
 
 
 def test_the_longest_memory_is_for_the_longest_environments_and_all_others_are_tried_everywhere():
@@ -139,7 +139,7 @@ def test_the_race_is_left_when_the_first_runs_are_clearly_behind_what_patience_a
     best = np.array([10.0, 10.0, 10.0, 10.0, 500.0, 500.0])  # later runs have no say
     assert contest.may_win(np.array([12.0, 12.5, 12.5, 13.0]), best)
     assert not contest.may_win(np.array([13.0, 14.0, 14.0, 15.0]), best)
-    assert contest.may_win(np.array([9.0, 10.0, 10.0, 60.0]), best)  # one bad run is no proof
+    assert contest.may_win(np.array([9.0, 10.0, 10.0, 60.0]), best)  # one bad run is not proof
 
 
 @pytest.mark.long
@@ -169,7 +169,7 @@ def test_tuning_goes_on_where_it_stopped(tmp_path):
 
 def test_lines_are_read_back_as_they_were_written(tmp_path):
     regret = np.array([1.0, 2.0, 4.0, 9.0])
-    one = kept_line("w", "sw-ts(window=10)", regret)
+    one = make_kept_line("w", "sw-ts(window=10)", regret)
     assert one.mean == 4.0
     assert one.first_half == 1.5
     assert one.second_half == 6.5
@@ -201,7 +201,7 @@ def test_what_the_package_keeps_is_what_the_code_computes():
         from driftbandit.lab.work import compute
 
         (cell,) = contest._make_cells(BINARY, [text], [environment], BINARY.runs, contest.SEED)
-        mine = kept_line(environment.name, text, compute(cell.chunks()[0]).regret[:, -1])
+        mine = make_kept_line(environment.name, text, compute(cell.chunks()[0]).regret[:, -1])
         theirs = lines[environment.name, text]
         assert theirs.runs == mine.runs
         assert theirs[3:] == pytest.approx(mine[3:], rel=1e-6)
@@ -229,7 +229,7 @@ THREE = [STAND, MOVE, DRIFT]
 
 
 def test_the_best_tuned_policy_is_the_least_regret_among_those_that_played_all_runs_and_know_nothing_extra():
-    best = best_tuned(BINARY, THREE, LINES)
+    best = find_best_tuned(BINARY, THREE, LINES)
     assert {name: one.line.label for name, one in best.items()} == {
         "stand": "ts.tuned",
         "move": "sw-ts(window=100)",  # not the four runs of global-cts, not uniform play
@@ -241,7 +241,7 @@ def test_the_best_tuned_policy_is_the_least_regret_among_those_that_played_all_r
 
 
 def test_ratios_errors_and_means_are_as_worked_out_by_hand():
-    best = best_tuned(BINARY, THREE, LINES)
+    best = find_best_tuned(BINARY, THREE, LINES)
     mine = {"stand": KeptLine("stand", "mine", 8, 20.0, 4.0, 0.0), "move": KeptLine("move", "mine", 8, 40.0, 4.0, 0.0)}
     mine["drift"] = KeptLine("drift", "mine", 8, 20.0, 1.0, 0.0)
     found = standings(THREE, best, {"mine": mine})
@@ -255,9 +255,9 @@ def test_ratios_errors_and_means_are_as_worked_out_by_hand():
     assert total.error == pytest.approx(math.hypot(found[1].error / 2.0, found[2].error / 4.0) / 2)
 
 
-def test_restarts_that_fall_on_the_changes_are_not_best_tuned_but_what_they_would_change_is_told():
+def test_restarts_that_fall_on_the_changes_are_not_best_tuned_but_their_effect_is_reported():
     restarts = KeptLine("move", "periodic-restart(base=ts, period=100)", 32, 10.0, 1.0, 10.0)
-    best = best_tuned(BINARY, THREE, [*LINES, restarts])
+    best = find_best_tuned(BINARY, THREE, [*LINES, restarts])
     assert best["move"].line.label == "sw-ts(window=100)"
     assert (best["move"].aside, best["drift"].aside) == (10.0, 5.0)
     found = standings(THREE, best, {"mine": {"move": restarts._replace(mean=40.0), "drift": LINES[-1]}})
@@ -267,7 +267,7 @@ def test_restarts_that_fall_on_the_changes_are_not_best_tuned_but_what_they_woul
 
 
 def test_a_family_stands_with_its_theory_with_one_setting_and_tuned_for_each_environment():
-    best = best_tuned(BINARY, THREE, LINES)
+    best = find_best_tuned(BINARY, THREE, LINES)
     found = settings(BINARY, THREE, LINES, best)
     assert set(found) == {
         "ts",
@@ -286,7 +286,7 @@ def test_a_family_stands_with_its_theory_with_one_setting_and_tuned_for_each_env
 
 
 def results():
-    best = best_tuned(BINARY, THREE, LINES)
+    best = find_best_tuned(BINARY, THREE, LINES)
     found = standings(THREE, best, settings(BINARY, THREE, LINES, best))
     return best, found, summaries(found)
 
@@ -395,7 +395,7 @@ def test_linear_rivals_are_given_the_noise_and_a_theory_the_changes_of_the_coeff
     rival = linear.make_policy("d-lin-ucb(gamma=0.99, alpha=0.3, lam=0.2)", environment)
     assert rival.sd == pytest.approx(0.05, rel=0.05)
     assert linear.make_policy("d-lin-ucb(gamma=0.99)", environment).sd == 1.0  # any other text is a policy's
-    facts = known_facts(environment.environment)
+    facts = find_facts(environment.environment)
     assert (facts.phases, facts.n_features, facts.joint) == (21, 4, False)
     assert linear.make_policy("d-lin-ucb.tuned", environment).gamma == pytest.approx(
         1 - (facts.variation / (25 * facts.horizon)) ** (2 / 3)

@@ -75,7 +75,7 @@ def test_a_researchers_own_policy_stands_in_the_table_after_one_command(tmp_path
     for name in ("ratios.csv", "table.md", "ratios.svg", "kept.csv"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.chunk")}
-    # again, beside an environment more: what is finished is not played again, and what was tuned is read from the file
+    # again, with one more environment: what is finished is not played again, and what was tuned is read from the file
     more = [
         "field",
         "ds-ts(gamma=0.99)",

@@ -1,4 +1,5 @@
-"""Figures: the same bytes from the same result, every policy told apart without colour, nothing hidden or cut off."""
+"""Figures: the same bytes from the same result, every policy distinguishable without colour, nothing hidden or cut
+off."""
 
 from xml.etree import ElementTree
 

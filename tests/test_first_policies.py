@@ -46,9 +46,9 @@ def test_it_plays_learns_and_repeats_itself(name: str) -> None:
     assert np.array_equal(first.regret, again.regret)
     assert len({run[-1] for run in first.regret}) > 1
     assert first.regret[:, -1].mean() < 0.7 * simulate(Uniform(), ENVIRONMENT, runs=3, seed=1).regret[:, -1].mean()
-    told = [str(note.message) for note in notes if "interpreted" in str(note.message)]
-    assert len(told) <= 1
-    assert all("first_policies.py, line " in note and "times slower" in note for note in told)
+    warned = [str(note.message) for note in notes if "interpreted" in str(note.message)]
+    assert len(warned) <= 1
+    assert all("first_policies.py, line " in note and "times slower" in note for note in warned)
 
 
 def test_the_command_plays_a_plain_class_and_finds_its_results_again(tmp_path, monkeypatch, capsys):
@@ -121,7 +121,7 @@ def test_an_error_in_a_later_round_is_one_sentence_with_the_line(tmp_path, monke
     assert said in capsys.readouterr().err
 
 
-def test_a_class_that_is_not_a_policy_is_told_what_it_lacks(tmp_path, monkeypatch, capsys):
+def test_a_class_that_is_not_a_policy_is_refused_with_what_it_lacks(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "late.py").write_text(LATE % "0")
     assert cli.main(["run", "late.py:Half", "--runs", "1"]) == 2

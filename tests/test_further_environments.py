@@ -1,4 +1,4 @@
-"""The environments beside the paper's: each changes in the way it says, and in no other."""
+"""The environments other than the paper's: each changes in the documented way, and in no other."""
 
 import math
 
@@ -52,9 +52,9 @@ def test_means_stay_in_range_and_the_best_is_the_largest(name):
 def test_in_lockstep_alone_and_interpreted_the_numbers_are_the_same(name):
     spec = ENVIRONMENTS[name]
     lanes = simulate(BetaTS(), spec, runs=7, checkpoints=5, workers=1, progress=False)
-    alone = simulate(BetaTS(), spec, runs=7, checkpoints=5, workers=1, progress=False, lockstep=False)
+    single = simulate(BetaTS(), spec, runs=7, checkpoints=5, workers=1, progress=False, lockstep=False)
     slow = simulate(BetaTS(), spec, runs=2, checkpoints=5, progress=False, compiled=False)
-    assert np.array_equal(lanes.regret, alone.regret)
+    assert np.array_equal(lanes.regret, single.regret)
     assert np.array_equal(lanes.regret[:2], slow.regret)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.late import BATCH, CONDITIONS, ENVIRONMENTS, POLICIES, WAITS, LateSuite, main
 from driftbandit.field.binary import APART, BINARY
-from driftbandit.field.suite import short_of
+from driftbandit.field.suite import find_short_name
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,9 +22,9 @@ def text_of(path: str) -> str:
 def test_the_rivals_are_the_five_best_families_with_one_setting():
     rows = re.findall(r"^\| `([^`]+\([^`]+\))` \|", (ROOT / "docs/field/table.md").read_text(encoding="utf-8"), re.M)
     ranked = dict.fromkeys(
-        short_of(label) for label in rows if ".py:" not in label and short_of(label) not in BINARY.aside
+        find_short_name(label) for label in rows if ".py:" not in label and find_short_name(label) not in BINARY.aside
     )
-    best = [next(label for label in rows if short_of(label) == family) for family in list(ranked)[:5]]
+    best = [next(label for label in rows if find_short_name(label) == family) for family in list(ranked)[:5]]
     assert [*POLICIES] == ["drift-ts", "ts", *best]
 
 

@@ -63,8 +63,8 @@ def script(kind: str, seed: int = 1) -> list[tuple[int, int]]:
     of the choices unanswered."""
     reward_rng = np.random.default_rng([seed, ["batches", "out of order", "never"].index(kind)])
     steps: list[tuple[int, int]] = []
-    asked = told = 0
-    while told < REWARDS:
+    asked = learned = 0
+    while learned < REWARDS:
         size = int(reward_rng.integers(1, 8))
         batch = list(range(asked, asked + size))
         steps += [(choice, -1) for choice in batch]
@@ -74,8 +74,8 @@ def script(kind: str, seed: int = 1) -> list[tuple[int, int]]:
         elif kind == "out of order":
             reward_rng.shuffle(batch)
         for choice in batch:
-            steps.append((choice, told))
-            told += 1
+            steps.append((choice, learned))
+            learned += 1
     return steps
 
 
@@ -88,21 +88,21 @@ def enact(policy: Any, state: Any, draws: Any, choices: Any, numbers: Any, table
     """Play a script: interpreted, compiled, or one run a lane."""
     for step in range(len(choices)):
         choice = choices[step]
-        told = numbers[step]
-        if told < 0:
+        learned = numbers[step]
+        if learned < 0:
             # The clock stands at the number of rewards before this step, which the script gives as -1 - clock.
-            arms[choice] = policy.choose(state, -1 - told, draws.at(choice))
+            arms[choice] = policy.choose(state, -1 - learned, draws.at(choice))
         else:
             arm = arms[choice]
-            learn_reward(policy, state, told, arm, table[choice * N_ARMS + arm], draws.at(told))
+            learn_reward(policy, state, learned, arm, table[choice * N_ARMS + arm], draws.at(learned))
 
 
 def script_arrays(kind: str) -> tuple[list[int], list[int], list[float], int]:
     clock, numbers = 0, []
     steps = script(kind)
-    for _, told in steps:
-        numbers.append(-1 - clock if told < 0 else told)
-        clock += told >= 0
+    for _, learned in steps:
+        numbers.append(-1 - clock if learned < 0 else learned)
+        clock += learned >= 0
     asked = 1 + max(choice for choice, _ in steps)
     table = [payoff(choice, arm) for choice in range(asked) for arm in range(N_ARMS)]
     return [choice for choice, _ in steps], numbers, table, asked
@@ -133,7 +133,7 @@ def known(state: Any, policy: Any) -> Any:
 
 
 def of_lane(state: Any, lane: int) -> Any:
-    """What one lane holds, as the state of a run alone."""
+    """What one lane holds, as the state of a single run."""
     if isinstance(state, tuple):
         return tuple(of_lane(field, lane) for field in state)
     return state.array[:, lane]
@@ -144,7 +144,7 @@ KINDS = ["batches", "out of order", "never"]
 
 @pytest.mark.parametrize("name", long_unless_chosen(LIVE))
 def test_a_bandit_plays_the_same_interpreted_and_compiled_whenever_rewards_come(name: str) -> None:
-    """As the policy alone does; one that divides rewards by probabilities is compared with the interpreter only, since
+    """As the policy itself does; one that divides rewards by probabilities is compared with the interpreter only, since
     a bandit gives it those of the decisions."""
     for policy, kind in product(with_every_option(name), KINDS):
         arms, state = enacted(policy, kind, seed=3)
@@ -153,8 +153,8 @@ def test_a_bandit_plays_the_same_interpreted_and_compiled_whenever_rewards_come(
                 Bandit(N_ARMS, policy, reward_range=(0, 1), seed=3, compiled=compiled, first=False, floor=0.0),
                 {},
             )
-            for choice, told in script(kind):
-                if told < 0:
+            for choice, learned in script(kind):
+                if learned < 0:
                     made[choice] = bandit.decide()
                 else:
                     bandit.reward(made[choice], payoff(choice, made[choice].arm))
@@ -169,7 +169,7 @@ def test_a_bandit_plays_the_same_interpreted_and_compiled_whenever_rewards_come(
 )
 def test_lanes_play_what_the_interpreter_plays_whenever_rewards_come(name: str) -> None:
     for policy, kind in product(with_every_option(name), KINDS):
-        if not policy.lockstep:  # a wrapper, of a policy that plays alone
+        if not policy.lockstep:  # a wrapper, of a policy that plays by itself
             continue
         choices, numbers, table, asked = script_arrays(kind)
         state = policy.init(N_ARMS)
@@ -182,8 +182,8 @@ def test_lanes_play_what_the_interpreter_plays_whenever_rewards_come(name: str) 
         compiled = code_cache.compiled(enact, policy, state)
         compiled(policy, lanes, lane_stream(keys, N_ARMS), np.array(choices), np.array(numbers), rewards, arms)
         for lane in range(LANES):
-            alone, last = enacted(policy, kind, seed=lane)
-            assert arms.array[:, lane].tolist() == alone, (policy, kind, lane)
+            single, last = enacted(policy, kind, seed=lane)
+            assert arms.array[:, lane].tolist() == single, (policy, kind, lane)
             assert same(of_lane(lanes, lane), last), (policy, kind, lane)
 
 

@@ -56,10 +56,10 @@ POLICIES = [Greedy(), Greedy(shape=1.2), Greedy(each=2, shape=1.0), Greedy(norma
 def test_more_draws_than_arms_are_the_same_interpreted_alone_and_in_lockstep(policy):
     environment = Abrupt(n_arms=9, horizon=120, phases=2)
     lanes = simulate(policy, environment, runs=8, progress=False)
-    alone = simulate(policy, environment, runs=8, lockstep=False, progress=False)
+    single = simulate(policy, environment, runs=8, lockstep=False, progress=False)
     plain = simulate(policy, environment, runs=3, compiled=False, progress=False)
-    assert np.array_equal(lanes.regret, alone.regret)
-    assert np.array_equal(plain.regret, alone.regret[:3])
+    assert np.array_equal(lanes.regret, single.regret)
+    assert np.array_equal(plain.regret, single.regret[:3])
 
 
 @pytest.mark.parametrize("policy", POLICIES[2:], ids=str)

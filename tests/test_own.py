@@ -141,7 +141,7 @@ def test_a_name_that_is_not_there_gets_the_nearest_one(here):
         user_code.load_policy("mine.py:Greedy(gama=0.5)")
 
 
-def test_paths_in_a_study_begin_beside_the_study(here, monkeypatch):
+def test_paths_in_a_study_begin_next_to_the_study(here, monkeypatch):
     study = loads('policies = ["mine.py:Greedy"]\nenvironments = ["tide.py:Tide"]\nruns = 2\n', folder=here)
     monkeypatch.chdir("/")
     cell = study.cells()[0]

@@ -1,4 +1,4 @@
-"""The package as others get it: one version everywhere, and a wheel that works beside NumPy alone."""
+"""The package as others get it: one version everywhere, and a wheel that works with NumPy only."""
 
 import re
 import subprocess
@@ -44,15 +44,15 @@ def test_a_wheel_in_an_environment_with_numpy_alone_runs_the_readmes_example(tmp
     done = subprocess.run([*install, str(wheel)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     # NumPy comes from here, by a folder that holds nothing else, so that no network is needed.
-    beside = tmp_path / "beside"
-    beside.mkdir()
+    packages = tmp_path / "packages"
+    packages.mkdir()
     for part in Path(np.__file__).parents[1].glob("numpy*"):
-        (beside / part.name).symlink_to(part)
+        (packages / part.name).symlink_to(part)
     example = re.search(r"```python\n(.+?)```", (ROOT / "README.md").read_text(), re.S)
     assert example is not None
     done = subprocess.run(
         [str(python), "-c", example[1]],
-        env={"PYTHONPATH": str(beside), "PATH": "", "SYSTEMROOT": "C:\\Windows"},
+        env={"PYTHONPATH": str(packages), "PATH": "", "SYSTEMROOT": "C:\\Windows"},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -156,8 +156,8 @@ def folder(prepared, tmp_path, monkeypatch):
 def is_complete(line):
     """Whether a command can be run as it is: no placeholder, and more than its name in a sentence."""
     words = words_of(line)
-    alone = len(words) < 2 and words[0] not in ("list", "field", "reproduce", "bench", "theory", "help")
-    return not alone and not PLACEHOLDER.search(line)
+    single = len(words) < 2 and words[0] not in ("list", "field", "reproduce", "bench", "theory", "help")
+    return not single and not PLACEHOLDER.search(line)
 
 
 COMPLETE = [(where, line) for where, line in SHOWN if is_complete(line)]

@@ -29,11 +29,11 @@ def in_lanes(pick, tables):
     rows = LaneArray(tables.reshape(ROUNDS * n_arms, LANES))
     play(lane_stream(keys, n_arms), rows, LaneArray(np.zeros((n_arms, LANES))), out)
     streams = [Stream(key) for key in keys]
-    alone = [
+    single = [
         [pick.py_func(tables[t, :, lane].tolist(), stream.at(t)) for lane, stream in enumerate(streams)]
         for t in range(ROUNDS)
     ]
-    return out.array.tolist(), alone
+    return out.array.tolist(), single
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,6 @@ def test_every_lane_picks_what_it_would_pick_alone(name, n_arms):
         tables[0] = 1.0
         tables /= np.maximum(tables.sum(axis=1, keepdims=True), 1.0) * 1.25  # the last arm gets what is missing
         pick = numba.njit(lambda values, rng: primitives.draw_from(values, rng.uniform(0)), **OPTIONS)
-    beside, alone = in_lanes(pick, tables)
-    assert beside == alone
-    assert n_arms == 1 or len({arm for row in alone for arm in row}) == n_arms
+    together, single = in_lanes(pick, tables)
+    assert together == single
+    assert n_arms == 1 or len({arm for row in single for arm in row}) == n_arms

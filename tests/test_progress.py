@@ -124,13 +124,13 @@ def test_simulating_tells_the_bar_when_it_compiles(monkeypatch):
     from driftbandit.lab.engine import simulate
 
     seen = []
-    plain = simulate.compiled_loop
+    plain = simulate.compile_loop
 
     def watched(shared, tasks):
         seen.append(len(progress._compiling))
         return plain(shared, tasks)
 
-    monkeypatch.setattr(simulate, "compiled_loop", watched)
+    monkeypatch.setattr(simulate, "compile_loop", watched)
     simulate.simulate(DiscountedTS(), Smooth(n_arms=2, horizon=50), 1, progress=False)
     assert seen == [1]
     assert progress._compiling == []

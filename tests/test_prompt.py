@@ -1,5 +1,5 @@
-"""The command line when things go wrong around it: nobody reads, the disk is full, letters are missing, Ctrl-C comes
-early, numbers are too large. Nothing computed is lost, and nothing is a traceback."""
+"""The command line when things go wrong around it: the output is closed, the disk is full, letters are missing, Ctrl-C
+comes early, numbers are too large. Nothing computed is lost, and nothing is a traceback."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 """Regret against the authors' own code: K = 5, T = 100 000, ten phases, their seed-0 environment (20 runs of theirs, 40
 of ours).
 
-Each mean must lie within four standard errors of the difference, which by chance alone fails about once in 15 000
+Each mean must lie within four standard errors of the difference, which fails by chance about once in 15,000
 tries. Their simulator lags the means by one round, which is worth a few units of regret and far less than a standard
 error here."""
 

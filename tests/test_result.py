@@ -24,7 +24,7 @@ POLICIES = {"slow": DiscountedTS(gamma=0.99), "quick": "ds-ts(gamma=0.5)"}
 
 
 def play(folder, **changes):
-    """Each call with a folder of its own, so that nothing is taken from an earlier one."""
+    """Each call with a separate folder, so that nothing is taken from an earlier one."""
     given = {"what": POLICIES, "environments": ENVIRONMENT, "runs": 4, "seed": 3, "progress": False, "compiled": False}
     return run(**{**given, "folder": folder, **changes})
 
@@ -73,8 +73,8 @@ def test_run_gives_one_curve_per_policy_and_run_and_says_where_it_comes_from(tmp
 
 def test_other_policies_and_more_runs_change_no_curve(tmp_path):
     together = play(tmp_path / "together")
-    alone = play(tmp_path / "alone", what={"x": "ds-ts(gamma=0.5)"}, runs=2)
-    assert (alone.curve("x") == together.curve("quick")[:2]).all()
+    single = play(tmp_path / "alone", what={"x": "ds-ts(gamma=0.5)"}, runs=2)
+    assert (single.curve("x") == together.curve("quick")[:2]).all()
 
 
 def test_compiled_and_interpreted_runs_agree_to_the_last_bit(tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import crew
+import small_study
 from driftbandit import DiscountedTS
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import Simulation
@@ -24,10 +24,10 @@ from driftbandit.lab.work import Cell, Store, chunks_by_name
 def test_a_driver_killed_twenty_times_at_random_gives_the_undisturbed_result(tmp_path):
     """Each driver is killed with SIGKILL at a random moment after its first new chunk. Two chunks are under way then;
     they are lost and computed again."""
-    whole, tally = crew.played(tmp_path / "whole", workers=2, count=120)
+    whole, tally = small_study.played(tmp_path / "whole", workers=2, count=120)
     folder, clock, kept = tmp_path / "killed", random.Random(7), [0]
     folder.mkdir()
-    command = [sys.executable, str(Path(crew.__file__)), str(folder), "0.03", "120", "nursery"]
+    command = [sys.executable, str(Path(small_study.__file__)), str(folder), "0.03", "120", "nursery"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as nursery:
         for _ in range(20):
             nursery.stdin.write("\n")
@@ -40,7 +40,7 @@ def test_a_driver_killed_twenty_times_at_random_gives_the_undisturbed_result(tmp
         nursery.stdin.close()
     assert kept == sorted(kept)  # nothing that was finished is ever lost
     assert kept[-1] < tally.computed  # the last one was killed at work too
-    end, rest = crew.played(folder, workers=2, count=120)
+    end, rest = small_study.played(folder, workers=2, count=120)
     assert end == whole
     assert rest == (kept[-1], tally.computed - kept[-1])
     print(
@@ -50,7 +50,7 @@ def test_a_driver_killed_twenty_times_at_random_gives_the_undisturbed_result(tmp
 
 @pytest.mark.long
 def test_two_processes_in_one_folder_do_not_harm_each_other(tmp_path):
-    command = [sys.executable, str(Path(crew.__file__)), str(tmp_path), "0.01", "24"]
+    command = [sys.executable, str(Path(small_study.__file__)), str(tmp_path), "0.01", "24"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     outs = [driver.communicate(timeout=120)[0] for driver in both]
     assert len({out.split("'")[1] for out in outs}) == 1
@@ -66,12 +66,12 @@ def test_two_processes_in_one_folder_do_not_harm_each_other(tmp_path):
     ],
 )
 def test_a_damaged_chunk_is_noticed_and_computed_again(tmp_path, damage):
-    whole, _ = crew.played(tmp_path, count=2)
+    whole, _ = small_study.played(tmp_path, count=2)
     victim = sorted(tmp_path.glob("*/*.chunk"))[0]
     victim.write_bytes(damage(victim.read_bytes()))
     assert Store(tmp_path).get(victim.stem) is None
     assert not victim.exists()
-    again, tally = crew.played(tmp_path, count=2)
+    again, tally = small_study.played(tmp_path, count=2)
     assert again == whole
     assert tally.computed == 1
 

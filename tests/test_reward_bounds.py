@@ -97,11 +97,11 @@ def test_the_command_line_says_so_in_one_sentence(capsys):
     status = main(
         ["run", "uniform", "ts", "--env", "abrupt(horizon=200, phases=1, law=Gaussian(sd=1.0))", "--runs", "2"]
     )
-    told = capsys.readouterr()
+    printed = capsys.readouterr()
     assert status != 0
-    assert "BetaTS accepts rewards in [0, 1] only" in told.err
-    assert "Traceback" not in told.err
-    assert told.out == ""  # uniform was not played either
+    assert "BetaTS accepts rewards in [0, 1] only" in printed.err
+    assert "Traceback" not in printed.err
+    assert printed.out == ""  # uniform was not played either
 
 
 def test_a_study_is_refused_before_anything_of_it_is_played():

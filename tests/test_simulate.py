@@ -1,4 +1,4 @@
-"""The simulator gives the same bits however the work is spread, keeps no more than was asked for, ends when told to,
+"""The simulator gives the same bits however the work is spread, keeps no more than requested, ends on request,
 and never runs old code."""
 
 import os
@@ -168,7 +168,7 @@ def test_progress_is_reported_in_order_and_ends_at_one():
         assert seen[-1] == 1.0
 
 
-def test_a_progress_bar_writes_nothing_when_nobody_looks(capsys):
+def test_a_progress_bar_writes_nothing_without_a_terminal(capsys):
     simulate(POLICY_, FRESH, 3, seed=3, progress=True)
     assert capsys.readouterr() == ("", "")
 

@@ -1,4 +1,4 @@
-"""Simulations in processes of their own: they end when told to, and never run old code."""
+"""Simulations in separate processes: they end on request, and never run old code."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What `make docs` makes beside Sphinx: cells from plain Markdown, notebooks, pages from the code itself."""
+"""The pages that `make docs` makes besides Sphinx: cells from plain Markdown, notebooks, pages from the code itself."""
 
 import argparse
 import ast

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from driftbandit import Bandit, DiscountedTS
-from driftbandit.core.state import started
+from driftbandit.core.state import start_state
 from driftbandit.policies import SlidingTS
 from driftbandit.spec import parse, user_code
 from live_policies import LIVE, make
@@ -133,7 +133,7 @@ def spoiled(state: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
 
 
 def altered(base: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-    """The snapshot with a spoiled state, now and then with another clock; the policy alone, since first and floor would
+    """The snapshot with a spoiled state, now and then with another clock; only the policy, since first and floor would
     hide what it does."""
     out = json.loads(json.dumps(base))
     player = out["fold"]["player"]
@@ -175,18 +175,18 @@ def test_whatever_restore_accepts_plays_a_thousand_rounds(name):
     """A hundred altered states a policy; accepted or refused in one sentence, never a crash."""
     base = json.loads(settled(name).snapshot())
     del base["check"]
-    rng, accepted, told = np.random.default_rng(11), 0, []
+    rng, accepted, messages = np.random.default_rng(11), 0, []
     for n in range(100):
         try:
             bandit = Bandit.restore(json.dumps(altered(base, rng)))
         except ValueError as error:
-            told.append(str(error))
+            messages.append(str(error))
             continue
         accepted += 1
         plays(bandit, 1000 if accepted < 3 else 100)
         assert sum(bandit.probabilities(draws=20).values()) == pytest.approx(1.0), n
     assert accepted > 0
-    assert all(text.startswith("This snapshot is damaged") and "\n" not in text for text in told)
+    assert all(text.startswith("This snapshot is damaged") and "\n" not in text for text in messages)
 
 
 FOLLOWS_NUMBERS = [  # states in which numbers are positions in arrays
@@ -225,7 +225,7 @@ print("done")
 
 @pytest.mark.long
 def test_whatever_restore_accepts_plays_compiled_too():
-    """In a process of its own, since a crash would take this one with it."""
+    """In a separate process, since a crash would take this one with it."""
     code = COMPILED.format(tests=__file__.rsplit("/", 1)[0], names=FOLLOWS_NUMBERS)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=900, check=False)
     assert done.stdout.endswith("done\n"), (done.returncode, done.stdout[-200:], done.stderr[-2000:])
@@ -252,13 +252,13 @@ def numbers(state: Any) -> int:
 
 @pytest.mark.parametrize("name", LIVE)
 def test_a_policy_knows_how_much_room_its_state_takes(name):
-    """Where a parameter or the arms make the state large, `room` says so before anything is allocated."""
+    """Where a parameter or the arms make the state large, `room` refuses it before anything is allocated."""
     policy = make(name)
     large = {field: 50_000 for field in ("window", "max_runs", "capacity", "horizon") if field in policy._fields}
     if name == "FixedArm":
         large = {}
     policy = policy._replace(**large)
-    taken = numbers(started(policy, 4))
+    taken = numbers(start_state(policy, 4))
     if taken > 400:
         assert 0.8 * taken <= policy.state_size(4) <= 4 * taken + 4000, (taken, policy.state_size(4))
 

@@ -89,13 +89,13 @@ def test_a_named_constructor_takes_what_is_not_said_from_the_environment():
 @pytest.mark.parametrize("verb", ["text", "code"])
 def test_a_named_constructor_reads_whether_the_environment_drifts(verb):
     drifting = Smooth(n_arms=5, horizon=10_000, sigma=0.001)
-    told = 0
+    refused = 0
     for cls in parse.policies().values():
         if verb in parse.constructors(cls):
             made = parse.parse(f"{cls.short}.{verb}", environment=drifting)
             assert made == getattr(cls, verb)(10_000, 1, 5, smooth=True), cls
-            told += 1
-    assert told >= 8
+            refused += 1
+    assert refused >= 8
     assert parse.parse("sw-ts.text(smooth=True)", environment=drifting) == parse.parse(
         "sw-ts.text", environment=drifting
     )

@@ -100,7 +100,7 @@ def ratio(name):
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the table was measured on x86-64")
 @pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="nothing is compiled")
 @pytest.mark.parametrize("name", CASES)
-def test_no_policy_takes_twice_the_time_it_took_beside_a_fixed_loop(name):
+def test_no_policy_takes_twice_the_time_it_took_next_to_a_fixed_loop(name):
     expected = CASES[name][4]
     attempts = []
     for _ in range(ATTEMPTS):

@@ -91,14 +91,14 @@ def test_the_reference_must_be_one_of_the_policies():
 
 def test_a_cell_does_not_change_when_others_are_added(tmp_path):
     environment = "abrupt(n_arms=3, horizon=200, phases=2)"
-    alone = run(Study(["ds-ts"], [environment], runs=4), folder=tmp_path / "a", progress=False, compiled=False)
+    single = run(Study(["ds-ts"], [environment], runs=4), folder=tmp_path / "a", progress=False, compiled=False)
     among = run(
         Study(["ts", Variants("ds-ts", gamma=[0.9, 0.99])], [environment], runs=4),
         folder=tmp_path / "b",
         progress=False,
         compiled=False,
     )
-    assert np.array_equal(alone.parts[0].final, among.parts[2].final)  # ds-ts has gamma = 0.99 by default
+    assert np.array_equal(single.parts[0].final, among.parts[2].final)  # ds-ts has gamma = 0.99 by default
 
 
 def test_a_file_that_is_not_toml_is_refused_with_its_line():

@@ -1,4 +1,4 @@
-"""One colour, dash and marker for a policy in every figure of the project, told apart without colour."""
+"""One colour, dash and marker for a policy in every figure of the project, distinguishable without colour."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_several_curves_of_one_policy_share_its_colour_and_differ_in_the_rest():
 
 def test_d_ucb_looks_alike_in_every_figure():
     own = GREEN, "D"
-    # run, compare, plot: alone, after others, under a label of its own
+    # run, compare, plot: alone, after others, under its own label
     for policies in (
         {"d-ucb(gamma=0.9)": "DiscountedUCB(gamma=0.9)"},
         {"ts": "BetaTS()", "ds-ts": "DiscountedTS()", "mine": "DiscountedUCB(gamma=0.9)"},

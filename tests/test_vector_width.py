@@ -1,8 +1,8 @@
 """The same numbers to the last bit, however wide the processor's vectors are.
 
 LLVM makes other code for SSE2, AVX2 and AVX-512. Without fast-math it may neither reorder an addition nor fuse a
-product into one, so narrow vectors may only cost time. Here processes that are told to compile for a lesser processor
-play short experiments with an empty cache of their own, and what they find is compared with what this process finds.
+product into one, so narrow vectors may only cost time. Here processes that compile for a lesser processor
+play short experiments with their own empty cache, and what they find is compared with what this process finds.
 
 Run as a program, this file prints what it found, for the process that started it."""
 
@@ -49,7 +49,7 @@ def bits(value):
 def digests():
     """For each case a digest of every bit of its regret and its pulls, and one of what its policy knows at the end.
 
-    A last digit that differs seldom changes a decision, and regret and pulls come from decisions alone; in the state
+    A last digit that differs seldom changes a decision, and regret and pulls come from decisions only; in the state
     it stays."""
     out = {}
     for case, (name, runs) in CASES.items():
@@ -59,7 +59,7 @@ def digests():
         environments = [spec.realise(stream_key(0, run, ENVIRONMENT)) for run in range(runs)]
         shared = Shared(policy, environments, 0, 0, result.rounds, pulls=True, trajectories=False, compiled=True)
         task = engine_runs.tasks(shared, lockstep=case.endswith("lockstep"))[0]
-        advance, given = engine_runs.compiled_loop(shared, [task]), prepare(shared, task)
+        advance, given = engine_runs.compile_loop(shared, [task]), prepare(shared, task)
         advance(*given._replace(start=0, stop=ROUNDS))
         out[f"{case}, state"] = hashlib.sha256(bits(given.state)).hexdigest()
     return out
@@ -78,7 +78,7 @@ def registers():
     return [name for name in ("xmm", "ymm", "zmm") if f"%{name}" in text]
 
 
-def told_to_be(cpu, features, cache):
+def compiled_for(cpu, features, cache):
     """What a process finds that compiles for this processor, with a cache that holds nothing of ours."""
     variables = {**os.environ, "NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features, "DRIFTBANDIT_CACHE": str(cache)}
     variables["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
@@ -99,7 +99,7 @@ pytestmark = [
 
 
 def test_the_least_processor_of_this_kind_finds_the_same_bits(native, tmp_path):
-    found = told_to_be("generic", "", tmp_path)
+    found = compiled_for("generic", "", tmp_path)
     if X86:
         assert found["registers"] == ["xmm"]  # 128 bits and no more: the setting was heard
     assert found["digests"] == native
@@ -110,7 +110,7 @@ def test_the_least_processor_of_this_kind_finds_the_same_bits(native, tmp_path):
 @pytest.mark.skipif(not HOST.get("avx512f"), reason="the processor has no AVX-512: AVX2 is what this process uses")
 def test_avx2_finds_the_same_bits_as_avx512(native, tmp_path):
     features = {name: has and not name.startswith(("avx512", "avx10")) for name, has in HOST.items()}
-    found = told_to_be(
+    found = compiled_for(
         binding.get_host_cpu_name(),
         ",".join(f"{'+' if has else '-'}{name}" for name, has in features.items()),
         tmp_path,

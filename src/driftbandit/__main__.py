@@ -1,26 +1,26 @@
-"""`python -m driftbandit` and the `driftbandit` script: everything slow is imported in here, where Ctrl-C is heard."""
+"""`python -m driftbandit` and the `driftbandit` script: slow imports are inside, where Ctrl-C is handled."""
 
 import contextlib
 import sys
 
 
 def main() -> int:
-    """Do what the command line says."""
+    """Run the command."""
     try:
         from driftbandit.cli import _main as cli
     except KeyboardInterrupt:
-        return _interrupted()
-    except Exception as error:  # an import that was interrupted may end in an error of its own
+        return _report_interrupt()
+    except Exception as error:  # an interrupted import may end in another error
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, KeyboardInterrupt):
             cause = cause.__cause__ or cause.__context__
         if cause is None:
             raise
-        return _interrupted()
+        return _report_interrupt()
     return cli.main()
 
 
-def _interrupted() -> int:
+def _report_interrupt() -> int:
     with contextlib.suppress(OSError, ValueError):
         print("driftbandit: interrupted.", file=sys.stderr, flush=True)
     return 130

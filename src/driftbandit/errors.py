@@ -1,6 +1,6 @@
 """Every exception that is raised on purpose, by what the caller should do about it.
 
-Wrong arguments are plain ValueErrors and TypeErrors, with a sentence about what is allowed."""
+Wrong arguments are plain ValueErrors and TypeErrors, with a sentence about the allowed values."""
 
 import contextlib
 from collections.abc import Iterator
@@ -75,11 +75,11 @@ class StudyError(SpecError):
 
 
 class PolicyError(DriftbanditError, TypeError):
-    """A user's policy is wrong; the message says where and what to do."""
+    """A user's policy is wrong; the message has the place and the remedy."""
 
 
 class NotCompiled(DriftbanditError, TypeError):
-    """A user's policy or environment that can only be interpreted; the message says which line, and why."""
+    """A user's policy or environment that can only be interpreted; the message has the line and the reason."""
 
 
 class WorkerError(DriftbanditError, OSError):
@@ -91,7 +91,7 @@ class ResultError(DriftbanditError, ValueError):
 
 
 class LogError(DriftbanditError, ValueError):
-    """A log that cannot be used; the message says why, in which row, and what to do."""
+    """A log that cannot be used; the message has the reason, the row and the remedy."""
 
 
 class NotComputed(DriftbanditError):

@@ -26,7 +26,7 @@ from driftbandit.core.state import (
     can_know_arms,
     from_json,
     init_state,
-    started,
+    start_state,
     to_arrays,
     to_json,
     to_lists,
@@ -34,8 +34,8 @@ from driftbandit.core.state import (
 from driftbandit.core.validity import check_state
 from driftbandit.spec.half_life import half_to_the, learn_by_time
 
-JOINT = 2  # arms of the joint form in a snapshot, and the fewest that a policy is asked about
-REDRAWS = 64  # how often a policy is asked again that chose an arm which is not allowed
+JOINT = 2  # arms of the joint form in a snapshot, and the fewest that a policy is given
+REDRAWS = 64  # how often a policy chooses again after an arm that is not allowed
 _SAMPLES = 1 << 45  # rounds whose numbers estimate probabilities, beyond every round in use
 
 
@@ -47,16 +47,16 @@ class Probabilities(dict[Any, float]):
 
 
 class Player:
-    """A policy with what it has learned.
+    """A policy with its state.
 
     Without a half-life, evidence fades with the number of rewards, as the policy defines it. With one (in microseconds)
-    it fades with time: `decided` is when a reward's arm was chosen, and `at` the time at which one asks.
+    it fades with time: `decided` is when a reward's arm was chosen, and `at` the time of the question.
 
     With `n_features`, the policy is contextual: `choose`, `learn` and `probabilities` need `features`, as described in
     `core.protocols.Policy`; `learn` gets those with which the arm was chosen. In the joint form `resize` sets the
     number of arms of the next choices.
 
-    `choose` and `probabilities` leave what was learned unchanged. They work on a copy of the state, or on the state
+    `choose` and `probabilities` leave the state unchanged. They work on a copy of the state, or on the state
     itself if the policy lists the fields that choosing may overwrite (`scratch`)."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Player:
         self._coins = Stream(key) if learns_with_random_numbers(type(policy)) else None  # random numbers for learning
         self._in_place = hasattr(policy, "scratch")
         self._scratches: dict[int, list[tuple[int, Any]]] = {}  # by the number of arms: places and fields of a state
-        self._hold(to_lists(started(policy, n_arms, most, n_features, joint)))
+        self._hold(to_lists(start_state(policy, n_arms, most, n_features, joint)))
 
     def recreate(self, make: Callable[..., Any]) -> Any:
         """A compiled player of the same policy that has learned nothing."""
@@ -197,19 +197,19 @@ class Player:
         """The policy's probability of each allowed arm, and how far it may be off.
 
         Computed where they follow from the state (`exact_probabilities`), by quadrature where the policy has a belief,
-        read off where it draws from probabilities, and otherwise, or with features, estimated from `draws` choices.
-        Their random numbers are fixed by the key: everyone who asks about the same state gets the same answer."""
+        and read off where it draws from probabilities. Otherwise, or with features, estimated from `draws` choices.
+        Their random numbers are fixed by the key: the same state always gives the same answer."""
         if len(allowed) == 1:
             return np.ones(1), 0.0
-        found = None if self.n_features else self._computed(allowed, at)
-        return found or self._sampled(allowed, at, draws, features)
+        found = None if self.n_features else self._compute_probabilities(allowed, at)
+        return found or self._sample_probabilities(allowed, at, draws, features)
 
     def belief(self, at: int = 0) -> Any:
         """The policy's belief about the arms, if it has one."""
         make = getattr(self.policy, "belief", None)
         return None if make is None else make(self.arrays(at))
 
-    def _computed(self, allowed: list[int], at: int) -> tuple[np.ndarray, float] | None:
+    def _compute_probabilities(self, allowed: list[int], at: int) -> tuple[np.ndarray, float] | None:
         exactly = getattr(self.policy, "exact_probabilities", None)
         if exactly is not None:
             return np.asarray(exactly(self.arrays(at), self.learned, allowed)), 0.0
@@ -220,7 +220,9 @@ class Player:
             return np.asarray(values), float(error)
         return largest_probabilities(type(belief)(*(np.asarray(field)[allowed] for field in belief)))
 
-    def _sampled(self, allowed: list[int], at: int, draws: int, features: Any = None) -> tuple[np.ndarray, float]:
+    def _sample_probabilities(
+        self, allowed: list[int], at: int, draws: int, features: Any = None
+    ) -> tuple[np.ndarray, float]:
         keys = np.array([stride(_SAMPLES + n) for n in range(draws)], np.uint64)
         stream = Stream.of(np.asarray(mix(np.uint64(self.key) + keys)))
         counts = np.zeros(self.n_arms)
@@ -276,7 +278,7 @@ class Player:
         return past is not None
 
     def change_half_life(self, half_life: int | None, at: int) -> None:
-        """Forget at another pace from a time on; what is known is first brought to that time."""
+        """Forget at another pace from a time on; the state is first brought to that time."""
         state = self.faded(at)
         if hasattr(self.policy, "settle"):
             self.policy.settle(state, self.learned, self.policy.gamma if self.half_life is None else 1.0)
@@ -303,7 +305,7 @@ class Player:
         self._with_size(JOINT, lambda: self._load(data))
 
     def _with_size(self, n_arms: int, action: Callable[[], Any]) -> Any:
-        """Do this with so many arms in the joint form, where their number is no part of what was learned."""
+        """Do this with so many arms in the joint form, where their number is not part of the state."""
         if not self.joint:
             return action()
         before = self.n_arms

@@ -1,4 +1,4 @@
-"""A bandit in the LiteLLM router that is installed, with a provider of our own on this machine."""
+"""A bandit in the LiteLLM router that is installed, with our own provider on this machine."""
 
 import asyncio
 import json

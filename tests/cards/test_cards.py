@@ -10,14 +10,14 @@ import pytest
 
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.field.binary import BINARY
-from driftbandit.field.standings import best_tuned
+from driftbandit.field.standings import find_best_tuned
 from driftbandit.policies import BetaTS, DiscountedTS, DriftTS
 from driftbandit.spec.parse import policies
 from tools.site import behaviour, card_figure, cards, facts, index, made, page, standing, store
 from tools.site.environments import as_its_theory_says, small_environments
 
 pytest.importorskip("matplotlib")
-CLASSES = {facts.short_of(cls): cls for cls in policies().values()}
+CLASSES = {facts.find_short_name(cls): cls for cls in policies().values()}
 ENVIRONMENTS = small_environments(quick=True)
 
 
@@ -105,7 +105,7 @@ def test_a_policy_of_ones_own_gets_its_card_by_existing(written):
 def test_a_card_is_made_again_only_when_it_has_to_be_and_goes_with_its_policy(written, tmp_path, monkeypatch):
     into, again, real = tmp_path / "cards", [], cards.make
     shutil.copytree(written, into)
-    monkeypatch.setattr(cards, "make", lambda task: again.append(facts.short_of(task.cls)) or real(task))
+    monkeypatch.setattr(cards, "make", lambda task: again.append(facts.find_short_name(task.cls)) or real(task))
     monkeypatch.setattr(cards, "behaviour", lambda *_: pytest.fail("what was played is kept"))
     cards.write(into, quick=True, classes=[Mine, DiscountedTS], workers=1)
     assert again == []
@@ -173,7 +173,7 @@ def test_the_best_tuned_policy_is_the_one_the_field_names():
         environment for environment in BINARY.environments if environment.name in {line.environment for line in lines}
     ]
     assert environments
-    for name, found in best_tuned(BINARY, environments, lines).items():
+    for name, found in find_best_tuned(BINARY, environments, lines).items():
         assert standing.best()[name] == found.line.mean
 
 

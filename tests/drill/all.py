@@ -70,7 +70,7 @@ def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Drill]
         ("second", only_file, files.second_process),
         ("clock", STORES, lambda at: files.clock_set_back(at, sizes.decisions // 5)),
         ("crowd", only_server, lambda at: crowd.crowd(at, sizes.processes, sizes.seconds)),
-        ("chances", only_file, lambda at: chances.drawn_as_told(at, sizes.decisions, seed)),
+        ("chances", only_file, lambda at: chances.check_probabilities(at, sizes.decisions, seed)),
         ("estimates", only_file, lambda at: chances.estimates_cover(at, sizes.journals, 200, seed)),
         ("memory", STORES, lambda at: memory.flat(at, sizes.unrewarded)),
         ("fuzz", STORES, lambda at: fuzz.fuzz(at, sizes.fuzzed, seed)),

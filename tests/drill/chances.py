@@ -13,7 +13,7 @@ from tests.drill.site import Finding, Site
 MEANS = {"a": 0.3, "b": 0.5, "c": 0.6}
 
 
-def drawn_as_told(site: Site, decisions: int, seed: int = 1) -> list[Finding]:
+def check_probabilities(site: Site, decisions: int, seed: int = 1) -> list[Finding]:
     """For every arm the number of its decisions against the sum of its probabilities; the largest difference, in
     standard errors, must stay below 4."""
     target = site.journal()
@@ -51,9 +51,9 @@ def estimates_cover(site: Site, journals: int, decisions: int, seed: int = 1) ->
 
 
 def _played(target: str, policy: object, decisions: int, seed: int, **options: object) -> None:
-    luck = random.Random(seed)
+    rng = random.Random(seed)
     given = {"seed": seed, "reward_range": (0, 1), **options}
     with Bandit.open(target, "drill", policy, list(MEANS), **given) as bandit:  # type: ignore[arg-type]
         for first in range(0, decisions, 10):
             made = bandit.decide_many([f"e{n}" for n in range(first, min(decisions, first + 10))])
-            bandit.reward_many([(d.id, float(luck.random() < MEANS[d.arm])) for d in made])
+            bandit.reward_many([(d.id, float(rng.random() < MEANS[d.arm])) for d in made])

@@ -26,15 +26,15 @@ def crowd(site: Site, processes: int, seconds: float) -> list[Finding]:
     bandit_for_drills(target).close()
     gate, answers = context.Barrier(processes), context.Queue()
     notes = [os.path.join(site.folder, f"crowd{number}") for number in range(processes)]
-    crew = [
+    workers = [
         context.Process(target=_member, args=(target, f"p{number}", path, seconds, gate, answers), daemon=True)
         for number, path in enumerate(notes)
     ]
-    for member in crew:
-        member.start()
-    prints = [answers.get(timeout=240.0) for _ in crew]
-    for member in crew:
-        member.join(timeout=60.0)
+    for worker in workers:
+        worker.start()
+    prints = [answers.get(timeout=240.0) for _ in workers]
+    for worker in workers:
+        worker.join(timeout=60.0)
     decided, rewarded = (set().union(*parts) for parts in zip(*map(noted, notes), strict=True))
     found = losses(target, decided, rewarded)
     reports = audit(target)

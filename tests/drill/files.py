@@ -33,7 +33,7 @@ def small_disk(megabytes: int) -> Iterator[tuple[str, bool]]:
 
 
 def full_disk(site: Site, calls: int) -> list[Finding]:
-    """Work until the disk is full, make room, work on: what was acknowledged is there, what was refused changed
+    """Work until the disk is full, free space, work on: what was acknowledged is there, what was refused changed
     nothing."""
     with small_disk(16) as (folder, real):
         target = os.path.join(folder, "journal.db")

@@ -22,8 +22,8 @@ CONTEXTUAL: dict[str, Any] = {
 
 
 def bandit_for_drills(target: str, **options: Any) -> Bandit:
-    """The bandit that all drills use: a floor, a holdback, a wait that nobody reaches, and many snapshots. With the
-    options CONTEXTUAL, it decides in contexts."""
+    """The bandit that all drills use: a floor, a holdback, a wait that no decision reaches, and many snapshots. With
+    the options CONTEXTUAL, it decides in contexts."""
     given = {
         "half_life": "1 min",
         "holdback": 0.05,
@@ -71,10 +71,10 @@ def work(target: str, prefix: str, notes: str, threads: int, seconds: float, con
                 time.sleep(0.05)
 
     with bandit_for_drills(target, **(CONTEXTUAL if contextual else {})) as bandit:
-        crew = [threading.Thread(target=loop, args=(number,)) for number in range(threads)]
-        for thread in crew:
+        running = [threading.Thread(target=loop, args=(number,)) for number in range(threads)]
+        for thread in running:
             thread.start()
-        for thread in crew:
+        for thread in running:
             thread.join()
     os.close(file)
 

@@ -18,7 +18,7 @@ _ROOM = 24.0  # megabytes that caches of the store may take
 
 
 def _decide(target: str, decisions: int, wait: str | None, answers: object) -> None:
-    """In a process of its own: the largest memory after a tenth of the decisions, and after all; and how many defaults
+    """In a separate process: the largest memory after a tenth of the decisions, and after all; and how many defaults
     were due and written. The clock moves on by a minute with each call, so that defaults fall due all the time."""
     now = [system_time()]
     with Bandit.open(

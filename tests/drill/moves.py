@@ -68,10 +68,10 @@ def work(places: list[str], names: list[str], prefix: str, notes: str, stop: str
                 call(name, lambda bandit, id=id: bandit.reward(id, reward_of(id)))
                 os.write(file, f"r {id}\n".encode())
 
-    crew = [threading.Thread(target=loop, args=(number,)) for number in range(_THREADS)]
-    for thread in crew:
+    running = [threading.Thread(target=loop, args=(number,)) for number in range(_THREADS)]
+    for thread in running:
         thread.start()
-    for thread in crew:
+    for thread in running:
         thread.join()
     os.close(file)
 

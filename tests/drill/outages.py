@@ -61,7 +61,7 @@ def _under_load(
 
 
 def _until(target: str, notes: str, done: threading.Event, longest: float) -> None:
-    """Pieces of work until told to stop: a piece may end in an outage, and the next begins after it."""
+    """Pieces of work until a request to stop: a piece may end in an outage, and the next begins after it."""
     until, number = time.monotonic() + longest, 0
     while not done.is_set() and time.monotonic() < until:
         number += 1

@@ -43,7 +43,7 @@ class Tried(NamedTuple):
     unproved: int  # images in which the audit found a difference, or that could not go on deciding
     lost: int  # acknowledged decisions and rewards that were not there
     doubled: int
-    unasked: int  # decisions that nobody had asked for
+    unasked: int  # decisions without a request
     first: str  # what was wrong first
 
     def __str__(self) -> str:
@@ -92,10 +92,10 @@ def work(folder: str, prefix: str, calls: str, ending: str, durability: str = "d
             note("d", *ids)
             note("r", *ids)
 
-    crew = [threading.Thread(target=loop, args=(number,)) for number in range(_THREADS)]
-    for thread in crew:
+    running = [threading.Thread(target=loop, args=(number,)) for number in range(_THREADS)]
+    for thread in running:
         thread.start()
-    for thread in crew:
+    for thread in running:
         thread.join()
     if ending == "crash":
         os._exit(0)

@@ -1,4 +1,4 @@
-"""A small TCP proxy in front of PostgreSQL, which cuts all its connections when told to: in the middle of a commit as
+"""A small TCP proxy in front of PostgreSQL, which cuts all its connections on request: in the middle of a commit as
 well as anywhere else."""
 
 import contextlib
@@ -13,14 +13,14 @@ class Proxy:
         self._path = path
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
-        self._door = socket.create_server(("127.0.0.1", 0))
-        self.port = self._door.getsockname()[1]
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
         while True:
             try:
-                near, _ = self._door.accept()
+                near, _ = self._listener.accept()
             except OSError:
                 return
             far = socket.socket(socket.AF_UNIX)
@@ -56,5 +56,5 @@ class Proxy:
 
     def close(self) -> None:
         """Stop listening."""
-        self._door.close()
+        self._listener.close()
         self.cut()

@@ -28,7 +28,7 @@ _BETWEEN = 25  # calls that are acknowledged before the next fault
 
 
 class Server:
-    """A service in a process of its own, which may be killed and started again."""
+    """A service in a separate process, which may be killed and started again."""
 
     def __init__(self, target: str) -> None:
         self.target, self.port = target, 0
@@ -58,8 +58,8 @@ class Clients:
     def __init__(self, server: Server) -> None:
         self.decided, self.rewarded, self.answers = set[str](), set[str](), Counter[int]()
         self._server, self._done, self._lock = server, threading.Event(), threading.Lock()
-        self._crew = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(_CLIENTS)]
-        for thread in self._crew:
+        self._threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(_CLIENTS)]
+        for thread in self._threads:
             thread.start()
 
     def _work(self, number: int) -> None:
@@ -77,7 +77,7 @@ class Clients:
                 return
 
     def _ask(self, kept: list[http.client.HTTPConnection], path: str, body: Mapping[str, object]) -> int:
-        """The status, or 0 when nothing was heard: then the next attempt opens a connection of its own."""
+        """The status, or 0 when nothing was heard: then the next attempt opens a separate connection."""
         try:
             if not kept:
                 kept.append(http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=30.0))
@@ -102,7 +102,7 @@ class Clients:
     def stop(self) -> None:
         """Let the calls under way end."""
         self._done.set()
-        for thread in self._crew:
+        for thread in self._threads:
             thread.join(60.0)
 
 
@@ -149,8 +149,8 @@ def _under_load(
     found = losses(target, clients.decided, clients.rewarded)
     differences = [text for report in audit(target) for text in report.differences]
     strange = sorted(status for status in clients.answers if status not in (0, 200, 503))
-    told = ", ".join(f"{status or 'unheard'} {count}" for status, count in sorted(clients.answers.items()))
-    result = f"{found}; answers: {told}; audit: {len(differences)} differ"
+    counts = ", ".join(f"{status or 'unheard'} {count}" for status, count in sorted(clients.answers.items()))
+    result = f"{found}; answers: {counts}; audit: {len(differences)} differ"
     good = not any(found) and not differences and not strange
     return [Finding(what, site.kind, f"{times} {word}, {clients.acknowledged} acknowledged", result, good)]
 

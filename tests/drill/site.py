@@ -1,4 +1,4 @@
-"""Where a drill takes place: a folder for SQLite files, or a PostgreSQL server of its own that may be stopped."""
+"""Where a drill takes place: a folder for SQLite files, or a separate PostgreSQL server that may be stopped."""
 
 import contextlib
 import itertools

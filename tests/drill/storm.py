@@ -37,10 +37,10 @@ def retry_storm(site: Site, decisions: int, seed: int = 1) -> list[Finding]:
                         again.append((verb, id))
                 part = again
 
-        crew = [threading.Thread(target=client, args=(calls[n::_CLIENTS],)) for n in range(_CLIENTS)]
-        for thread in crew:
+        threads = [threading.Thread(target=client, args=(calls[n::_CLIENTS],)) for n in range(_CLIENTS)]
+        for thread in threads:
             thread.start()
-        for thread in crew:
+        for thread in threads:
             thread.join()
         bandit.refresh()
         state, learned = bandit._fold.player.dump()["state"], bandit._fold.player.learned

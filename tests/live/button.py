@@ -1,4 +1,4 @@
-"""A bandit of three buttons for the tests, a clock that goes when told to, and the audit as an assertion."""
+"""A bandit of three buttons for the tests, a clock that is set by hand, and the audit as an assertion."""
 
 from driftbandit import DiscountedTS
 from driftbandit.bandit import Bandit
@@ -9,7 +9,7 @@ HOUR = 3600 * 1_000_000
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that is set by hand."""
 
     def __init__(self, now: int = 1_700_000_000_000_000) -> None:
         self.now = now

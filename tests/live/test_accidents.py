@@ -14,20 +14,20 @@ from driftbandit.bandit import Bandit, StoreError
 from live.button import HOUR, Clock, assert_proved, opened, play
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody delete an open file")
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be deleted on Windows")
 @pytest.mark.parametrize("what", ["deleted", "moved", "replaced", "wal deleted"])
 def test_a_file_that_loses_its_name_while_open_is_not_written_to(what, tmp_path) -> None:
     """What was written to it would be gone, though it was acknowledged."""
-    path, beside = tmp_path / "j.db", tmp_path / "beside.db"
+    path, replacement = tmp_path / "j.db", tmp_path / "replacement.db"
     bandit = opened(path)
     play(bandit, 5)
-    shutil.copyfile(path, beside)
+    shutil.copyfile(path, replacement)
     if what == "deleted":
         path.unlink()
     elif what == "moved":
         path.rename(tmp_path / "moved.db")
     elif what == "replaced":
-        beside.replace(path)
+        replacement.replace(path)
     else:
         Path(f"{path}-wal").unlink()
     for call in (lambda: bandit.decide("new"), lambda: bandit.reward("d0", 1.0), lambda: bandit.fix("red")):

@@ -60,7 +60,7 @@ def test_a_harmed_file_is_read_or_refused_in_one_sentence(harm, tmp_path) -> Non
 
 
 @pytest.mark.parametrize("change", ["slot = 99", "slot = -5", "how = 77", "kind = 4", "decided = -1"])
-def test_a_row_that_cannot_be_is_told_and_audit_names_it(change, store) -> None:
+def test_an_impossible_row_is_reported_and_audit_names_it(change, store) -> None:
     played(store)
     run = _postgres if is_url(store) else _sqlite
     run(store, f"UPDATE event SET {change} WHERE decision = (SELECT max(decision) FROM event WHERE kind = 1)")

@@ -70,7 +70,7 @@ def test_many_at_once_are_as_many_one_by_one(store) -> None:
         assert [decision.id for decision in named] == [f"n{n}" for n in range(50)]
         bandit.refresh()
         assert [bandit.decide(f"n{n}") for n in range(50)] == named
-        verdicts = bandit.reward_many([("n0", 1.0), ("nobody", 1.0), ("n1", math.nan), ("n2", 3.0), ("n3", 0.0)])
+        verdicts = bandit.reward_many([("n0", 1.0), ("missing", 1.0), ("n1", math.nan), ("n2", 3.0), ("n3", 0.0)])
         assert [type(verdict).__name__ for verdict in verdicts] == [
             "str",
             "NotFound",
@@ -150,7 +150,7 @@ def test_what_is_held_back_follows_the_baseline_and_is_not_learnt(store) -> None
     assert_proved(store)
 
 
-def test_arms_are_drawn_with_the_probabilities_that_are_told(tmp_path) -> None:
+def test_arms_are_drawn_with_the_reported_probabilities(tmp_path) -> None:
     """Chi-square with 3 degrees of freedom below 16.3: by chance above it once in a thousand, and the ids are fixed."""
     with opened(tmp_path / "j.db", arms=[*ARMS, "pink"], floor=0.1, holdback=0.1, baseline="green") as bandit:
         for n, arm in enumerate(["red"] * 30 + ["blue"] * 20 + ["green"] * 10 + ["pink"] * 3):
@@ -214,7 +214,7 @@ def test_a_decision_stands_for_its_id(tmp_path) -> None:
         assert bandit.decide(made[2]) == made[2]
 
 
-def test_times_are_told_in_one_form_everywhere(tmp_path) -> None:
+def test_times_have_one_form_everywhere(tmp_path) -> None:
     clock = Clock()
     with opened(tmp_path / "a.db", holdback=0.5, baseline="red", clock=clock) as bandit:
         for _ in range(4):

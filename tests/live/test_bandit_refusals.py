@@ -130,7 +130,7 @@ def test_what_is_not_a_journal_is_refused_and_left_alone(tmp_path) -> None:
     with pytest.raises((DamagedJournal, StoreError)):
         go_on(cut)
     with pytest.raises(NotFound, match="give arms="):
-        Bandit.open(tmp_path / "new.db", "nobody")
+        Bandit.open(tmp_path / "new.db", "missing")
     for target in ("mysql://x/y", 7, "", tmp_path, tmp_path / "no" / "where.db"):
         with pytest.raises((ValueError, StoreError)):
             opened(target)
@@ -157,7 +157,7 @@ def test_a_policys_text_in_the_journal_loads_nothing(tmp_path) -> None:
     assert not (tmp_path / "made").exists()
 
 
-def test_an_address_of_another_kind_is_named_by_its_scheme_and_its_password_is_not_told() -> None:
+def test_an_address_of_another_kind_is_named_by_its_scheme_without_its_password() -> None:
     with pytest.raises(ValueError, match=r"got 'mysql://\.\.\.'") as caught:
         Bandit.open("mysql://me:secret@127.0.0.1:1/db", "x", arms=2)
     assert "secret" not in str(caught.value)

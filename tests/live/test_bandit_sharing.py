@@ -53,7 +53,7 @@ def test_coroutines_share_a_bandit(store) -> None:
         assert asyncio.run(main(bandit)) == ["learned"] * 50
         assert bandit._writer.commits < 60
         with pytest.raises(NotFound):
-            asyncio.run(bandit.areward("nobody", 1.0))
+            asyncio.run(bandit.areward("missing", 1.0))
 
 
 def test_several_bandits_share_one_journal(store) -> None:
@@ -95,7 +95,7 @@ def test_a_second_writing_process_is_refused_and_readers_are_not(tmp_path) -> No
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_is_told_to_open_its_own(store) -> None:
+def test_a_forked_child_is_refused_with_advice_to_open_again(store) -> None:
     def child(bandit: Bandit, answers) -> None:
         try:
             bandit.decide()
@@ -116,8 +116,8 @@ def test_a_forked_child_is_told_to_open_its_own(store) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_forked_while_threads_are_in_the_middle_of_calls_does_not_hang(store) -> None:
-    """Every lock is held by a thread that the child does not have; it is told to open its own, can close what it
-    inherited, and does no harm to the parent by it."""
+    """Every lock is held by a thread that the child does not have; its calls are refused with advice to open again, it
+    can close what it inherited, and does no harm to the parent by it."""
     with opened(store) as bandit:
         play(bandit, 5)
         opened_once = bandit._opened
@@ -137,15 +137,15 @@ def test_a_child_forked_while_threads_are_in_the_middle_of_calls_does_not_hang(s
         child = os.fork()
         if child == 0:
             signal.alarm(10)
-            told = 0
+            refused = 0
             for call in (bandit.decide, lambda: bandit.reward("d0", 1.0), bandit.refresh, lambda: bandit.decide("d1")):
                 try:
                     call()
                 except StoreError as error:
-                    told += "forked" in str(error)
+                    refused += "forked" in str(error)
             bandit.health()
             bandit.close()
-            os._exit(0 if told == 4 else 1)
+            os._exit(0 if refused == 4 else 1)
         assert os.waitpid(child, 0)[1] == 0
         done.set()
         holder.join()

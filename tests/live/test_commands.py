@@ -125,18 +125,18 @@ def test_wrong_calls_get_one_line_and_exit_code_2(shop, tmp_path, capsys) -> Non
         ("live", "create", shop, "other", "--policy", "sw-ts", "--arms", "a", "b", "--half-life", "1 h"),
         ("live", "create", shop, "o t h e r", "--policy", "ds-ts", "--arms", "a", "b"),
         ("live", "decide", tmp_path / "none.db", "button"),
-        ("live", "decide", shop, "nobody"),
+        ("live", "decide", shop, "missing"),
         ("live", "decide", shop, "button", "--available", "grey"),
-        ("live", "reward", shop, "button", "nobody", "1"),
-        ("live", "reward", shop, "button", "nobody", "x"),
+        ("live", "reward", shop, "button", "missing", "1"),
+        ("live", "reward", shop, "button", "missing", "x"),
         ("live", "change", shop, "button"),
         ("live", "change", shop, "button", "--half-life", "0 h"),
         ("live", "show", tmp_path / "none.db"),
-        ("live", "show", shop, "nobody"),
+        ("live", "show", shop, "missing"),
         ("live", "uplift", shop, "button", "--since", "never"),
         ("live",),
         ("audit", tmp_path / "none.db"),
-        ("audit", shop, "nobody"),
+        ("audit", shop, "missing"),
         ("export", shop, "--out", tmp_path / "log.xls"),
         ("export", shop, "--out", tmp_path / "no" / "log.csv"),
         ("export", tmp_path / "none.db", "--out", tmp_path / "log.csv"),
@@ -225,13 +225,13 @@ def test_the_default_policy_says_what_it_believes_in_rewards_as_they_were_given(
         bandit.retire_arm("b")
         bandit.add_arm("b")
         bandit.refresh()
-        told = bandit.explain()
-        assert list(told.arms) == ["a", "c", "b"]
-        assert told.arms["a"].mean > 6.0 > 4.0 > told.arms["c"].mean
+        explained = bandit.explain()
+        assert list(explained.arms) == ["a", "c", "b"]
+        assert explained.arms["a"].mean > 6.0 > 4.0 > explained.arms["c"].mean
     assert "The environment is stationary" in run(capsys, "live", "show", path, "x")[1]
     shown = json.loads(run(capsys, "live", "show", path, "x", "--json")[1])["explanation"]
-    assert shown["arms"][0] == {"arm": "a", **told.arms["a"]._asdict()}
-    assert shown["text"] == str(told)
+    assert shown["arms"][0] == {"arm": "a", **explained.arms["a"]._asdict()}
+    assert shown["text"] == str(explained)
     with (
         Bandit.open(tmp_path / "q.db", "y", DiscountedTS(), ["a", "b"]) as other,
         pytest.raises(ValueError, match="cannot explain its choices; DriftAuto can"),

@@ -290,12 +290,12 @@ def test_a_bandit_tells_what_it_expects_and_which_features_matter(policy):
         assert max(found, key=lambda arm: found[arm].mean) == best
         assert found[best].mean == pytest.approx(21.5, abs=2.0)
         assert 0.0 < found[best].sd < 3.0
-    told = bandit.explain()
-    assert len(told.features["device"]) == 2
-    assert "With device mobile, red earns" in str(told)
-    assert (told.features["member"], told.features["basket"]) == ([], [])
-    assert set(told.arms) == set(ARMS)
-    assert bandit.expected()["red"] == told.arms["red"]
+    explained = bandit.explain()
+    assert len(explained.features["device"]) == 2
+    assert "With device mobile, red earns" in str(explained)
+    assert (explained.features["member"], explained.features["basket"]) == ([], [])
+    assert set(explained.arms) == set(ARMS)
+    assert bandit.expected()["red"] == explained.arms["red"]
 
 
 @pytest.mark.parametrize("rounds", [0, 2, 30, 300])
@@ -490,7 +490,7 @@ def test_features_change_from_now_on_after_old_events_were_dropped(tmp_path):
             bandit.reward(decision, pay(n, decision.arm))
         assert bandit.prune().decisions > 0
         was = bandit.expected({"device": "mobile"})
-        with pytest.raises(ValueError, match="new features with what is known of the others"):
+        with pytest.raises(ValueError, match="new features with those about the others"):
             bandit.change(features={"device": ["mobile", "desktop", "tv"]})
         bandit.change(features={"device": ["mobile", "desktop", "tv"], "member": "flag"}, from_now=True)
         for arm, (mean, _) in bandit.expected({"device": "mobile"}).items():

@@ -1,4 +1,4 @@
-"""Erasing an id: nobody sees it any more, and nothing else changes."""
+"""Erasing an id: it is gone everywhere, and nothing else changes."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def test_the_id_is_gone_and_everything_else_is_as_before(store, tmp_path) -> Non
         with pytest.raises(NotFound):
             bandit.outcome("person7")
         with pytest.raises(NotFound):
-            bandit.erase("nobody")
+            bandit.erase("missing")
         again = bandit.decide("person7")
         assert (again.id, again.arm, again.at) == ("person7", first.decision.arm, first.decision.at)
         assert bandit.reward("person7", first.reward) == "again"

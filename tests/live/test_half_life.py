@@ -127,10 +127,10 @@ def test_whatever_discounts_can_forget_by_the_clock_and_everything_else_says_who
         if cls not in can:
             with pytest.raises(ValueError, match=rf"{cls.__name__} \({re.escape(cls.short)}\W") as caught:
                 checked_half_life("6 h", _some(cls))
-            told = str(caught.value).split("these can: ")[1]
-            assert all(f"{one.__name__} ({one.short}" in told for one in can)
-            assert "DiscountedBetaTS (dts, dots)" in told
-            assert told.count("(") == len(can)
+            listed = str(caught.value).split("these can: ")[1]
+            assert all(f"{one.__name__} ({one.short}" in listed for one in can)
+            assert "DiscountedBetaTS (dts, dots)" in listed
+            assert listed.count("(") == len(can)
 
 
 def _some(cls):

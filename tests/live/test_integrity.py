@@ -191,7 +191,7 @@ def test_a_process_with_the_former_arithmetic_stops_deciding(postgres, another_v
 # ---- the clock -------------------------------------------------------------------------------------------------------
 
 
-def test_after_a_clock_far_ahead_time_goes_on_when_told_to(store) -> None:
+def test_after_a_clock_far_ahead_time_goes_on_on_request(store) -> None:
     clock = Clock()
     with opened(store, clock=clock, half_life="1 h", wait="1 h") as bandit:
         play(bandit, 5)

@@ -94,7 +94,7 @@ def test_a_large_group_with_ids_sent_twice_is_answered_as_one_by_one(journal) ->
     assert answers[140:142] == [rows[70], row("old", at=50)]
     assert isinstance(answers[142], RecordConflict)
     pays = [pay(f"d{n:03}", n / 150) for n in range(150)]
-    answers, _ = journal.commit([*pays, pay("d010", 10 / 150), pay("d011", 0.999), pay("nobody"), pay("old")])
+    answers, _ = journal.commit([*pays, pay("d010", 10 / 150), pay("d011", 0.999), pay("missing"), pay("old")])
     assert answers[:151] == ["learned"] * 150 + ["again"]
     assert [type(answer) for answer in answers[151:]] == [RecordConflict, NotFound, str]
     assert sorted(journal.decisions(1)) == sorted([*rows, row("old", at=50)])
@@ -105,7 +105,7 @@ def test_a_large_group_with_ids_sent_twice_is_answered_as_one_by_one(journal) ->
 def test_a_decision_has_one_outcome(journal) -> None:
     journal.create("a", 5)
     journal.commit([row("x")])
-    answers, _ = journal.commit([pay("x"), pay("x"), pay("x", 0.5), pay("nobody")])
+    answers, _ = journal.commit([pay("x"), pay("x"), pay("x", 0.5), pay("missing")])
     assert answers[:2] == ["learned", "again"]
     assert isinstance(answers[2], RecordConflict)
     assert isinstance(answers[3], NotFound)

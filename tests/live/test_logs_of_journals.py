@@ -23,7 +23,7 @@ MINUTE = 60 * 1_000_000
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that is set by hand."""
 
     def __init__(self) -> None:
         self.now = 1_700_000_000_000_000
@@ -95,8 +95,8 @@ def test_the_commands_read_a_journal(tmp_path, capsys) -> None:
     assert "button, other" in said
     assert main(["drift", shop, "button"]) == 0
     assert "button: 497 events" in capsys.readouterr().out
-    with pytest.raises(NotFound, match="There is no bandit 'nobody'"):
-        Log(shop, bandit="nobody")
+    with pytest.raises(NotFound, match="There is no bandit 'missing'"):
+        Log(shop, bandit="missing")
 
 
 def test_a_file_that_is_no_journal_is_refused_and_not_changed(tmp_path) -> None:
@@ -212,13 +212,13 @@ def test_decisions_from_one_view_are_integrated_once_and_get_what_each_alone_wou
             some = bandit.decide_many([f"{n}-some-{k}" for k in range(20)], available=["b", "c"])
             bandit.reward_many([(one.id, float(one.arm == "b")) for one in (made + some)[::7]])
     journal = reading(path)
-    alone = {made.row.id: made.fold.probabilities(made.allowed, made.row.at) for made in Walk(journal, 1).decisions()}
+    single = {made.row.id: made.fold.probabilities(made.allowed, made.row.at) for made in Walk(journal, 1).decisions()}
     before = DriftTS.belief
     monkeypatch.setattr(DriftTS, "belief", lambda self, state: asked.append(1) or before(self, state))
     found = list(with_probabilities(Walk(journal, 1).decisions()))
     journal.close()
-    assert len(found) == len(alone) == 240
+    assert len(found) == len(single) == 240
     assert len(asked) == 12
     for row, _, values, error in found:
-        assert values == pytest.approx(alone[row.id][0], abs=1e-8)
-        assert error == pytest.approx(alone[row.id][1], abs=1e-8)
+        assert values == pytest.approx(single[row.id][0], abs=1e-8)
+        assert error == pytest.approx(single[row.id][1], abs=1e-8)

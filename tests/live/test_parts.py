@@ -263,13 +263,13 @@ def test_an_audit_finds_a_sum_that_is_not_that_of_its_parts(tmp_path) -> None:
     assert "the reward of decision d is not 0.25, the sum of its parts" in audit(path)[0].differences
 
 
-def test_a_part_that_came_in_time_is_in_the_sum_whoever_settles_meanwhile(postgres, monkeypatch) -> None:
+def test_a_part_that_came_in_time_is_in_the_sum_whichever_process_settles_meanwhile(postgres, monkeypatch) -> None:
     from driftbandit.bandit import opening
     from driftbandit.bandit.pgcommit import PostgresCommit
 
     clocks, bandits = [Clock(), Clock()], []
     for clock in clocks:
-        monkeypatch.setattr(opening, "_opened", {})  # as another process would: a journal of its own
+        monkeypatch.setattr(opening, "_opened", {})  # as another process would: a separate journal
         bandits.append(made(postgres, clock))
     one, two = bandits
     for n in range(2):

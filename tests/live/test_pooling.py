@@ -24,14 +24,14 @@ def pooler(postgres_server, postgres):
     """Starts PgBouncer in a mode; the URL of the database behind it."""
     if PGBOUNCER is None:
         pytest.skip("apt-get install pgbouncer")
-    running, told = [], conninfo_to_dict(postgres)
+    running, info = [], conninfo_to_dict(postgres)
     with tempfile.TemporaryDirectory(prefix="driftbandit-pool-") as folder:
 
         def start(mode):
             with socket.socket() as sock:
                 sock.bind(("127.0.0.1", 0))
                 port = sock.getsockname()[1]
-            place = " ".join(f"{word}={told[word]}" for word in ("host", "user"))
+            place = " ".join(f"{word}={info[word]}" for word in ("host", "user"))
             (Path(folder) / "ini").write_text(
                 f"[databases]\n* = {place}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n"
                 f"unix_socket_dir =\nauth_type = any\npool_mode = {mode}\ndefault_pool_size = {SIZES[mode]}\n"
@@ -45,7 +45,7 @@ def pooler(postgres_server, postgres):
             while socket.socket().connect_ex(("127.0.0.1", port)):
                 assert time.monotonic() < until, (Path(folder) / "log").read_text()
                 time.sleep(0.05)
-            return f"postgresql://{told['user']}@127.0.0.1:{port}/{told['dbname']}"
+            return f"postgresql://{info['user']}@127.0.0.1:{port}/{info['dbname']}"
 
         yield start
         for process in running:
@@ -64,9 +64,9 @@ def work(number):
         made = bandit.decide(f"{sys.argv[2]}-{number}-{n}")
         bandit.reward(made, 1.0)
 opened = {name: Bandit.open(sys.argv[1], name, arms=["red", "green"]) for name in names}
-crew = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-[one.start() for one in crew]
-[one.join() for one in crew]
+threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+[one.start() for one in threads]
+[one.join() for one in threads]
 [one.close() for one in opened.values()]
 print("done")
 """

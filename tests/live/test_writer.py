@@ -34,16 +34,16 @@ def test_threads_that_wait_for_one_commit_all_go_on(tmp_path, monkeypatch) -> No
     with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), 2) as bandit:
         slowed(bandit, monkeypatch)
         before, found = bandit._writer.commits, []
-        crew = [threading.Thread(target=lambda n=n: found.append(asked(bandit, f"d{n}").wait())) for n in range(20)]
-        for member in crew:
-            member.start()
-        for member in crew:
-            member.join(5.0)
+        threads = [threading.Thread(target=lambda n=n: found.append(asked(bandit, f"d{n}").wait())) for n in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(5.0)
         assert sorted(rows[0].id for rows in found) == sorted(f"d{n}" for n in range(20))
         assert bandit._writer.commits - before <= 4
 
 
-def test_a_thread_that_was_interrupted_keeps_nobody_asleep(tmp_path, monkeypatch) -> None:
+def test_a_thread_that_was_interrupted_keeps_no_other_waiting(tmp_path, monkeypatch) -> None:
     """The chain of those who wake each other is broken where a thread is gone; the next one wakes by the time."""
     with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), 2) as bandit:
         slowed(bandit, monkeypatch)
@@ -57,7 +57,7 @@ def test_a_thread_that_was_interrupted_keeps_nobody_asleep(tmp_path, monkeypatch
         assert time.monotonic() - began < 2.0
 
 
-def test_a_commit_that_fails_is_told_to_everybody_in_it(tmp_path, monkeypatch) -> None:
+def test_a_commit_that_fails_is_reported_to_every_caller_in_it(tmp_path, monkeypatch) -> None:
     with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), 2) as bandit:
         with monkeypatch.context() as patch:
             slowed(bandit, patch, error=StoreError("The disk is full."))
@@ -69,11 +69,11 @@ def test_a_commit_that_fails_is_told_to_everybody_in_it(tmp_path, monkeypatch) -
                 except StoreError as error:
                     found.append(str(error))
 
-            crew = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-            for member in crew:
-                member.start()
-            for member in crew:
-                member.join(5.0)
+            threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(5.0)
             assert found == ["The disk is full."] * 8
         assert bandit.health()["failed"] == 8
         assert bandit.decide("d0").id == "d0"
@@ -92,11 +92,11 @@ def test_a_lone_caller_writes_in_its_own_thread_and_a_crowd_does_not(tmp_path, m
         bandit.decide()
         bandit.decide("x")
         assert who == [("MainThread", 1)] * 2
-        crew = [threading.Thread(target=bandit.decide, name=f"caller {n}") for n in range(20)]
-        for member in crew:
-            member.start()
-        for member in crew:
-            member.join(5.0)
+        threads = [threading.Thread(target=bandit.decide, name=f"caller {n}") for n in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(5.0)
         groups = [size for name, size in who[2:] if name == "driftbandit-writer"]
         assert sum(groups) >= 10
         assert max(groups) >= 2
@@ -113,11 +113,11 @@ def test_a_wish_that_cannot_be_met_fails_by_itself(tmp_path, monkeypatch) -> Non
             except ValueError as error:
                 found[n] = str(error)[:7]
 
-        crew = [threading.Thread(target=work, args=(n,)) for n in range(16)]
-        for member in crew:
-            member.start()
-        for member in crew:
-            member.join(5.0)
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(5.0)
         assert found == {n: "x" if n % 4 else "Arm 'z'" for n in range(16)}
         assert bandit.health()["decisions"] == 12
         assert bandit.health()["queued"] == 0
@@ -144,7 +144,7 @@ def test_an_interrupt_in_a_lone_commit_harms_nothing(tmp_path, monkeypatch, writ
     assert [report.differences for report in audit(path)] == [[]]
 
 
-def test_closing_while_threads_decide_leaves_nobody_waiting(tmp_path) -> None:
+def test_closing_while_threads_decide_leaves_no_thread_waiting(tmp_path) -> None:
     path = tmp_path / "a.db"
     bandit = Bandit.open(path, "b", DiscountedTS(), 2)
     made, refused = [], []
@@ -156,13 +156,13 @@ def test_closing_while_threads_decide_leaves_nobody_waiting(tmp_path) -> None:
         except StoreError as error:
             refused.append(str(error))
 
-    crew = [threading.Thread(target=work) for _ in range(16)]
-    for member in crew:
-        member.start()
+    threads = [threading.Thread(target=work) for _ in range(16)]
+    for thread in threads:
+        thread.start()
     time.sleep(0.05)
     bandit.close()
-    for member in crew:
-        member.join(5.0)
+    for thread in threads:
+        thread.join(5.0)
     assert refused == ["This bandit is closed; open it again."] * 16
     with Bandit.open(path, "b") as again:
         assert again.health()["decisions"] >= len(set(made)) == len(made)
@@ -182,7 +182,7 @@ def test_a_thousand_coroutines_share_a_few_commits(tmp_path) -> None:
         assert bandit._fold.player.learned == 1000
 
 
-def test_a_loop_that_ended_before_its_answer_came_stops_nobody_else(tmp_path, monkeypatch) -> None:
+def test_a_loop_that_ended_before_its_answer_came_stops_no_other_caller(tmp_path, monkeypatch) -> None:
     async def given_up(bandit):
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(bandit.adecide("d1"), 0.01)

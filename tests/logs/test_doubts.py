@@ -35,7 +35,7 @@ def test_no_gain_is_larger_than_the_rewards():
     assert "gains up to +100.0 points are not excluded" in found.sentence
 
 
-def test_an_arm_that_vanished_is_told_about_the_column_that_says_so():
+def test_an_arm_that_vanished_is_reported_with_the_column_that_shows_it():
     arm = np.where(np.arange(N) < N // 2, ARM, np.random.default_rng(9).integers(0, 2, N))
     columns = {"time": np.arange(N), "arm": arm, "reward": REWARD}
     mu = np.where(np.arange(N) < N // 2, 1 / 3, 1 / 2)

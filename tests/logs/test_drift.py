@@ -32,7 +32,7 @@ def tides(n=10_000):
     return phased(np.clip(np.array([0.3, 0.5, 0.4]) + shift, 0.02, 0.98), range(0, n, n // 40), n)
 
 
-def test_a_ranking_that_moves_is_told_from_levels_that_move_and_from_nothing():
+def test_a_ranking_that_moves_is_distinguished_from_levels_that_move_and_from_nothing():
     assert drift(uniform_log(SWAPS, seed=1)).verdict == "ranking"
     found = drift(uniform_log(tides(40_000), seed=1))
     assert found.verdict == "levels"
@@ -151,7 +151,7 @@ def dated(means, n, days, seed):
 
 def test_a_ranking_that_lasts_a_day_is_not_said_to_be_gone():
     """New means every day: a memory of hours can follow them, one of a day cannot. From hour to day it is far; that
-    neither gains for sure is no proof that nothing does."""
+    neither gains for sure does not prove that nothing does."""
     drawn = np.random.default_rng(5).normal(0.5, 0.1, (130, 3))
     log = dated(lambda t, rng: np.clip(drawn[(t // DAY).astype(int)], 0.02, 0.98), 40_000, 120, 5)
     found = drift(log)

@@ -42,7 +42,7 @@ def test_a_split_that_changed_is_no_even_split():
 
 def test_propensities_of_an_adaptive_logger_that_are_true_are_seldom_doubted():
     """Of 200 logs none: 4.4 standard deviations come by chance in one of 100,000. The statistic is centred, within
-    4.5 of its own standard errors."""
+    4.5 of its standard errors."""
     z = []
     for seed in range(200):
         arm, mu = swinging(np.random.default_rng(seed), 8000)
@@ -85,7 +85,7 @@ def waning(rng, n=2000, floor=0.01):
 
 def test_small_propensities_that_chance_never_showed_are_no_fault():
     """At a floor of a third of a percent an arm is not played for a thousand events, one log in thirty: nothing in the
-    log says that it could have been. By the variance of the plays alone, 1 of 50 of these logs is refused."""
+    log says that it could have been. By the variance of the plays only, 1 of 50 of these logs is refused."""
     for seed in range(100):
         arm, mu = waning(np.random.default_rng(seed))
         if len(np.unique(arm)) > 1:

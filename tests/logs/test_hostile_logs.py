@@ -96,7 +96,7 @@ def test_dates_of_several_time_zones_are_one_order_also_over_the_end_of_summer_t
     assert "summer time ends" in warning
 
 
-def test_names_are_told_apart_by_every_letter_and_may_be_anything_else():
+def test_names_differ_by_every_letter_and_may_be_anything_else():
     odd = ["$x_1$", "_hidden", "a|b", "ä", "a\u0301", "🙂", "'; DROP TABLE event; --", "__import__('os')", " a ", "A"]
     n = 40 * len(odd)
     log = Log({"time": np.arange(n), "arm": odd * 40, "reward": np.arange(n) % 3 == 0}, propensity="uniform")

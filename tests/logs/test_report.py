@@ -8,7 +8,7 @@ from driftbandit import logs
 from driftbandit.cli._main import main
 from driftbandit.environments import phased
 from driftbandit.logs import drift, replay
-from driftbandit.logs.log_report import About, signed
+from driftbandit.logs.log_report import About, format_signed
 from naive.simulated_logs import uniform_log
 
 LOG = uniform_log(phased([[0.25, 0.65], [0.65, 0.25]] * 4, range(0, 2400, 300), 2400), seed=1)
@@ -38,8 +38,8 @@ def test_a_log_says_what_it_is():
 
 
 def test_nothing_has_no_sign():
-    assert signed(-0.004) == signed(0.004) == signed(-0.0) == "0.00"
-    assert (signed(-0.005001), signed(0.2, 4)) == ("-0.01", "+0.2000")
+    assert format_signed(-0.004) == format_signed(0.004) == format_signed(-0.0) == "0.00"
+    assert (format_signed(-0.005001), format_signed(0.2, 4)) == ("-0.01", "+0.2000")
     assert About().gain((-1e-5, -2e-5, 4e-3)) == "0.00 [0.00, +0.40]"
     assert About(points=False).gain((-1.0, -2.0, 0.001)) == "-1.00 [-2.00, 0.00]"
 

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of every policy, written from the specification alone, to hold the fast ones against.
+"""Slow, obvious twins of every policy, written from the specification only, to hold the fast ones against.
 
 `TWINS[name](n_arms, **parameters)` has the parameters of the policy class `name`; `choose(t, rng)` and
 `learn(t, arm, reward)` as described in `draws.py`. A docstring says which random number decides what (its line

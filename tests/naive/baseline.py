@@ -82,7 +82,7 @@ class NaiveEpsilonGreedy:
 
 
 class _Restarted:
-    """Gives the wrapped twin a clock of its own: it sees t - (round of the last restart), but the round's own draws.
+    """Gives the wrapped twin a separate clock: it sees t - (round of the last restart), but the round's own draws.
 
     Making it new after learning in round t when t + 1 is a restart comes to the same thing."""
 

@@ -310,7 +310,7 @@ class NaiveDriftLinTS:
             self.renew()
 
     def learn_reward_moments(self, x: Vector, group: int, y: float) -> float:
-        """Step 1: cut the reward, and update everything that depends on rewards alone."""
+        """Step 1: cut the reward, and update everything that depends on rewards only."""
         n = self.t
         if n >= EVERY and self.reward_variance > 0.0:
             width = 3 * math.sqrt(self.reward_fourth / self.reward_variance)

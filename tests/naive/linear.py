@@ -35,7 +35,7 @@ class _Linear:
         raise AttributeError(name)
 
     def start(self) -> None:
-        """What a twin keeps besides."""
+        """The further state of a twin."""
 
     def row(self, arm: int, features: Any) -> np.ndarray:
         if self.joint:

@@ -18,7 +18,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 def reward(t: int, arm: int, binary: bool = True, seed: int = 5) -> float:
-    """A reward in [0, 1] of mean about MEANS[arm]; the same whoever asks."""
+    """A reward in [0, 1] of mean about MEANS[arm]; the same for every caller."""
     u = float(np.random.default_rng([seed, t, arm]).random())
     return float(u < MEANS[arm]) if binary else MEANS[arm] * 0.8 + 0.2 * u
 

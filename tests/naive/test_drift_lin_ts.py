@@ -206,7 +206,7 @@ def test_weights_sum_to_one(n_features: int):
 
 
 def test_the_classes_of_runs_count_the_renewals():
-    # Rewards that never vary leave the weights alone, so that no run is dropped. One run starts at 0 and one at each
+    # Rewards that never vary leave the weights as they are, so no run is dropped. One run starts at 0 and one at each
     # of 32, 48, ...; a run of class c stands for 2^c of them, and each class up to the oldest has one or two runs.
     twin = NaiveDriftLinTS(2)
     sizes = []
@@ -365,7 +365,7 @@ def test_draws_within_a_hypothesis_have_the_shrunken_variance():
     own = twin.own_drifts[0]  # uniform number 0 draws it
     twin.V0, twin.VQ, twin.s2, twin.t = np.array([[2.0]]), np.array([[1.0]]), 4.0, 16
     own.means, own.covariances = [np.array([0.0]), np.array([3.0])], [np.array([[1.0]])] * 2
-    # Arm 0 was left alone for one round: v = 1 + 1/64, r = v / 2, and v shrinks by r + (1 - r) / 4.
+    # Arm 0 was not played for one round: v = 1 + 1/64, r = v / 2, and v shrinks by r + (1 - r) / 4.
     v = 1 + 1 / 64
     sd = math.sqrt(4.0 * v * (v / 2 + (1 - v / 2) / 4))
     for factor, arm in ((0.999, 1), (1.001, 0)):

@@ -77,12 +77,12 @@ def test_three_rewards_leave_the_weights_worked_out_by_hand():
 
 def common_drift_predicts(q: Fraction) -> list[Fraction]:
     """What a common of rate q gives the rewards 1 (arm 0), 0 (arm 1), 0 (arm 0), step by step."""
-    # Round 1: u + r = 1/2 + q is no evidence (1/(u + r) < 2), so 1/2. Then level and offset 0 take their parts of 1/2.
+    # Round 1: u + r = 1/2 + q is not evidence (1/(u + r) < 2), so 1/2. Then level and offset 0 take their parts of 1/2.
     u, r0, r1 = QUARTER + q, QUARTER, QUARTER
     s = 1 + u + r0
     level, offset0 = HALF + u * HALF / s, r0 * HALF / s
     u, r0 = u * (1 + r0) / s, r0 * (1 + u) / s
-    # Round 2: arm 1, never seen, is predicted by the level alone.
+    # Round 2: arm 1, never seen, is predicted by the level only.
     u += q
     n = max(1 / (u + r1) - 2, Fraction(0))
     second = 1 - (1 + n * level) / (2 + n)
@@ -97,7 +97,7 @@ def common_drift_predicts(q: Fraction) -> list[Fraction]:
 
 @pytest.mark.parametrize("binary", [True, False])
 def test_the_first_run_added_to_each_bank_weighs_2_of_85(binary: bool):
-    """At t = 16 nobody has seen a change, so every hypothesis gives h/16 = 16/17/16 = 1/17 of its weight, and
+    """At t = 16 no arm has shown a change, so every hypothesis gives h/16 = 16/17/16 = 1/17 of its weight, and
     1 - alpha = 1 - 4/(4 + 16) = 4/5 is there to be given: 4/85 in all. Both roots weigh the same, hence each bank has
     half."""
     twin = NaiveDriftTS(5)

@@ -28,7 +28,7 @@ class NaiveSlidingOSUB:
     def __init__(self, n_arms: int, window: int, c: float = 0.0) -> None:
         self.n_arms, self.window, self.c = n_arms, window, c
         self.history: list[tuple[int, float]] = []
-        self.leaders: list[int] = []  # one entry per round; -1 where there was none
+        self.leaders: list[int] = []  # one entry per round; -1 without one
         self.leader = -1
 
     def held(self) -> list[list[float]]:

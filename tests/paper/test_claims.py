@@ -100,9 +100,9 @@ def test_no_difference_at_all_is_not_smaller_and_one_run_decides_nothing():
 
 def test_several_statements_share_the_risk():
     values = np.array([1.0, 1.2, 1.4, 0.4])
-    alone, shared = decide(MeasuredStatement("", "", values)), decide(every([MeasuredStatement("", "", values)] * 10))
-    assert shared.parts[0].interval[1] < alone.parts[0].interval[1]
-    assert alone.verdict == HOLDS
+    single, shared = decide(MeasuredStatement("", "", values)), decide(every([MeasuredStatement("", "", values)] * 10))
+    assert shared.parts[0].interval[1] < single.parts[0].interval[1]
+    assert single.verdict == HOLDS
     assert shared.verdict == UNDECIDED
 
 
@@ -139,8 +139,8 @@ def test_every_claim_says_where_it_stands_and_what_was_made_of_it():
 
 
 @pytest.fixture(scope="module")
-def as_told():
-    """A run in which the paper's story is true: SW-TS and DS-TS alike and low, EXP3.S and D-UCB straight lines."""
+def holding_claims():
+    """A run in which the paper's claims hold: SW-TS and DS-TS alike and low, EXP3.S and D-UCB straight lines."""
     levels = {"ds-ts": 1020, "sw-ts": 1000, "sw-lb-sda": 1010, "ts": 9000, "cusum-ucb": 1900, "m-ucb": 4000}
 
     def level(item, label, parameters, gap):
@@ -159,16 +159,17 @@ def as_told():
     return {verdict.claim.id: verdict for verdict in verdicts(run)}
 
 
-def test_the_story_as_told_is_found_to_hold(as_told):
+def test_claims_about_matching_results_hold(holding_claims):
     for name in ("abrupt-almost-equal", "cusum-competitive", "many-arms-near-linear", "many-arms-both-well",
                  "gap-less-affected", "gap-rises-then-falls-ds-ts", "smooth-similar", "smooth-ds-ts-behind",
                  "smooth-ts-excellent", "prior-all-worse", "prior-all-fall-but-ds-ts", "prior-improves",
                  "abstract-outperforms", "discussion-reduction", "discussion-usually-similar"):  # fmt: skip
-        assert {d.verdict for d in as_told[name].decisions.values()} == {HOLDS}, name
+        assert {d.verdict for d in holding_claims[name].decisions.values()} == {HOLDS}, name
 
 
-def test_claims_about_environments_alone_agree_with_the_specification(as_told):
-    verdict = {name: found.decisions["any"].verdict for name, found in as_told.items() if not found.claim.parameters}
+def test_claims_about_environments_only_agree_with_the_specification(holding_claims):
+    found = {name: one for name, one in holding_claims.items() if not one.claim.parameters}
+    verdict = {name: one.decisions["any"].verdict for name, one in found.items()}
     assert verdict == {
         "cusum-assumption": HOLDS,
         "smooth-lipschitz": HOLDS,
@@ -182,14 +183,14 @@ def test_claims_about_environments_alone_agree_with_the_specification(as_told):
         "prior-limit-smooth": FAILS,  # exactly 0.5 in the first round
         "prior-slower": HOLDS,
     }
-    numbers = [part.numbers for part in as_told["smooth-beta"].decisions["any"].parts]
+    numbers = [part.numbers for part in holding_claims["smooth-beta"].decisions["any"].parts]
     assert numbers[:3] == [f"smallest admissible beta {beta}" for beta in ("0.761", "0.511", "0.628")]
 
 
-def test_the_sampling_variance_shrinks_with_the_texts_discount_only(as_told):
+def test_the_sampling_variance_shrinks_with_the_texts_discount_only(holding_claims):
     where = {
         name: [part.where for part in decision.parts if part.verdict == HOLDS]
-        for name, decision in as_told["method-variance"].decisions.items()
+        for name, decision in holding_claims["method-variance"].decisions.items()
     }
     assert where == {
         "text": ["fig3a", "fig3b", "fig3c", "fig3d", "fig6c", "fig6d"],

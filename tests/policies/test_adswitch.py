@@ -87,14 +87,14 @@ def test_some_arm_is_always_good_and_good_arms_take_turns():
     def look(state, t, arm, rng):
         assert sum(state.good) >= 1
         plays = [state.plays[i] for i in range(5)]
-        if all(state.good):  # nobody was evicted yet, so there are no debts
+        if all(state.good):  # no arm was evicted yet, so there are no debts
             assert max(plays) - min(plays) <= 1
         assert state.good[arm] or state.plays[arm] < state.debt[arm] or arm in new_debts(policy, state, rng)
 
     played(policy, 5, 2000, rewards(abrupt_means(5, 2000, 2), "binary", 2), 2, look)
 
 
-def test_equal_means_evict_nobody():
+def test_equal_means_evict_no_arm():
     state = played(AdSwitch(horizon=1000, c1=1.0, every=10), 3, 1000, lambda t, arm: 0.5, 1)
     assert (state.good, state.alarms) == ([1, 1, 1], [0])
 

@@ -1,4 +1,4 @@
-"""The store behind subsampling duels: sums of last rewards as exact arithmetic gives them, and no room lost."""
+"""The store behind subsampling duels: sums of last rewards as exact arithmetic gives them, and no space lost."""
 
 import math
 
@@ -97,7 +97,7 @@ class Coin:
         return self.u
 
 
-def test_the_leader_has_the_largest_count_then_sum_then_the_title_then_luck():
+def test_the_leader_has_the_largest_count_then_sum_then_the_title_then_a_random_draw():
     all_three = [1, 1, 1]
     assert elect(all_three, [2, 3, 1], [9.0, 0.0, 9.0], 0, Coin(0.0)) == 1
     assert elect(all_three, [3, 3, 3], [1.0, 0.0, 2.0], 0, Coin(0.0)) == 2

@@ -84,9 +84,9 @@ def test_the_first_win_gives_the_belief_computed_by_hand():
     state = to_lists(policy.init(2))
     learn_reward(policy, state, 0, 0, 1.0, Stream(1).at(0))
     assert state.weights[:2] == pytest.approx([0.9, 0.1], abs=1e-15)
-    room = policy.max_runs + 1
+    width = policy.max_runs + 1
     since_birth = [
-        [state.wins[arm] - state.wins_at_start[arm * room + state.slots[r]] for arm in (0, 1)] for r in (0, 1)
+        [state.wins[arm] - state.wins_at_start[arm * width + state.slots[r]] for arm in (0, 1)] for r in (0, 1)
     ]
     assert since_birth == [[1, 0], [0, 0]]  # Beta(2, 1) for arm 0 if nothing changed, the prior if it did
 
@@ -113,7 +113,7 @@ def test_the_belief_adds_up_and_a_new_run_has_the_hazard(history, hazard, max_ru
         assert 1 <= size <= max_runs
         assert math.fsum(kept) == pytest.approx(1.0, abs=1e-12)
         assert sorted(state.slots) == list(range(max_runs + 1))
-        if t + 1 < max_runs and hazard >= 1e-3:  # nothing was dropped for want of room
+        if t + 1 < max_runs and hazard >= 1e-3:  # nothing was dropped for lack of space
             assert kept[-1] == pytest.approx(hazard, abs=1e-9)
 
 
@@ -121,14 +121,14 @@ def test_the_belief_adds_up_and_a_new_run_has_the_hazard(history, hazard, max_ru
 def test_resting_arms_hold_the_belief_of_the_full_recursion(history, hazard, max_runs):
     policy, twin = PerArmCTS(hazard, max_runs), TWINS["PerArmCTS"](3, hazard, max_runs)
     state = to_lists(policy.init(3))
-    room = max_runs + 2
+    width = max_runs + 2
     for t, (arm, reward) in enumerate(history):
         learn_reward(policy, state, t, arm, reward, Stream(1).at(t))
         twin.learn(t, arm, reward)
         for i in range(3):
             kept, size = state.kept[i], state.size[i]
             ours = {
-                (state.wins[i * room + r], state.losses[i * room + r]): kept * state.weights[i * room + r]
+                (state.wins[i * width + r], state.losses[i * width + r]): kept * state.weights[i * width + r]
                 for r in range(size)
             }
             ours[0, 0] = state.fresh[i]
@@ -172,7 +172,7 @@ def test_tuning_takes_the_rate_of_changes():
 
 @pytest.mark.long
 def test_known_changes_of_all_arms_are_followed():
-    # 327 with standard deviation 13 when measured; SW-LB-SDA, which is told the same, loses about 2000.
+    # 327 with standard deviation 13 when measured; SW-LB-SDA, which is given the same, loses about 2000.
     environment = Abrupt(n_arms=5, horizon=100_000, instance="authors")
     regret = simulate(GlobalCTS.tuned(100_000, 10)._replace(max_runs=100), environment, runs=2).regret[:, -1]
     assert (regret < 1000).all()

@@ -285,8 +285,8 @@ def test_the_wrapped_policy_may_look_into_the_environment():
 
 @pytest.mark.long
 def test_with_rewards_a_phase_late_the_short_memory_turns_from_best_to_worst():
-    """Two arms change places every 500 rounds: told a phase late, a short memory plays what was best and is worst now.
-    By more than 5 standard errors each way, a chance failure in three million."""
+    """Two arms change places every 500 rounds: informed a phase late, a short memory plays what was best and is worst
+    now. By more than 5 standard errors each way, a chance failure in three million."""
     environment = PhaseTable(means=((0.8, 0.3), (0.3, 0.8)) * 4, starts=tuple(range(0, 4000, 500)), horizon=4000)
 
     def lead(rounds):

@@ -209,7 +209,7 @@ def test_adding_a_constant_to_every_reward_changes_no_choice_once_every_arm_was_
 
 
 @given(GAMMAS, HISTORY)
-def test_the_same_rewards_give_the_same_knowledge_whoever_asks_in_between(gamma, history):
+def test_the_same_rewards_give_the_same_state_whatever_is_queried_in_between(gamma, history):
     policy, stream = DiscountedTS(gamma=gamma), Stream(1)
     state = to_lists(policy.init(4))
     for t, (arm, reward) in enumerate(history):

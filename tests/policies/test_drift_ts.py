@@ -256,11 +256,11 @@ def test_an_arm_never_played_is_tried(n_arms):
 @pytest.mark.parametrize("law", [Constant(), TruncatedGaussian(0.4)])
 def test_rewards_between_and_beyond_0_and_1_give_the_same_run_in_all_ways(law):
     environment = Abrupt(n_arms=3, horizon=500, phases=3, instance="2", law=law)
-    lanes, alone = (simulate(POLICY_, environment, runs=6, pulls=True, lockstep=flag) for flag in (True, False))
+    lanes, single = (simulate(POLICY_, environment, runs=6, pulls=True, lockstep=flag) for flag in (True, False))
     plain = simulate(POLICY_, environment, runs=1, pulls=True, compiled=False)
-    assert (lanes.regret == alone.regret).all()
-    assert (lanes.pulls == alone.pulls).all()
-    assert (plain.regret[0] == alone.regret[0]).all()
+    assert (lanes.regret == single.regret).all()
+    assert (lanes.pulls == single.pulls).all()
+    assert (plain.regret[0] == single.regret[0]).all()
 
 
 # ---- live ------------------------------------------------------------------------------------------------------------

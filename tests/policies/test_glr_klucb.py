@@ -26,14 +26,14 @@ POLICIES = [
 REWARDS = st.lists(st.sampled_from([0.0, 1.0]), max_size=60) | st.lists(st.floats(0.0, 1.0), max_size=60)
 
 
-def hulls(values, room=1024):
+def hulls(values, capacity=1024):
     """The GLR statistic of the rewards by hulls, and the number of vertices."""
-    at, sums = [[0.0] * room, [0.0] * room], [[0.0] * room, [0.0] * room]
+    at, sums = [[0.0] * capacity, [0.0] * capacity], [[0.0] * capacity, [0.0] * capacity]
     count, total = [0, 0], 0.0
     for s, value in enumerate(values):
         if s > 0:
             for i in (0, 1):
-                count[i] = push(at[i], sums[i], 0, count[i], room, float(s), total, 1.0 - 2.0 * i)
+                count[i] = push(at[i], sums[i], 0, count[i], capacity, float(s), total, 1.0 - 2.0 * i)
         total += value
     n = len(values)
     if n < 2 or not 0.0 < total / n < 1.0:
@@ -122,13 +122,13 @@ def test_random_rewards_have_few_vertices():
     assert sum(hulls(values)[1]) < 60  # about 4 ln 5000 = 34
 
 
-@pytest.mark.parametrize(("room", "kept"), [(64, 0.99), (16, 0.9)])
-def test_a_full_hull_is_thinned_and_then_shows_nearly_the_exact_ratio_and_never_more(room, kept):
+@pytest.mark.parametrize(("capacity", "kept"), [(64, 0.99), (16, 0.9)])
+def test_a_full_hull_is_thinned_and_then_shows_nearly_the_exact_ratio_and_never_more(capacity, kept):
     values = [s / 400 for s in range(400)]  # bends upwards forever: every point is a vertex of the lower hull
     exact, count = hulls(values)
     assert count[1] == 399
-    thinned, fewer = hulls(values, room)
-    assert fewer[1] <= room
+    thinned, fewer = hulls(values, capacity)
+    assert fewer[1] <= capacity
     assert kept * exact < thinned <= exact
 
 

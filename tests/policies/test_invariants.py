@@ -1,4 +1,4 @@
-"""Invariants of section 2 of the specification on plays nobody chose: random seeds, numbers of arms, parameters."""
+"""Invariants of section 2 of the specification on random plays: random seeds, numbers of arms, parameters."""
 
 from typing import Any
 

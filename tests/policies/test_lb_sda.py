@@ -116,13 +116,13 @@ def test_asking_twice_gives_the_same_arm_and_changes_nothing_that_matters(policy
 
 
 @pytest.mark.parametrize("policy", [SlidingLBSDA(window=30)])
-def test_a_reward_nobody_asked_for_begins_the_round_that_a_choice_would_have_planned(policy):
+def test_a_reward_without_a_choice_begins_the_round_that_a_choice_would_have_planned(policy):
     reward = rewards(abrupt_means(4, 600, 1), "binary", 1)
     twin = TWINS[type(policy).__name__](4, **policy._asdict())
     state, stream = to_lists(policy.init(4)), Stream(stream_key(1, 0, POLICY))
     for t in range(600):
         arm = twin.choose(t, TwinRound(stream.at(t)))
-        if t % 7 != 3:  # in the others nobody asks
+        if t % 7 != 3:  # in the others without a choice
             assert arm == policy.choose(state, t, stream.at(t))
         played = arm if t % 5 else (arm + 1) % 4  # and sometimes another arm is played
         learn_reward(policy, state, t, played, reward(t, played), stream.at(t))

@@ -43,9 +43,9 @@ def test_compiled_and_interpreted_play_the_same_arms(policy):
 @pytest.mark.parametrize("base", BASES)
 def test_without_a_restart_it_is_the_wrapped_policy(base):
     environment = Abrupt(n_arms=4, horizon=500, phases=1, instance="1")
-    alone = simulate(base, environment, runs=1, trajectories=True, compiled=False).arms
+    single = simulate(base, environment, runs=1, trajectories=True, compiled=False).arms
     wrapped = PeriodicRestart(base, period=500)
-    assert np.array_equal(simulate(wrapped, environment, runs=1, trajectories=True, compiled=False).arms, alone)
+    assert np.array_equal(simulate(wrapped, environment, runs=1, trajectories=True, compiled=False).arms, single)
 
 
 def test_the_state_is_as_new_after_the_last_round_of_a_period_and_not_before():

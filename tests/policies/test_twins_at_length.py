@@ -1,4 +1,4 @@
-"""Every policy beside its twin over thousands of rounds and more seeds: one abrupt and one smooth environment each."""
+"""Every policy next to its twin over thousands of rounds and more seeds: one abrupt and one smooth environment each."""
 
 import pytest
 

@@ -83,7 +83,7 @@ def test_a_round_counts_for_its_leader_whether_or_not_anybody_chose():
     state = to_lists(policy.init(2))
     for t in range(10):
         policy.learn(state, t, t % 2, float(t % 2), Stream(1).at(t))
-    assert (state.led, state.lately, state.seen) == ([0, 8], [0, 3], [1, 1])  # nobody leads before both were played
+    assert (state.led, state.lately, state.seen) == ([0, 8], [0, 3], [1, 1])  # no arm leads before both were played
 
 
 @pytest.mark.long

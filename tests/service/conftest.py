@@ -103,10 +103,10 @@ BUTTON = {"name": "button", "policy": "ds-ts", "arms": ["red", "green", "blue"],
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def house(request, tmp_path_factory):
+def shared_service(request, tmp_path_factory):
     """One service per module and store."""
     if request.param == "sqlite":
-        db = str(tmp_path_factory.mktemp("house") / "journal.db")
+        db = str(tmp_path_factory.mktemp("service") / "journal.db")
     else:
         db = new_database(request.getfixturevalue("postgres_server"))
     served = Served("serve", db, "--port", 0)
@@ -119,12 +119,12 @@ _numbers = itertools.count()
 
 
 @pytest.fixture
-def service(house):
+def service(shared_service):
     """A service, once on SQLite, once on PostgreSQL, with a new bandit for this test: `at` is its address."""
-    house.name = f"button{next(_numbers)}"
-    house.at = f"/v1/bandits/{house.name}"
-    assert house.post("/v1/bandits", {**BUTTON, "name": house.name}).status_code == 201
-    return house
+    shared_service.name = f"button{next(_numbers)}"
+    shared_service.at = f"/v1/bandits/{shared_service.name}"
+    assert shared_service.post("/v1/bandits", {**BUTTON, "name": shared_service.name}).status_code == 201
+    return shared_service
 
 
 @pytest.fixture(scope="module")

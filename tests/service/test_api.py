@@ -46,7 +46,7 @@ def test_batches_have_a_verdict_each(service):
     named = service.post(f"{service.at}/decisions/batch", {"ids": ["a", "b"]}).json()["decisions"]
     assert [one["id"] for one in named] == ["a", "b"]
     rewards = [{"id": one["id"], "reward": 0.5} for one in made[:3]]
-    rewards += [{"id": "nobody", "reward": 1}, {"id": made[0]["id"], "reward": 1}, {"id": made[3]["id"], "reward": 7}]
+    rewards += [{"id": "missing", "reward": 1}, {"id": made[0]["id"], "reward": 1}, {"id": made[3]["id"], "reward": 7}]
     verdicts = service.post(f"{service.at}/rewards/batch", {"rewards": rewards}).json()["verdicts"]
     assert [one.get("verdict") for one in verdicts] == ["learned", "learned", "learned", None, None, None]
     assert [one.get("kind") for one in verdicts[3:]] == ["unknown", "conflict", "invalid"]
@@ -98,7 +98,7 @@ def test_what_is_not_json_is_refused(small, body):
 
 
 def test_unknown_bandits_and_paths(small):
-    assert small.post("/v1/bandits/nobody/decisions").status_code == 404
+    assert small.post("/v1/bandits/missing/decisions").status_code == 404
     assert small.get("/v1/nothing").json()["kind"] == "unknown"
     assert small.call("PUT", f"{AT}/decisions").status_code == 405
 
@@ -241,7 +241,7 @@ def test_the_audit_proves_the_journal(service):
             break
         time.sleep(0.1)
     assert (found["state"], found["decisions"]) == ("proved", 50)
-    assert audit(service.db, service.name)[0].differences == []  # and so says the command, beside the running service
+    assert audit(service.db, service.name)[0].differences == []  # the command agrees, next to the running service
 
 
 def test_alive_ready_and_numbers(service):
@@ -268,8 +268,8 @@ def test_the_description_is_made_of_the_types_that_check(small):
     assert all(path in page for path in found["paths"])
 
 
-def test_waiting_ends_with_the_default_and_late_rewards_are_kept(house):
-    served = house
+def test_waiting_ends_with_the_default_and_late_rewards_are_kept(shared_service):
+    served = shared_service
     served.post(
         "/v1/bandits", {"name": "quick", "policy": "ts", "reward_range": [0, 1], "arms": ["a", "b"], "wait": "300 ms"}
     )
@@ -282,8 +282,8 @@ def test_waiting_ends_with_the_default_and_late_rewards_are_kept(house):
     assert (health["late"], health["defaults"]) == (1, 1)
 
 
-def test_rewards_wait_and_successes_without_failures_are_noticed(house):
-    served, at = house, "/v1/bandits/slow"
+def test_rewards_wait_and_successes_without_failures_are_noticed(shared_service):
+    served, at = shared_service, "/v1/bandits/slow"
     made = served.post(
         "/v1/bandits", {"name": "slow", "policy": "ts", "reward_range": [0, 1], "arms": ["a", "b"], "wait": "1 h"}
     ).json()

@@ -148,7 +148,7 @@ def test_arms_are_limited_in_number_and_length_however_they_come(small):
     over = small.post("/v1/bandits/many/arms", {"arm": "one more"})
     assert (over.status_code, "at most 1000 arms" in over.text) == (422, True)
     wide = {"name": "wide", "policy": "ds-ts", "arms": ["a"], "who": "x"}
-    assert small.post("/v1/bandits", wide).status_code == 422  # a field nobody knows
+    assert small.post("/v1/bandits", wide).status_code == 422  # an unknown field
 
 
 # ---- pages that forge requests ---------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def pay(served, name, count, reward):
 
 @pytest.fixture(scope="module")
 def demo():
-    """The demonstration, with a bandit whose arms' names are hostile beside it."""
+    """The demonstration, with a bandit whose arms' names are hostile next to it."""
     from service.conftest import Served
 
     served = Served("demo", "--port", 0)
@@ -103,7 +103,7 @@ def drawn(page):
 
 
 def coloured(page, chart):
-    """How many points of a drawing have a colour of their own: neither grey nor transparent."""
+    """How many points of a drawing have a distinct colour: neither grey nor transparent."""
     return page.evaluate(
         """(id) => {
           const canvas = document.querySelector(`#${id} canvas`);
@@ -238,7 +238,7 @@ def test_why_a_decision_and_the_audit(visit):
     page.get_by_role("button", name="Why?").first.click()
     until(page, "document.querySelector('.why')?.innerText.includes('Proved again')")
     assert "probability" in page.locator(".why").first.inner_text()
-    page = drawn(visit("/bandits/headline"))  # nobody decides there, so that the audit ends soon
+    page = drawn(visit("/bandits/headline"))  # no decisions are made there, so that the audit ends soon
     page.get_by_role("button", name="Prove every decision again").click()
     until(page, "document.getElementById('audit').innerText.startsWith('Proved:')", seconds=120)
 

@@ -28,7 +28,7 @@ def program(target):
             out.append(
                 (decision.id, decision.arm, decision.how, bandit.reward(decision.id, float(decision.arm == "red")))
             )
-        out += [bandit.decide_many(["x", "y"])[1].id, bandit.reward_many({"x": 1.0, "y": 0.5, "nobody": 1.0})[:2]]
+        out += [bandit.decide_many(["x", "y"])[1].id, bandit.reward_many({"x": 1.0, "y": 0.5, "missing": 1.0})[:2]]
         bandit.add_arm("gold")
         bandit.fix("gold")
         out.append(bandit.decide("fixed").arm)
@@ -70,14 +70,14 @@ def test_errors_are_the_librarys(small):
         with pytest.raises(RecordConflict, match="already"):
             bandit.reward(decision.id, 0)
         with pytest.raises(NotFound, match="no decision"):
-            bandit.reward("nobody", 0)
+            bandit.reward("missing", 0)
         with pytest.raises(ValueError, match="outside reward_range"):
             bandit.reward(decision.id, 3)
         with pytest.raises(ValueError, match="finite"):
             bandit.reward(decision.id, float("nan"))
         with pytest.raises(ValueError, match="unknown"):
             bandit.fix("purple")
-        found = bandit.reward_many([("nobody", 1.0), (decision.id, 1.0), ("bad id", 1.0)])
+        found = bandit.reward_many([("missing", 1.0), (decision.id, 1.0), ("bad id", 1.0)])
         assert [type(one) for one in found] == [NotFound, str, ValueError]
         assert bandit.probabilities().keys() == {"red", "green", "blue"}
         among = bandit.probabilities(available=["red", "blue"], draws=500)
@@ -87,7 +87,7 @@ def test_errors_are_the_librarys(small):
         with pytest.raises(ValueError, match="unknown"):
             bandit.probabilities(available=["purple"])
     with pytest.raises(NotFound, match="no bandit"):
-        RemoteBandit.open(small.url, "nobody")
+        RemoteBandit.open(small.url, "missing")
     with pytest.raises(ValueError, match="address"):
         RemoteBandit.open("ftp://x", "button")
 
@@ -114,7 +114,7 @@ def test_a_key_that_may_decide_and_reward_is_enough_for_a_program_that_does(serv
             assert bandit.reward(decision.id, 1.0) == "learned"
             with pytest.raises(AccessDenied, match="read"):
                 bandit.probabilities()
-    with RemoteBandit.open(served.url, "nobody", key=shop) as bandit, pytest.raises(NotFound, match="no bandit"):
+    with RemoteBandit.open(served.url, "missing", key=shop) as bandit, pytest.raises(NotFound, match="no bandit"):
         bandit.decide()
     with pytest.raises(AccessDenied, match="key"):
         RemoteBandit.open(served.url, "button", key="drb_00000000_wrong")
@@ -208,10 +208,10 @@ def test_the_commands_work_on_a_service_as_on_a_journal(serve, tmp_path, monkeyp
     assert shown["config"]["holdback"] == 0.2
     assert shown["health"]["decisions"] == 1
     assert "button" in live("show", url).out
-    told = live("changes", url, "button").out
-    assert "fix red" in told
-    assert "boss: Ada" in told
+    printed = live("changes", url, "button").out
+    assert "fix red" in printed
+    assert "boss: Ada" in printed
     assert "policy" in live("uplift", url, "button").out
     assert "does not allow 'admin'" in live("fix", url, "button", "green", "--key", shop, code=2).err
-    assert "no bandit" in live("fix", url, "nobody", "green", code=2).err
+    assert "no bandit" in live("fix", url, "missing", "green", code=2).err
     assert "--key is for a service" in live("show", str(tmp_path / "journal.db"), "--key", boss, code=2).err

@@ -175,7 +175,7 @@ def test_nginx_takes_the_example_and_serves_the_api_and_the_page_over_tls(serve,
     boss = Keys(tmp_path / "keys.json").add("boss", ["admin", "read", "decide", "reward"])
     client = proxied(serve(tmp_path / "journal.db", "--keys", tmp_path / "keys.json"))
     done = client.post("/login", data={"key": boss})
-    assert "Secure" in done.headers["set-cookie"]  # the service was told that the browser came by TLS
+    assert "Secure" in done.headers["set-cookie"]  # the proxy's header shows that the browser came by TLS
     assert client.get("/").status_code == 200
     new = {"name": "button", "policy": "ds-ts", "arms": ["red", "green"]}
     own = {"origin": str(client.base_url).rstrip("/")}

@@ -290,7 +290,7 @@ def test_a_session_is_known_to_other_processes_and_after_a_restart(serve, store,
     second = serve(*words)
     assert second.get("/", headers={"cookie": cookie}).status_code == 200
     assert second.get("/", headers={"cookie": cookie[:-1] + "x"}).status_code == 401
-    other = Keys(tmp_path / "other.json")  # the journal alone is not enough to forge one
+    other = Keys(tmp_path / "other.json")  # the journal by itself is not enough to forge one
     other.add("boss", ["admin", "read"])
     data = other.path.read_text().replace(other.all()[0].prefix, keys.all()[0].prefix)
     other.path.write_text(data)

@@ -121,13 +121,13 @@ def test_two_services_make_one_bandit(serve, postgres) -> None:
     assert services[0].post("/v1/templates", TEMPLATE).status_code == 200
     answers = []
     for n in range(5):
-        crew = [
+        threads = [
             threading.Thread(target=lambda s=s, n=n: answers.append(s.post(f"/v1/bandits/button:{n}/decisions")))
             for s in services * 3
         ]
-        for thread in crew:
+        for thread in threads:
             thread.start()
-        for thread in crew:
+        for thread in threads:
             thread.join()
     assert [answer.status_code for answer in answers] == [200] * 30
     assert sum(services[0].get(f"/v1/bandits/button:{n}/health").json()["decisions"] for n in range(5)) == 30

@@ -274,9 +274,9 @@ def test_a_context_means_the_same_everywhere(target) -> None:
             assert 0.0 < expected[best].sd < 5.0
         assert set(bandit.probabilities({"device": "mobile"}, available=["red", "green"], draws=50)) == {"red", "green"}
         assert set(bandit.expected()) == set(ARMS)
-        told = bandit.explain()
-        assert "With device mobile, red earns" in str(told)
-        assert told.features["member"] == []
+        explained = bandit.explain()
+        assert "With device mobile, red earns" in str(explained)
+        assert explained.features["member"] == []
         assert bandit.outcome("d4").context == {"device": "desktop", "basket": 4.0, "member": False}
         first = bandit.decide("mine", context={"device": "mobile"})
         assert bandit.decide("mine", context={"device": "desktop"}) == first

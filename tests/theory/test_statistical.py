@@ -45,7 +45,7 @@ def test_lemma_5_holds_for_gaussian_draws(means, sds, threshold):
     assert p * rival <= (1 - p) * best + 1e-7
 
 
-def lucky_trajectories(eps, horizon, level, first_stop, runs, seed):
+def stopped_trajectories(eps, horizon, level, first_stop, runs, seed):
     """Play an arm with rewards Bernoulli(1/2) and stop for good once its normalised deviation exceeds `level`.
 
     Stopping is allowed from round `first_stop` on. Returns the deviation N (mean - mu2) / sqrt(N(gamma^2)) at the end
@@ -67,18 +67,18 @@ def test_the_deviation_inequality_holds_while_the_squared_count_is_at_least_one(
     eps, runs = 0.1, 20_000
     for level in (0.8, 1.2, 1.5):
         # N(gamma^2) falls from 5.26 to 1 in at most 8 rounds of rest, so the adversary may stop in the last 8 rounds.
-        deviation, squares = lucky_trajectories(eps, 100, level, 92, runs, seed=11)
+        deviation, squares = stopped_trajectories(eps, 100, level, 92, runs, seed=11)
         frequency = ((deviation > level) & (squares >= 1)).mean()
         bound = lemmas.deviation_tail(level, (1 - 0.9**100) / eps)
         assert frequency <= bound + 4 * math.sqrt(frequency * (1 - frequency) / runs)
         assert frequency > 0
 
 
-def test_the_deviation_inequality_fails_for_an_arm_that_rests_on_its_luck():
+def test_the_deviation_inequality_fails_for_an_arm_that_stops_at_a_lucky_moment():
     """Stopped at the first lucky moment of 3000 rounds, the ratio stays above 1.5 forever, while the bound stays at
     0.103: n_t never exceeds 1/eps. The statement needs N(gamma^2) >= 1. 400 runs; 4 standard errors."""
     eps, runs, level = 0.1, 400, 1.5
-    deviation, _ = lucky_trajectories(eps, 3000, level, 20, runs, seed=12)
+    deviation, _ = stopped_trajectories(eps, 3000, level, 20, runs, seed=12)
     frequency = (deviation > level).mean()
     bound = lemmas.deviation_tail(level, 1 / eps)
     assert round(bound, 3) == 0.103

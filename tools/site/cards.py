@@ -52,7 +52,7 @@ def write(
 ) -> None:
     """Write `into/index.md` and a card for every policy, or for `classes`; only what has changed is made again."""
     into = Path(into)
-    found = {facts.short_of(cls): cls for cls in (registry.policies().values() if classes is None else classes)}
+    found = {facts.find_short_name(cls): cls for cls in (registry.policies().values() if classes is None else classes)}
     made, common = Made(into), _common(quick)
     wanted = {short: digest(common, numbers(cls, quick), _around(cls)) for short, cls in found.items()}
     todo = [Task(cls, into, quick) for short, cls in found.items() if not made.stands(short, wanted[short])]
@@ -101,12 +101,12 @@ def make(task: Task) -> Card:
     try:
         return _card(task)
     except Exception as error:
-        raise RuntimeError(f"The card of {facts.short_of(task.cls)} cannot be made: {error}") from error
+        raise RuntimeError(f"The card of {facts.find_short_name(task.cls)} cannot be made: {error}") from error
 
 
 def _card(task: Task) -> Card:
     """Play, draw and write one card."""
-    cls, into, short = task.cls, task.into, facts.short_of(task.cls)
+    cls, into, short = task.cls, task.into, facts.find_short_name(task.cls)
     environments = small_environments(task.quick)
     mine, ts = played(task), played(task._replace(cls=BetaTS))
     policy = as_its_theory_says(cls, environments[0].environment)

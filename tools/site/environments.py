@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from driftbandit.core.parameters import parameters
 from driftbandit.environments import PhaseTable, Smooth
-from driftbandit.field.suite import known_facts
+from driftbandit.field.suite import find_facts
 from driftbandit.policies import BetaTS
 
 ARMS = "ABCD"
@@ -40,7 +40,7 @@ def small_environments(quick: bool = False) -> tuple[SmallEnvironment, ...]:
 def as_its_theory_says(cls: Any, environment: Any) -> Any:
     """The policy by its `tuned` constructor, told all about the environment that it asks for; by its defaults where it
     has no such constructor. A policy that wraps another is given Thompson sampling."""
-    facts = known_facts(environment)
+    facts = find_facts(environment)
     offered = {**facts._replace(variation=max(facts.variation, 0.1))._asdict(), "base": BetaTS()}
     maker = getattr(cls, "tuned", None)
     wanted = list(inspect.signature(maker).parameters) if maker else _needed(cls)

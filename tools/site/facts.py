@@ -49,7 +49,7 @@ class Place(NamedTuple):
     name: str
 
 
-def short_of(cls: Any) -> str:
+def find_short_name(cls: Any) -> str:
     """The name of a policy's card."""
     return str(getattr(cls, "short", cls.__name__))
 
@@ -96,7 +96,7 @@ def makers(cls: Any) -> list[tuple[str, str]]:
             for p in inspect.signature(maker).parameters.values()
         ]
         about = " ".join((inspect.getdoc(maker) or "").split("\n\n")[0].split())
-        out.append((f"{short_of(cls)}.{name}({', '.join(words)})", about))
+        out.append((f"{find_short_name(cls)}.{name}({', '.join(words)})", about))
     return out
 
 

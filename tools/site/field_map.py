@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from driftbandit.field.binary import BINARY, GRID, LEFT_OUT, MEMORIES
 from driftbandit.field.standings import KeptLine, read_kept
-from driftbandit.field.suite import short_of
+from driftbandit.field.suite import find_short_name
 from tools.site import colours
 from tools.site.standing import ENVIRONMENTS, STILL, best, geometric, marks
 
@@ -36,9 +36,13 @@ def spots() -> list[Spot]:
             by_label.setdefault(line.label, []).append(line)
     out = []
     for label, lines in by_label.items():
-        if len(lines) >= ENOUGH * len(best()) and short_of(label) not in OFF:
+        if len(lines) >= ENOUGH * len(best()) and find_short_name(label) not in OFF:
             out.append(
-                _spot(short_of(label), label, ((one.environment, one.mean / best()[one.environment]) for one in lines))
+                _spot(
+                    find_short_name(label),
+                    label,
+                    ((one.environment, one.mean / best()[one.environment]) for one in lines),
+                )
             )
     known = {spot.short for spot in out}
     for short in ("drift-ts",):  # has nothing to tune, so it stands in the table of ratios alone

@@ -23,7 +23,7 @@ def row(
     cls: Any, policy: Any, mine: Behaviour, ts: Behaviour, environments: Sequence[SmallEnvironment]
 ) -> dict[str, Any]:
     """What the index says of a policy: words, and numbers (None where there is none)."""
-    short, speed = facts.short_of(cls), facts.speed(facts.short_of(cls))
+    short, speed = facts.find_short_name(cls), facts.speed(facts.find_short_name(cls))
     able = {"clock": by_the_clock(cls), "exact": hasattr(cls, "belief"), "lockstep": bool(getattr(cls, "lockstep", 0))}
     beside = {}
     for environment, seen, other in zip(environments, mine.seen, ts.seen, strict=True):

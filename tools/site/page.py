@@ -42,7 +42,7 @@ def page(
         _field(cls),
         _source(cls, into),
     )
-    parts = [f"# {facts.short_of(cls)}", prose(title), _facts(cls, policy, rest)]
+    parts = [f"# {facts.find_short_name(cls)}", prose(title), _facts(cls, policy, rest)]
     for name, body in zip(SECTIONS, bodies, strict=True):
         parts += [f"## {name}", body]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -143,7 +143,7 @@ def _state(cls: Any, policy: Any) -> str:
         f"{code(brief(policy))}.",
         table(["field", "numbers per arm", "besides", "what it holds"], rows),
     ]
-    speed = facts.speed(facts.short_of(cls))
+    speed = facts.speed(facts.find_short_name(cls))
     arms = sorted(speed.alone | speed.lockstep)
     if arms:
         rows = [
@@ -163,7 +163,7 @@ def _count(value: float) -> str:
 
 
 def _behaves(cls: Any, mine: Behaviour, ts: Behaviour, environments: Sequence[SmallEnvironment]) -> str:
-    short, runs = facts.short_of(cls), len(mine.seen[0].regret)
+    short, runs = facts.find_short_name(cls), len(mine.seen[0].regret)
     horizon = environments[0].environment.horizon
     images = []
     for environment in environments:
@@ -205,7 +205,7 @@ def _late(mine: Behaviour, ts: Behaviour) -> str:
 
 
 def _field(cls: Any) -> str:
-    short = facts.short_of(cls)
+    short = facts.find_short_name(cls)
     kinds = standing.kinds(short)
     if not kinds:
         return standing.absent(short)

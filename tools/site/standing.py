@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from driftbandit.field.binary import BINARY, LEFT_OUT
 from driftbandit.field.standings import KeptLine, read_kept
-from driftbandit.field.suite import SuiteEnvironment, short_of
+from driftbandit.field.suite import SuiteEnvironment, find_short_name
 from tools.site.facts import ROOT
 
 RATIOS = ROOT / "docs/field/ratios.csv"
@@ -51,7 +51,7 @@ def best() -> dict[str, float]:
     those who played all runs."""
     out: dict[str, float] = {}
     most: dict[str, int] = {}
-    rivals = [line for line in _lines() if short_of(line.label) not in BINARY.no_rivals + BINARY.aside]
+    rivals = [line for line in _lines() if find_short_name(line.label) not in BINARY.no_rivals + BINARY.aside]
     for line in rivals:
         most[line.environment] = max(most.get(line.environment, 0), line.runs)
     for line in rivals:
@@ -63,7 +63,7 @@ def best() -> dict[str, float]:
 @cache
 def marks(short: str) -> tuple[Mark, ...]:
     """The policy in every environment it was played in."""
-    mine = [line for line in _lines() if short_of(line.label) == short and line.environment in best()]
+    mine = [line for line in _lines() if find_short_name(line.label) == short and line.environment in best()]
     if not mine:
         return tuple(
             Mark(ENVIRONMENTS[row["environment"]], float(row["ratio"]), row["setting"], math.nan)

@@ -33,7 +33,7 @@ class DeploymentChooser(CustomLogger):
 
     `measure` is the reward of an answer: "seconds" or "cost", for bandits with goal="minimise", or a function of
     LiteLLM's record of the call, the response and the seconds it took. If it returns None nothing is rewarded, and the
-    program rewards the decision itself once it knows more: its id is `metadata["model_info"]["driftbandit"]` in the
+    program rewards the decision itself later: its id is `metadata["model_info"]["driftbandit"]` in the
     metadata given with the request. `failure` is the reward of an attempt that failed, on the same scale. `context`
     makes the context of a decision from the messages and the arguments of a request."""
 

@@ -24,7 +24,7 @@ class RiverPolicy(river_bandit.base.Policy):
 
     It is made at the first pull, with the arms of that pull; arms that come later are added, and those that a pull
     does not list are not chosen. `policy`, `seed` and `options` are those of `Bandit`. river's rewards have no
-    decision: a reward belongs to the last pull of its arm, or to a new decision for that arm if there was none."""
+    decision: a reward belongs to the last pull of its arm, or to a new decision for that arm if it was never pulled."""
 
     def __init__(self, policy: Any = None, seed: int | None = None, **options: Any) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """Bandits that decide for real: a journal of decisions and their outcomes, and a state that is a fold over it.
 
-`Bandit` is what programs use, and `AnyBandit` documents what it has in memory, with a journal and behind a service;
-`journal` describes a store, and `sqlite`, `postgres` and `memory` are three; `fold` is
+Programs use `Bandit`. `AnyBandit` documents its methods in memory, with a journal and behind a service.
+`journal` describes a store, and `sqlite`, `postgres` and `memory` are three. `fold` is
 the state; `audit` recomputes and proves every decision; `export` writes the log that `driftbandit.logs` reads."""
 
 from driftbandit.bandit.bandit import Bandit

@@ -1,7 +1,7 @@
-"""What a bandit asks of its store, and how a store judges a reward.
+"""The requests of a bandit to its store, and how a store checks a reward.
 
 A store writes groups of asks, each group in one transaction: all of them are on disk when `commit` returns, or none is.
-A decision to be written is asked for by its `DecisionRow`."""
+The request to write a decision is its `DecisionRow`."""
 
 import math
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ class Settle(NamedTuple):
     limit: int = 5000
 
     def events(self, states: "list[DecisionState]", until: int | None) -> list[Event]:
-        """The sums or defaults of these decisions in their order, and the event that ends what is settled."""
+        """The sums or defaults of these decisions in their order, and the event that ends the settled ones."""
         ordered = sorted(states, key=lambda state: (state.row.at, state.row.id))
         out = [state.settle(self.at, self.default) for state in ordered]
         if until is not None:
@@ -125,7 +125,7 @@ PURGE = "purge "  # it is being deleted
 
 
 def upkeep_notes(name: str, before: StoredConfig | None, after: StoredConfig) -> list[SetNote]:
-    """What to note with a change of a bandit's configuration, so that nobody need open all bandits to know it."""
+    """What to note with a change of a bandit's configuration, so that it can be read without opening all bandits."""
     out = []
     if after.retention is not None or after.archived is not None:
         out.append(SetNote(UPKEEP + name, name, first=True))
@@ -304,7 +304,7 @@ def outcome(row: DecisionRow, kind: int, at: int, value: float) -> Event:
     return Event(0, kind, at, row.id, row.slot, row.how, value, row.at, row.context, row.probability)
 
 
-def same_decision(asked: DecisionRow, state: DecisionState | DamagedJournal) -> Any:
+def match_decision(asked: DecisionRow, state: DecisionState | DamagedJournal) -> Any:
     """The decision that stands under an id, if it was made among the same arms: an id sent again is the same decision,
     also where its context is another one by now."""
     if isinstance(state, DamagedJournal):

@@ -75,7 +75,7 @@ def audit_bandit(
     journal: Journal, name: str, number: int, policies: Mapping[str, type] | None = None, known: int | None = None
 ) -> Audit:
     """Audit one bandit: the checksums and the number of its rows, its decisions in the order of `known`, and the
-    snapshots in between; if `known` is given, only decisions that knew so many events, and some before them, and of
+    snapshots in between. If `known` is given, only decisions that knew so many events, and some before them, and of
     other rows only the number and the sum of the checksums. Where old rows are dropped while it reads, it begins
     again."""
     base = journal.base(number)

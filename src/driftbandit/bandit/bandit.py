@@ -12,7 +12,7 @@ from driftbandit.bandit.chooser import Chooser
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.ids import check_name
-from driftbandit.bandit.inputs import check_own, checked_seed, list_arms
+from driftbandit.bandit.inputs import check_own, check_seed, list_arms
 from driftbandit.bandit.memory import Memory
 from driftbandit.bandit.opening import (
     bandit_number,
@@ -76,10 +76,10 @@ class Bandit(Upkeep):
         A seed makes every decision repeatable: the same calls give the same arms, in every copy, in every process that
         restores the snapshot, in every forked worker. Without one, every copy and every forked worker draws its own
         random numbers. With `compiled` (needs the `lab` extra) the policy runs as machine code, with the same choices.
-        `clock` gives microseconds, for simulations; `policies` names classes of your own for a policy given as text."""
+        `clock` gives microseconds, for simulations; `policies` names your own classes for a policy given as text."""
         policy, arms, given = join_options(config, policy, arms, options)
         made = settings.checked_policy(policy, policies, given.get("features"))
-        key = snapshots.own_key() if seed is None else stream_key(checked_seed(seed), 0, POLICY_STREAM)
+        key = snapshots.draw_key() if seed is None else stream_key(check_seed(seed), 0, POLICY_STREAM)
         first = settings.first_config(made, arms, key, "number", given)
         if compiled:
             columns, joint = len(Features.stored(first.features).columns), first.candidates
@@ -114,15 +114,15 @@ class Bandit(Upkeep):
         compiled: bool = False,
         **options: Unpack[OpenOptions],
     ) -> "Bandit":
-        """The bandit of this name in the journal at `target`, made if there is none and arms are given. The journal is
-        a SQLite file (one writing process) or a PostgreSQL database, postgresql://... (many); several bandits may share
-        it. `target` may also be a service, https://...
+        """The bandit of this name in the journal at `target`, made if it does not exist and arms are given. The journal
+        is a SQLite file (one writing process) or a PostgreSQL database, postgresql://... (many); several bandits may
+        share it. `target` may also be a service, https://...
 
         The journal holds the configuration too, so `Bandit.open(path, "button")` is enough from the second time on:
         options that differ are reported, and can be changed with `change`. What configures the bandit is given as a
         `Config` or by keywords (`Options`), how it is stored by `store` or by keywords (`StoreOptions`).
 
-        `policies` names classes of your own, {"MyPolicy": MyPolicy}. `seed` makes decisions with given ids repeatable.
+        `policies` names your own classes, {"MyPolicy": MyPolicy}. `seed` makes decisions with given ids repeatable.
         compiled=True (needs the `lab` extra) reads a long journal with machine code. `who` is written down with
         changes."""
         check_name(name)
@@ -142,7 +142,7 @@ class Bandit(Upkeep):
         made = None if policy is None else settings.checked_policy(policy, policies)
         first = None
         if arms is not None or given.get("candidates"):
-            stream = snapshots.own_key() if seed is None else stream_key(checked_seed(seed), 0, POLICY_STREAM)
+            stream = snapshots.draw_key() if seed is None else stream_key(check_seed(seed), 0, POLICY_STREAM)
             first = settings.first_config(made, arms, stream, "hash", given)
         own = {**(policy_classes(made) if made is not None else {}), **(policies or {})}
         if first is None and not exists(target):
@@ -253,7 +253,7 @@ class Bandit(Upkeep):
         return restore, (self.snapshot(), self._replica.classes, self._fold.compiled)
 
     def _rekey(self) -> None:
-        key = snapshots.own_key()
+        key = snapshots.draw_key()
         self._fold.config = self._fold.config._replace(key=str(key))
         self._fold.player.rekey(key)
 

@@ -20,7 +20,7 @@ _NAME_LENGTH = 200
 
 
 class Candidates(NamedTuple):
-    """What a caller gave as `candidates`, to be told from a context."""
+    """The candidates of a caller, which a type distinguishes from a context."""
 
     given: Any
 
@@ -58,7 +58,7 @@ def copy_candidates(given: Any) -> Candidates:
 
 
 def copy_context(context: Any) -> Any:
-    """A context apart from the caller's own; what is none is left to be refused."""
+    """A copy of the caller's context; a value of another type is returned as it is, to be refused later."""
     return dict(as_mapping(context)) if isinstance(context, Mapping) or hasattr(context, "to_dict") else context
 
 
@@ -66,9 +66,7 @@ def copy_contexts(context: Any, count: int, candidates: Any = None) -> Any:
     """The context of all decisions of a call, or of each, apart from the caller's own; or their candidates."""
     if candidates is not None:
         if context is not None:
-            raise ValueError(
-                "Give a context or candidates, not both: what is known of a request can be a feature of all."
-            )
+            raise ValueError("Give a context or candidates, not both: a value of the request can be a feature of all.")
         if not isinstance(candidates, list | tuple):
             return copy_candidates(candidates)
         if len(candidates) != count:
@@ -103,7 +101,7 @@ def read_candidates(features: Features, given: Any) -> CandidateSet:
     return CandidateSet(list(contexts), list(contexts.values()), text)
 
 
-def stored_candidates(text: str | None) -> CandidateSet:
+def parse_candidates(text: str | None) -> CandidateSet:
     """The candidates of a decision in the journal."""
     try:
         found = json.loads(text or "")
@@ -113,7 +111,7 @@ def stored_candidates(text: str | None) -> CandidateSet:
 
 
 def split_context(text: str | None) -> tuple[Any, dict[str, Any]]:
-    """The name of the candidate in a stored context, None if there is none, and the features."""
+    """The name of the candidate in a stored context, or None, and the features."""
     context = {} if text is None else json.loads(text)
     return context.pop(CHOSEN, None), context
 
@@ -122,12 +120,12 @@ def forget_features(available: str | None, context: str | None) -> tuple[str | N
     """What a decision keeps in `available` and `context` once it was erased: of candidates the names."""
     if available is None or not available.startswith("{"):
         return available, None
-    names: dict[str, Any] = {name: {} for name in stored_candidates(available).names}
+    names: dict[str, Any] = {name: {} for name in parse_candidates(available).names}
     return json.dumps(names), json.dumps({CHOSEN: split_context(context)[0]})
 
 
 def digest(text: str | None) -> str | None:
-    """What a bandit in memory keeps of `available`: of candidates, enough to tell them from others."""
+    """The part of `available` that a bandit in memory keeps: of candidates, enough to distinguish them."""
     if text is None or not text.startswith("{"):
         return text
     return "{" + hashlib.sha256(text.encode()).hexdigest()[:32]

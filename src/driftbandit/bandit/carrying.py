@@ -20,7 +20,7 @@ _COLUMNS = ("origin", "centre", "variance", "reach", "known")  # of DriftLinTS: 
 
 
 def carry(old: Any, seen: Seen, new: Any, now: Seen, at: int) -> bool:
-    """Let a new player, which has learned nothing, and what was seen of its features go on at a time from those before;
+    """Let a new player, which has learned nothing, and the statistics of its features continue from those before;
     whether their policy allows that. Both are of one policy and have as many arms."""
     policy, before, after = old.policy, seen.features, now.features
     drifts = isinstance(policy, DriftLinTS)

@@ -20,7 +20,7 @@ _CHAIN = 0.05  # seconds after which a thread no longer relies on being woken by
 
 class StoreCall:
     """A caller's request: decisions to be made (one for each id, where None is an id to be made, among these arms or
-    all), or asks to be written; and its answers, once the commit that holds all of them is on the disk.
+    all), or requests to be written. Its answers are set once the commit that holds all of them is on the disk.
 
     Threads that wait for one commit are woken in a chain, each by the one before it. Woken all at once, as by 64
     `concurrent.futures.Future`s, they compete for the interpreter: measured, that is 0.3 to 0.5 times the rate."""

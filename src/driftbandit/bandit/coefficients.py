@@ -13,7 +13,7 @@ from driftbandit.policies.linear import DiscountedLogisticTS
 
 
 class Believer(NamedTuple):
-    """What a player knows at a time, apart from it: nothing here needs the lock of its bandit."""
+    """A copy of a player's beliefs at a time: using it needs no lock of its bandit."""
 
     policy: Any
     state: Any  # of lists or arrays
@@ -34,7 +34,7 @@ def _as_arrays(state: Any) -> Any:
 
 
 def copy_player(player: Any, at: int) -> Believer:
-    """A copy of what a player knows at a time."""
+    """A copy of a player's beliefs at a time."""
     state = copy_lists(player.state) if player.half_life is None else player.faded(at)
     return Believer(player.policy, state, player.learned, player.n_features, player.joint, player.key)
 
@@ -129,7 +129,7 @@ def _mixture(state: Any, t: int) -> Coefficients:
     return Coefficients(mean, covariance, state.origin[1:], known=noise > 0.0, noise=noise, limits=limits)
 
 
-def expected_rewards(known: Believer, features: Any, names: list[Any]) -> dict[Any, Expected]:
+def compute_expected(known: Believer, features: Any, names: list[Any]) -> dict[Any, Expected]:
     """The expected reward of every slot, in the policy's units; a ValueError for a policy that has no belief."""
     if known.learned == 0 and (features is not None or hasattr(known.policy, "explain")):
         return dict.fromkeys(names, Expected(math.nan, math.inf))

@@ -25,8 +25,8 @@ from driftbandit.bandit.asks import (
     Settle,
     Settled,
     judge,
+    match_decision,
     read_states,
-    same_decision,
 )
 from driftbandit.bandit.dropping import Dropping
 from driftbandit.bandit.erasure import erase_rows
@@ -62,7 +62,7 @@ class Commit(Dropping):
     def __init__(self, connection: Any, asks: dict[int, Ask]) -> None:
         self._connection, self._asks = connection, asks
         self.answers: dict[int, Any] = {}
-        self.again: dict[int, Ask] = {}  # to be asked once more, in another transaction
+        self.again: dict[int, Ask] = {}  # to be sent once more, in another transaction
 
     def _decide(self, rows: dict[int, DecisionRow]) -> None:
         raise NotImplementedError
@@ -115,7 +115,7 @@ class Commit(Dropping):
         found = self.states(self._rows, sorted({(row.bandit, row.id) for row in rows.values()}))
         for place, row in rows.items():
             state = found.get((row.bandit, row.id))
-            self.answers[place] = StoreError(_GONE) if state is None else same_decision(row, state)
+            self.answers[place] = StoreError(_GONE) if state is None else match_decision(row, state)
 
     def _add_rewards(self, asks: dict[int, AddReward]) -> None:
         """Judge each reward by what stands, and by those before it in this group. Outcomes are written in the order of
@@ -182,8 +182,8 @@ class Commit(Dropping):
         if ask.relearns and self._rows("SELECT 1 FROM @base WHERE bandit = ?", ask.bandit):
             self.answers[place] = ValueError(
                 "Old events of this bandit were dropped (retention), so they cannot be learned again; "
-                "change(..., from_now=True) starts a new policy with nothing learned, a new half-life with what is "
-                "known, new features with what is known of the others."
+                "change(..., from_now=True) starts a new policy with nothing learned, a new half-life with the "
+                "current beliefs, new features with those about the others."
             )
             return
 

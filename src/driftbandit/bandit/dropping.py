@@ -1,7 +1,7 @@
-"""How a transaction drops old rows of a bandit (`retention` says which): first the place from which the journal begins
-is moved, then the rows before it are deleted in batches. A row is added to the daily counts and to the counts in `base`
-in the transaction that deletes it, so that nothing is wrong if the process is killed in between: the next run deletes
-the rest. Decisions go first, since one without its outcome would be given another."""
+"""How a transaction drops old rows of a bandit (`retention` decides which): first the place from which the journal
+begins is moved, then the rows before it are deleted in batches. A row is added to the daily counts and to the counts in
+`base` in the transaction that deletes it. So a kill in between does no harm: the next run
+deletes the rest. Decisions go first, since one without its outcome would be given another."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class Dropping:
         place_values = self.dialect.cursor_values(ask.cursor) if names else ()
         position = "".join(f", {part}" for part in self.dialect.position.strip("()").split(", ") if names)
         self._run(
-            f"INSERT INTO @base (bandit, at, n, events, event_marks, decisions, decision_marks{_listed(names)}) "
+            f"INSERT INTO @base (bandit, at, n, events, event_marks, decisions, decision_marks{_list_names(names)}) "
             f"VALUES (?, ?, ?, 0, 0, 0, 0{position}) ON CONFLICT (bandit) DO UPDATE "
             f"SET {', '.join(f'{name} = excluded.{name}' for name in ('at', 'n', *names))}",
             ask.bandit, ask.until, ask.n, *place_values,
@@ -83,7 +83,7 @@ class Dropping:
         """Wait until no other transaction has decisions or events that are not committed, and let none begin."""
 
     def _hand_over(self, place: int, ask: HandOver) -> None:
-        """Whoever writes afterwards sees that the bandit has moved; whoever wrote before has committed."""
+        """A later writer sees that the bandit has moved; an earlier one has committed."""
         self.answers[place] = None
         if ask.target is None:
             self._run("DELETE FROM @moved WHERE bandit = ?", ask.bandit)
@@ -92,7 +92,7 @@ class Dropping:
         self._run("INSERT INTO @moved VALUES (?, ?, NULL) ON CONFLICT DO NOTHING", ask.bandit, ask.target)
 
     def _purge(self, place: int, ask: PurgeRows) -> None:
-        """Delete some rows of a bandit, and all else about it once there are none."""
+        """Delete some rows of a bandit, and everything else about it after the last row."""
         self.answers[place] = True
         for table, key in (("decision", "id"), ("event", self.dialect.cursor.strip("()"))):
             if self._rows(f"SELECT 1 FROM @{table} WHERE bandit = ? LIMIT 1", ask.bandit):
@@ -128,5 +128,5 @@ class Dropping:
         )  # fmt: skip
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     return "".join(f", {name}" for name in names)

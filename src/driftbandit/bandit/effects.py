@@ -177,7 +177,7 @@ def map_best_arms(found: Coefficients, features: Features, seen: Seen, slots: li
 
 class BelievedGain(NamedTuple):
     """How much more the best arm of each context earns than the best single arm, in some recent contexts, by what the
-    policy believes; with an interval that holds it with probability 0.95. The choice with context is better if the
+    policy believes. The interval holds it with probability 0.95. The choice with context is better if the
     gain is positive, whatever the goal. Where arms differ by several standard deviations of the noise, the single arm
     is hardly ever played outside its own contexts, and believed to be closer to the others than it is there: the gain
     is then too small, and has no interval."""

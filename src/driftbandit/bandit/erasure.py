@@ -15,7 +15,7 @@ from driftbandit.bandit.asks import EraseId
 from driftbandit.bandit.candidates import forget_features
 from driftbandit.bandit.ids import hash_round
 from driftbandit.bandit.journal import Journal
-from driftbandit.bandit.records import DecisionRow, StoredConfig, erased_text
+from driftbandit.bandit.records import DecisionRow, StoredConfig, make_erased_text
 
 
 def hide_id(config: StoredConfig, id: str) -> str:
@@ -38,7 +38,7 @@ def erase_rows(rows: Any, run: Any, ask: EraseId, event_fields: str) -> bool:
     for row in found:
         made = DecisionRow(*row)
         available, context = forget_features(made.available, made.context)
-        text = erased_text(made._replace(id=ask.hidden, available=available, context=context))
+        text = make_erased_text(made._replace(id=ask.hidden, available=available, context=context))
         sql = "UPDATE @decision SET id = ?, available = ?, context = ? WHERE bandit = ? AND id = ?"
         run(sql, ask.hidden, available, text, ask.bandit, ask.id)
     parts = "SELECT decision FROM @event WHERE bandit = ? AND decided = ? AND kind IN (3, 6)"
@@ -48,7 +48,7 @@ def erase_rows(rows: Any, run: Any, ask: EraseId, event_fields: str) -> bool:
         for late in (False, True):
             for fields in rows(sql, ask.bandit, id, late):
                 hidden = ask.hidden + id[len(ask.id) :]
-                text = erased_text((*fields[:-7], hidden, *fields[-6:]))
+                text = make_erased_text((*fields[:-7], hidden, *fields[-6:]))
                 change = "UPDATE @event SET decision = ?, body = ? WHERE bandit = ? AND decision = ? AND (kind = 3) = ?"
                 run(change, hidden, text, ask.bandit, id, late)
     return bool(found)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.bandit.audit import Known, Walk
-from driftbandit.bandit.candidates import split_context, stored_candidates
+from driftbandit.bandit.candidates import parse_candidates, split_context
 from driftbandit.bandit.features import Feature, Features
 from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.logfiles import arrow_batches, check_suffix, flatten, write_whole
@@ -75,7 +75,7 @@ class JournalLog:
 
         batches = read()
         schema = next(batches)
-        from pyarrow import RecordBatchReader  # here: without it, the line above says how to install it
+        from pyarrow import RecordBatchReader  # here: without it, the line above explains how to install it
 
         return RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
 
@@ -123,7 +123,7 @@ def log_rows(
     began, since earlier rows do not list it. An outcome that waits to be learned is left open: as long as only
     successes are reported, a log of young decisions would hold nothing else."""
     everyone, features = _all_arms(journal, number), all_features(journal, number)
-    settled = _settled(journal, number)
+    settled = _find_settled(journal, number)
     if decisions is None:
         decisions = Walk(journal, number, policies).decisions()
     known = (
@@ -231,7 +231,7 @@ def _integrate(questions: list[_Open]) -> dict[int, tuple[np.ndarray, float]]:
     return out
 
 
-def _settled(journal: Journal, number: int) -> int | None:
+def _find_settled(journal: Journal, number: int) -> int | None:
     """Until when decisions are settled, where outcomes wait for that."""
     fold, cursor = latest(journal, number, policy_maker())
     settled, config = fold.settled, fold.config
@@ -265,7 +265,7 @@ def _describe_context(features: dict[str, Feature], row: DecisionRow) -> dict[st
 def _describe_candidates(row: DecisionRow, values: Any, error: float, propensity: str) -> dict[str, Any]:
     """What is different in a row of a bandit with candidates: they are its arms, and all of them are kept with their
     features. The probabilities of all are one column."""
-    found, arm = stored_candidates(row.available), split_context(row.context)[0]
+    found, arm = parse_candidates(row.available), split_context(row.context)[0]
     out = {"arm": arm, "available": json.dumps(found.names), "candidates": found.text}
     if values is not None:
         every = {name: float(value) for name, value in zip(found.names, values, strict=True)}

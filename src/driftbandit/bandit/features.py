@@ -1,7 +1,7 @@
 """Declared features: how a context becomes the numbers that a policy learns from.
 
 The journal keeps a context as it was given. Its numbers are computed again wherever they are needed, from the context,
-the decision's time and the means of the columns, which the fold knows: the audit recomputes them too."""
+the decision's time and the means of the columns, which the fold keeps: the audit recomputes them too."""
 
 import json
 import math
@@ -26,7 +26,7 @@ _NAME_LENGTH = 64
 _MOST_LEVELS = 100_000  # that are counted
 CHOSEN = ""  # where a stored context has the name of its candidate: no feature has this name
 _NAMED = 2500  # bytes for the name of the candidate that was chosen
-_MOST_OTHERS, _REST = 20, "(further levels)"  # levels that were not declared: so many are counted each by itself
+_MOST_OTHERS, _REST = 20, "(further levels)"  # undeclared levels: so many are counted separately
 _CYCLES = {"hour of day": 2, "day of week": 3}  # harmonics; three describe any course over seven days
 _SHAPES = ("number", "log number", "flag")
 KINDS = (*_SHAPES, *_CYCLES)
@@ -177,7 +177,7 @@ class Features(tuple[Feature, ...]):
             if self.given:
                 raise ValueError(
                     f"This bandit decides in a context: give context={{...}} with {', '.join(self.given)}; "
-                    "what is not known can be left out of it."
+                    "an unknown value can be left out."
                 )
             return {}
         known = self._known
@@ -211,7 +211,7 @@ class Features(tuple[Feature, ...]):
         ]
 
     def numbers(self, context: Mapping[str, Any], at: int) -> tuple[list[float], list[tuple[int, int]], list[int]]:
-        """The numbers of a context that `read` returned, for a decision of this time; of each feature that is missing,
+        """The numbers of a context that `read` returned, for a decision of this time. Of each feature that is missing,
         its place and that of its first number, which are all 0; the places of features with an undeclared level."""
         out: list[float] = []
         gaps, others, get = [], [], context.get
@@ -233,7 +233,7 @@ class Features(tuple[Feature, ...]):
         return out, gaps, others
 
     def encode(self, context: Mapping[str, Any], at: int, seen: "Seen | None" = None) -> list[float]:
-        """The numbers of a context; what is missing has the means of its columns, or 0."""
+        """The numbers of a context; a missing feature has the means of its columns, or 0."""
         out, gaps, _ = self.numbers(context, at)
         if gaps and seen is not None:
             seen.fill(out, gaps)
@@ -241,7 +241,8 @@ class Features(tuple[Feature, ...]):
 
 
 class Seen:
-    """The contexts whose outcomes were learned: the mean of every column, and what was missing or not declared."""
+    """The contexts whose outcomes were learned: the mean of every column, and counts of missing and undeclared
+    values."""
 
     def __init__(self, features: Features) -> None:
         self.features = features
@@ -303,7 +304,7 @@ class Seen:
         }
 
     def carry(self, before: "Seen") -> None:
-        """Go on from what was seen before the features changed; one that is new was missing so far."""
+        """Continue from the statistics before the features changed; a new feature was missing so far."""
         self.learned, column = before.learned, 0
         known = {feature.name: place for place, feature in enumerate(before.features)}
         for place, feature in enumerate(self.features):
@@ -328,7 +329,7 @@ class Seen:
 
     @classmethod
     def read(cls, data: Any, features: Features) -> "Seen":
-        """The inverse of `plain`; a ValueError for what it cannot have written."""
+        """The inverse of `plain`; a ValueError for anything it cannot have written."""
         out = cls(features)
         learned, sums, squares, gaps, others = data
         sizes = len(sums) == len(squares) == len(out._sums) and len(gaps) == len(others) == len(features)

@@ -1,12 +1,12 @@
 """The state of a bandit as a fold over its events: the same events give the same state, bit for bit, in every process.
 
-With `wait`, outcomes are held back until a SETTLED event says that their decisions are old enough; they are then
+With `wait`, outcomes are held back until a SETTLED event marks their decisions as old enough; they are then
 learned in the order of the decisions. The order follows from the events, so it needs no clock.
 
 A fold also has the rules a bandit decides by: a fixed arm, a share held back for a baseline, untried arms first, a
 floor of uniform play, the policy. A published policy may leave an arm unplayed forever ("An arm never tried" in
 docs/reference/errata.md). Two rules prevent that, for any policy. With `first`, an arm of which no outcome has been
-learned is drawn before the policy is asked; this ends when twice as many outcomes as there are arms have been learned
+learned is drawn before the policy chooses. This ends when twice as many outcomes as there are arms have been learned
 since it was added. With probability `floor` an arm is drawn uniformly. The floor is additive: an arm's probability is
 floor / K + (1 - floor) * (the policy's). Clipping small probabilities and dividing by their sum would be biased. Every
 rule takes its numbers from slots that no policy uses: switching it on changes no other draw."""
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.bandit.candidates import Candidates, CandidateSet, read_candidates, split_context, stored_candidates
+from driftbandit.bandit.candidates import Candidates, CandidateSet, parse_candidates, read_candidates, split_context
 from driftbandit.bandit.carrying import carry
 from driftbandit.bandit.features import Features, Seen
 from driftbandit.bandit.ids import ROUNDS
@@ -80,7 +80,7 @@ class Fold:
         self.low, self.high = -LARGEST, LARGEST  # of rewards
         self._origin, self._unit = 0.0, 1.0
         self._make, self._reread = make, reread
-        self._instead = instead or {}  # of the configuration, to use whatever the events say
+        self._instead = instead or {}  # of the configuration, used instead of those in the events
         self.features = Features()
         self.seen = Seen(self.features)
 
@@ -237,16 +237,17 @@ class Fold:
         return found, found.numbers(self.features, at, self.seen)
 
     def encode(self, row: DecisionRow) -> list[float] | None:
-        """The numbers of the context of a decision, or of its candidates, if it is made from what is folded now."""
+        """The numbers of the context of a decision, or of its candidates, if it is made from the events folded so
+        far."""
         if self.config.candidates:
-            return stored_candidates(row.available).numbers(self.features, row.at, self.seen)
+            return parse_candidates(row.available).numbers(self.features, row.at, self.seen)
         return self.features.encode(json.loads(row.context or "{}"), row.at, self.seen) if self.features else None
 
     def choices(self, row: DecisionRow) -> tuple[list[Any], int]:
         """The names of all arms that a decision could have, or of its candidates, and the place of the chosen one."""
         if not self.config.candidates:
             return names_of(self.config), row.slot
-        names, (name, _) = stored_candidates(row.available).names, split_context(row.context)
+        names, (name, _) = parse_candidates(row.available).names, split_context(row.context)
         return list(names), names.index(name) if name in names else -1
 
     def _everyone(self, features: Any) -> range:
@@ -256,7 +257,7 @@ class Fold:
     # ---- the rules of deciding ---------------------------------------------------------------------------------------
 
     def choose(self, rng: Any, allowed: list[int] | None, at: int, features: Any = None) -> tuple[int, int]:
-        """The arm's slot and the rule that chose it, a pure function of what is folded, the time, the random numbers
+        """The arm's slot and the rule that chose it, a pure function of the folded events, the time, the random numbers
         and the numbers of the context. `allowed` is None where every slot may be chosen."""
         config = self.config
         if config.fixed is not None and (allowed is None or config.fixed in allowed):
@@ -361,7 +362,8 @@ def _draw_uniformly(rng: Any, slots: Sequence[int]) -> int:
 
 
 def _tries(config: StoredConfig) -> int:
-    """After how many outcomes an arm no longer counts as untried: it ends even if its own are never reported."""
+    """After how many outcomes an arm no longer counts as untried: it ends even if the outcomes of the arm are never
+    reported."""
     return 2 * len(config.active)
 
 

@@ -45,7 +45,7 @@ class Follower:
 
     def _run(self) -> None:
         """Look at the bandits that notifications name, and at those whose events wait for a transaction. The more a
-        look takes, the longer the pause after it, during which further notifications gather; but after one that took
+        look takes, the longer the pause after it, during which further notifications gather. But after one that took
         very long there is much to catch up with, and the next comes at once."""
         listener: Any = None
         polled = 0.0
@@ -55,7 +55,7 @@ class Follower:
                 if listener is None or listener.closed:
                     listener = self._journal._connect(session=True)
                     listener.execute("LISTEN driftbandit")
-                    changed = set(self._replicas)  # what was announced meanwhile is not known
+                    changed = set(self._replicas)  # announcements meanwhile were missed
                 began = time.monotonic()
                 if began - polled > _POLL:
                     polled = began
@@ -90,7 +90,7 @@ class Follower:
         return set(some)
 
     def _read(self, changed: set[int]) -> set[int]:
-        """Read what is new of these bandits, and return those that have more."""
+        """Read new events of these bandits, and return those that have more."""
         more: set[int] = set()
         with self._lock:  # a bandit may be open several times in one process: one turn for each
             replicas = [list(self._replicas[number]) for number in changed if number in self._replicas]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.core.parameters import LARGEST
-from driftbandit.core.state import started, state_size
+from driftbandit.core.state import start_state, state_size
 from driftbandit.player import JOINT
 
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
@@ -19,7 +19,7 @@ MOST_NUMBERS = 4_000_000  # in the state of a policy
 MOST_LABELS, LONGEST_LABEL = 16, 64
 
 
-def shown(value: Any, length: int = 60) -> str:
+def format_value(value: Any, length: int = 60) -> str:
     """The value as a message shows it: its repr, cut where it is long."""
     try:
         text = repr(value)
@@ -33,10 +33,10 @@ def arm_names(arms: int | Iterable[Hashable]) -> list[Hashable]:
     Python's, which are equal to them."""
     if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
         if arms > MOST_ARMS:
-            raise ValueError(f"A bandit has at most {MOST_ARMS} arms; got {shown(arms)}.")
+            raise ValueError(f"A bandit has at most {MOST_ARMS} arms; got {format_value(arms)}.")
         names: list[Any] = list(range(arms))
     elif isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise ValueError(f"arms is a list of names or a number of arms; got {shown(arms)}.")
+        raise ValueError(f"arms is a list of names or a number of arms; got {format_value(arms)}.")
     else:
         names = list(islice(arms, MOST_ARMS + 1))
         if len(names) > MOST_ARMS:
@@ -48,7 +48,7 @@ def arm_names(arms: int | Iterable[Hashable]) -> list[Hashable]:
         raise ValueError("A bandit needs at least one arm; got none.")
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise ValueError(f"Arms need distinct names; {shown(twice)} occurs more than once.")
+        raise ValueError(f"Arms need distinct names; {format_value(twice)} occurs more than once.")
     return names
 
 
@@ -83,7 +83,7 @@ def checked_range(reward_range: Any) -> tuple[float, float]:
     pair = isinstance(reward_range, tuple | list | np.ndarray) and len(reward_range) == 2
     numbers = pair and all(isinstance(v, _NUMBERS) and not isinstance(v, bool | np.bool_) for v in reward_range)
     if not numbers:
-        raise ValueError(f"reward_range is a pair (low, high) of numbers; got {shown(reward_range)}.")
+        raise ValueError(f"reward_range is a pair (low, high) of numbers; got {format_value(reward_range)}.")
     low, high = (as_float(value) for value in reward_range)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"reward_range needs finite low < high; got ({low:g}, {high:g}).")
@@ -97,24 +97,24 @@ def checked_range(reward_range: Any) -> tuple[float, float]:
 def as_float(reward: Any) -> float:
     """A reward as a float; a whole number beyond the largest float counts as infinite."""
     if not isinstance(reward, _NUMBERS):
-        raise ValueError(f"A reward is a number; got {shown(reward)} of type {type(reward).__name__}.")
+        raise ValueError(f"A reward is a number; got {format_value(reward)} of type {type(reward).__name__}.")
     try:
         return float(reward)
     except OverflowError:
         return math.inf
 
 
-def checked_seed(seed: Any) -> int:
+def check_seed(seed: Any) -> int:
     """A whole number of 0 or more."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"A seed is a whole number of 0 or more, or None; got {shown(seed)}.")
+        raise ValueError(f"A seed is a whole number of 0 or more, or None; got {format_value(seed)}.")
     return int(seed)
 
 
 def check_whole(value: Any, name: str, low: int, high: int) -> int:
     """A whole number from low to high."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"{name} is a whole number from {low} to {high:,}; got {shown(value)}.")
+        raise ValueError(f"{name} is a whole number from {low} to {high:,}; got {format_value(value)}.")
     return value
 
 
@@ -129,7 +129,7 @@ def writable(value: Any) -> bool:
 
 def list_arms(arms: list[Hashable]) -> str:
     """The first few arms, for a message."""
-    names = ", ".join(shown(arm, 30) for arm in arms[:8])
+    names = ", ".join(format_value(arm, 30) for arm in arms[:8])
     return f"[{names}{', ...' if len(arms) > 8 else ''}]"
 
 
@@ -140,7 +140,7 @@ def to_json_arm(arm: Hashable) -> Any:
         return arm
     if isinstance(arm, tuple) and all(map(_is_plain, arm)):
         return {"tuple": list(arm)}
-    raise ValueError(f"An arm's name is a text, a finite number, None, or a tuple of them; got {shown(arm)}.")
+    raise ValueError(f"An arm's name is a text, a finite number, None, or a tuple of them; got {format_value(arm)}.")
 
 
 def _is_plain(value: Any) -> bool:
@@ -148,7 +148,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def from_json_arm(arm: Any) -> Hashable:
-    """The inverse of `to_json_arm`; a ValueError for what it cannot have written."""
+    """The inverse of `to_json_arm`; a ValueError for anything it cannot have written."""
     name = tuple(arm["tuple"]) if isinstance(arm, dict) else arm
     to_json_arm(name)
     return name
@@ -178,11 +178,11 @@ def check_state(policy: Any, n_arms: int, columns: int = 0, joint: bool = False)
         )
     n_arms = max(n_arms, JOINT) if joint else n_arms
     check_own(policy, n_arms, columns, joint)
-    started(policy, n_arms, MOST_NUMBERS, columns, joint)
+    start_state(policy, n_arms, MOST_NUMBERS, columns, joint)
 
 
 def count_state(policy: Any, n_arms: int, columns: int = 0, joint: bool = False) -> int:
-    """How many numbers the state of a policy has; where the policy says it, before a state is made."""
+    """How many numbers the state of a policy has; where the policy declares it, before a state is made."""
     sized = getattr(policy, "state_size", None)
     if columns and sized is not None and len(signature(sized).parameters) > 1:
         return int(sized(n_arms, columns, joint) if joint else sized(n_arms, columns))

@@ -1,6 +1,6 @@
 """What every bandit answers, whether it lives in memory, has a journal or is behind a service.
 
-`Bandit` and `RemoteBandit` inherit from `AnyBandit`, which documents the methods and has what they share."""
+`Bandit` and `RemoteBandit` inherit from `AnyBandit`, which documents the methods and has the shared code."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -72,9 +72,9 @@ class ReadableBandit(Protocol):
     def probabilities(
         self, context: Context = None, *, candidates: Candidates = None, available: Arms = None, draws: int = 2000
     ) -> Probabilities:
-        """Each arm's probability of being chosen now, all rules included, in a context if the bandit has features (what
-        is left out of it counts as the mean so far), or that of each candidate; `error` bounds how far they may be
-        off."""
+        """Each arm's probability of being chosen now, all rules included, or that of each candidate. It is that in a
+        context if the bandit has features; a feature left out counts as its mean so far. `error` bounds how far they
+        may be off."""
 
     def greedy(self, context: Context = None, *, candidates: Candidates = None, available: Arms = None) -> Hashable:
         """The arm or candidate with the best believed mean reward, for previews and crawlers: nothing is recorded or
@@ -83,7 +83,7 @@ class ReadableBandit(Protocol):
 
     def expected(self, context: Context = None, *, candidates: Candidates = None) -> dict[Hashable, Expected]:
         """The reward that the policy expects of every arm or candidate now and how uncertain it is (`mean`, `sd`), in a
-        context if the bandit has features; what is left out of it counts as the mean so far. Before the first reward,
+        context if the bandit has features; a feature left out counts as its mean so far. Before the first reward,
         the mean is NaN and the sd infinite."""
 
     def explain(self) -> Any:
@@ -92,7 +92,7 @@ class ReadableBandit(Protocol):
 
     def effects(self) -> Effects:
         """What each feature does for every arm, the best arm by level and hour, and how much more the best arm of a
-        context earns than the best single one; in numbers, for a page or a notebook."""
+        context earns than the best single one. All are numbers, for a page or a notebook."""
 
     def outcome(self, id: str | Decision) -> Outcome:
         """A decision and its outcome."""
@@ -255,10 +255,10 @@ class AnyBandit(ReadableBandit, Protocol):
         worth: float | None = None,
         who: str = "",
     ) -> None:
-        """One more arm. Nothing is known about it, and so it is tried first; or it begins with a past: what is known of
-        the arm that it is `like`, or a `mean` reward that is `worth` so many observations. Then it is chosen by what is
-        known. With features, the mean is that in the mean context. Policies that keep a window of rewards or wrap
-        another policy cannot take a past."""
+        """One more arm. Nothing is known about it, and so it is tried first. Or it begins with a past: the beliefs
+        about the arm that it is `like`, or a `mean` reward that is `worth` so many observations. Then it is chosen by
+        what is known. With features, the mean is that in the mean context. Policies that keep a window of rewards or
+        wrap another policy cannot take a past."""
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
         """Never choose this arm again; rewards still to come are learned. Its name may be used again for a new arm."""
@@ -289,7 +289,7 @@ class AnyBandit(ReadableBandit, Protocol):
 
     def erase(self, id: str | Decision, *, who: str = "") -> bool:
         """Erase a decision's id: a keyed hash takes its place, and its context is removed. The decision, its outcome
-        and what was learned stay, and the same id sent again is still the same decision. Returns whether it had not
+        and learned rewards stay, and the same id sent again is still the same decision. Returns whether it had not
         been erased before. The journal keeps when and by whom, not which."""
 
     def archive(self, *, who: str = "") -> None:
@@ -301,7 +301,7 @@ class AnyBandit(ReadableBandit, Protocol):
 
 
 def list_ids(what: Any) -> list[str | None]:
-    """What `decide_many` is asked for: an id, or None for one to be made, for each decision."""
+    """The ids requested of `decide_many`: for each decision an id, or None for one to be made."""
     if isinstance(what, int) and not isinstance(what, bool):
         ids: list[Any] = [None] * max(0, min(what, MOST + 1))
     elif isinstance(what, str | bytes) or not isinstance(what, Iterable):

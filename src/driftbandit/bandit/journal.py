@@ -1,12 +1,13 @@
 """A journal: its tables in SQLite and in PostgreSQL, what every store answers, and what both answer with the same SQL.
 
 Every row has a checksum, `mark`. `head` has the number of rows of a bandit and the sum of their checksums, written in
-the transaction that wrote the rows, so that a missing row is noticed as well as an altered one. Each writer of a
+the transaction that wrote the rows. So a missing row is noticed as well as an altered one. Each writer of a
 PostgreSQL journal has its own row in `head`, so that writers do not wait for each other. A snapshot has the sum of the
 checksums of the events before it, so that only the events after it need to be added up.
 
-Where rows were dropped (`retention`), `base` says after which event the journal begins, and how many rows and which sum
-of checksums are gone. The snapshot of that event is no cache: it is where every fold begins. Changes are never dropped.
+Where rows were dropped (`retention`), `base` records after which event the journal begins, and how many rows and which
+sum of checksums are gone. The snapshot of that event is no cache: it is where every fold begins. Changes are never
+dropped.
 
 `SQLite` (in `sqlite`) and `PostgreSQL` (in `postgres`) pass one test suite, `tests/live/test_journal.py`."""
 
@@ -28,7 +29,7 @@ from driftbandit.bandit.records import (
     log,
     mark,
     read_decision,
-    restored,
+    restore_fields,
 )  # fmt: skip
 from driftbandit.errors import DamagedJournal
 
@@ -200,7 +201,7 @@ class Journal(Counting, Naming):
     # ---- what a store adds -------------------------------------------------------------------------------------------
 
     def create(self, name: str, at: int) -> int:
-        """The number of the bandit with this name, which is made if there is none."""
+        """The number of the bandit with this name, which is made if it does not exist."""
         raise NotImplementedError
 
     def commit(self, asks: list[Ask]) -> tuple[list[Any], list[tuple[int, Event]]]:
@@ -266,7 +267,7 @@ class Journal(Counting, Naming):
     def decisions(self, bandit: int, until: int | None = None, known: int = 0) -> Iterator[DecisionRow]:
         """All decisions in order of `known`, also those that were altered; at least those before a time that knew so
         many events."""
-        return (DecisionRow(*restored(row[:-1])) for row in self._scan("decision", bandit, until, known))
+        return (DecisionRow(*restore_fields(row[:-1])) for row in self._scan("decision", bandit, until, known))
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""

@@ -18,7 +18,7 @@ _BATCH = 20_000  # rows of a batch of Arrow
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a file that is none of the formats."""
+    """Refuse a file of any other format."""
     if path.suffix not in (".parquet", ".csv", ".jsonl"):
         raise ValueError(f"A log is written as .parquet, .csv or .jsonl; got {path.name!r:.60}.")
 

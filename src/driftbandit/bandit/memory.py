@@ -11,13 +11,13 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from driftbandit.bandit.asks import AddChange, AddReward, Ask, DecisionState, Settle, Settled, judge, same_decision
+from driftbandit.bandit.asks import AddChange, AddReward, Ask, DecisionState, Settle, Settled, judge, match_decision
 from driftbandit.bandit.candidates import digest
 from driftbandit.bandit.chooser import StoreCall
 from driftbandit.bandit.features import is_context
 from driftbandit.bandit.fold import Fold
 from driftbandit.bandit.ids import check_id, number_round
-from driftbandit.bandit.inputs import shown
+from driftbandit.bandit.inputs import format_value
 from driftbandit.bandit.records import (
     DEFAULT,
     KINDS,
@@ -133,7 +133,7 @@ class Memory:
         return DecisionState(_row(id, kept), *kept[7:])._replace(parts=self._parts.get(id))
 
     def commit(self, asks: list[Ask]) -> list[Any]:
-        """Do what is asked, and have the events folded."""
+        """Carry out the requests, and have the events folded."""
         self.commits += 1
         before = sum(self._counts.values())
         added: list[Event] = []
@@ -152,7 +152,7 @@ class Memory:
             case DecisionRow():
                 state = self._state(ask.id)
                 if state is not None:
-                    return same_decision(ask._replace(available=digest(ask.available)), state)
+                    return match_decision(ask._replace(available=digest(ask.available)), state)
                 self._kept[ask.id] = _keep(ask._replace(available=digest(ask.available)))
                 self._decided += 1
                 self._make_room(ask.id)
@@ -220,7 +220,7 @@ class Memory:
         for call in calls:
             call.finish(self.commit(call.asks))
 
-    # ---- what a journal is asked -------------------------------------------------------------------------------------
+    # ---- the requests to a journal ---------------------------------------------------------------------------------
 
     def _all(self) -> list[DecisionState]:
         """The decisions that are kept, in order."""
@@ -288,13 +288,13 @@ class Memory:
     def load(cls, data: dict[str, Any], fold: Fold) -> "Memory":
         """The inverse of `dump`."""
         out = cls()
-        out.next, out._decided = (_whole(data[name]) for name in ("next", "decided"))
-        out._counts = dict(zip(KINDS, map(_whole, data["counts"]), strict=True))
+        out.next, out._decided = (_check_whole(data[name]) for name in ("next", "decided"))
+        out._counts = dict(zip(KINDS, map(_check_whole, data["counts"]), strict=True))
         if sum(out._counts.values()) != fold.n:
             raise ValueError("events are missing.")
         for serial, (at, body) in enumerate(data["changes"], 1):
             Change.read(body)
-            out._changes.append((serial, AddChange(0, serial, _whole(at, 1 << 62), body).event()))
+            out._changes.append((serial, AddChange(0, serial, _check_whole(at, 1 << 62), body).event()))
         if len(out._changes) != fold.changes:
             raise ValueError("changes are missing.")
         last, n_arms = 0, len(fold.config.arms)
@@ -302,13 +302,13 @@ class Memory:
             row = DecisionRow(*fields)
             check_id(row.id)
             slots = parse_slots(row.available) or []
-            if not all(0 <= _whole(slot) < n_arms for slot in (row.slot, *slots)) or row.how not in WAYS:
+            if not all(0 <= _check_whole(slot) < n_arms for slot in (row.slot, *slots)) or row.how not in WAYS:
                 raise ValueError("an open decision has an unknown arm.")
             if row.probability is not None and not 0.0 <= row.probability <= 1.000001:
                 raise ValueError("an open decision has no probability.")
             if row.context is not None and not is_context(row.context):
                 raise ValueError("an open decision has no context.")
-            if row.id in out._kept or _whole(row.at, 1 << 62) < last or _whole(row.known) > fold.n:
+            if row.id in out._kept or _check_whole(row.at, 1 << 62) < last or _check_whole(row.known) > fold.n:
                 raise ValueError("open decisions are not in order.")
             last = row.at
             out._kept[row.id] = _keep(row)
@@ -335,13 +335,13 @@ def _row(id: str, kept: Kept) -> DecisionRow:
     return DecisionRow(id, at, slot, how, known, available, probability, text)
 
 
-def _whole(value: Any, limit: int = _MOST) -> int:
+def _check_whole(value: Any, limit: int = _MOST) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
-        raise ValueError(f"{shown(value, 40)} stands where a number from 0 to {limit - 1} should.")
+        raise ValueError(f"{format_value(value, 40)} stands where a number from 0 to {limit - 1} should.")
     return value
 
 
 def _finite(value: Any) -> float:
     if type(value) is not float or not abs(value) <= LARGEST:
-        raise ValueError(f"{shown(value, 40)} stands where a part of a reward should.")
+        raise ValueError(f"{format_value(value, 40)} stands where a part of a reward should.")
     return value

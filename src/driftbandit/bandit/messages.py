@@ -24,7 +24,7 @@ def write_context(context: Any, candidates: Any = None) -> dict[str, Any]:
         raise ValueError("Give a context or candidates, not both.")
     if context is None and candidates is None:
         return {}
-    given, write = (context, _plain) if candidates is None else (candidates, _each_plain)
+    given, write = (context, _to_plain) if candidates is None else (candidates, _each_plain)
     name = "context" if candidates is None else "candidates"
     return {name: [write(one) for one in given] if isinstance(given, list | tuple) else write(given)}
 
@@ -32,10 +32,10 @@ def write_context(context: Any, candidates: Any = None) -> dict[str, Any]:
 def _each_plain(candidates: Any) -> dict[str, Any]:
     if not isinstance(candidates, Mapping):
         raise ValueError(f"candidates maps names to features; got {candidates!r:.60}.")
-    return {name: _plain({} if values is None else values) for name, values in candidates.items()}
+    return {name: _to_plain({} if values is None else values) for name, values in candidates.items()}
 
 
-def _plain(context: Any) -> dict[str, Any]:
+def _to_plain(context: Any) -> dict[str, Any]:
     values = {name: plain_value(value) for name, value in as_mapping(context).items()}
     for name, value in values.items():
         if not isinstance(name, str) or not isinstance(value, str | int | float | None):

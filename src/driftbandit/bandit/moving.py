@@ -1,13 +1,13 @@
 """Moving bandits to another database while they decide.
 
 A bandit belongs to one database at every moment. It is made in the target as one that is on its way, which no process
-can open. Its rows are copied, and what is added meanwhile is copied again and again. Then one transaction of the source
+can open. Its rows are copied, and rows added meanwhile are copied again and again. Then one transaction of the source
 hands it over: it locks the tables for a moment, so that every earlier write has been committed and every later one is
 refused. The last rows are copied, the audit recomputes the copy's decisions, and one transaction of the target lets
 processes open it. A mover that is killed at any point is run again and goes on.
 
 Numbers of bandits and places of events differ between databases, so checksums are computed anew, from rows that fit
-their old ones. Arms, states and propensities follow from what is copied, and are the same bits."""
+their old ones. Arms, states and propensities follow from the copied rows, and are the same bits."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from driftbandit.bandit.journal import DECISION
 from driftbandit.bandit.naming import Named, match_names
 from driftbandit.bandit.opening import Opened, is_url, latest, policy_maker, reading, writing
 from driftbandit.bandit.pgcommit import INSERT_DECISIONS, INSERT_EVENTS, columns
-from driftbandit.bandit.records import DecisionRow, Event, erased_text, mark, read_decision
+from driftbandit.bandit.records import DecisionRow, Event, make_erased_text, mark, read_decision
 from driftbandit.errors import DamagedJournal, Moved, NotFound, RecordConflict, StoreError
 
 _WRITER = 1  # of the rows of `head` in the target: no lease has this number
@@ -69,13 +69,13 @@ def move(
     policies: Mapping[str, type] | None = None,
 ) -> Iterator[Move]:
     """Move bandits of a journal to a PostgreSQL database, one after the other; "button:*" stands for all whose names
-    begin with "button:". `address` is what callers are told who still ask the source, such as https://b.example.org;
+    begin with "button:". `address` is sent to callers that still use the source, such as https://b.example.org;
     without it, the database."""
     if not is_url(target):
         raise ValueError("Bandits can be moved to a PostgreSQL database, postgresql://..., and to nothing else.")
     if not names:
         raise ValueError('Expected the names of bandits to move, such as button or "button:*".')
-    reading(source).close()  # an error if there is none
+    reading(source).close()  # an error if it does not exist
     with ExitStack() as stack:
         here = writing(source)
         stack.callback(here.release)
@@ -172,7 +172,7 @@ class _Mover:
             self._copy_rows()
             began = time.monotonic()
             self._ask(self._here, HandOver(self._number, self._home))
-        if self._erased() != self._hidden:  # an id was erased after its decision had been copied
+        if self._count_erased() != self._hidden:  # an id was erased after its decision had been copied
             self._purge(self._copy)
             self._arrive(mine, None)
         self._copy_last()
@@ -190,7 +190,7 @@ class _Mover:
         changes = source.changes(self._number)
         while base and any(self._ask(self._here, DropRows(self._number, tuple(event.at for _, event in changes)))):
             pass
-        self._hidden = self._erased()
+        self._hidden = self._count_erased()
         origin = f"{_identify(source)} {self._number} {base.n if base else 0} {self._hidden}"
         if other is not None and other.origin != origin:
             if other.origin is not None and other.origin.rsplit(" ", 2)[0] != origin.rsplit(" ", 2)[0]:
@@ -264,7 +264,7 @@ class _Mover:
         rows = []
         for event in events:
             fields = event[1:]
-            kept = (*fields[:-2], erased_text(fields), fields[-1]) if event.decision[0] == "=" else fields
+            kept = (*fields[:-2], make_erased_text(fields), fields[-1]) if event.decision[0] == "=" else fields
             rows.append((self._copy, *kept, mark(fields)))
         return INSERT_EVENTS, [self._target._era, *columns(rows), _WRITER]
 
@@ -318,7 +318,7 @@ class _Mover:
         events, decisions = journal._rows(_WRITTEN, number)[0]
         return int(events), int(decisions)
 
-    def _erased(self) -> int:
+    def _count_erased(self) -> int:
         """How many ids were erased in the source."""
         return int(self._source._rows(_ERASED, self._number)[0][0])
 
@@ -332,7 +332,7 @@ class _Mover:
 
 
 def _decision_values(row: DecisionRow) -> tuple[Any, ...]:
-    kept = row._replace(context=erased_text(row)) if row.id[0] == "=" else row
+    kept = row._replace(context=make_erased_text(row)) if row.id[0] == "=" else row
     return (*kept, mark(row))
 
 

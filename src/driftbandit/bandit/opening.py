@@ -56,7 +56,7 @@ def is_service(target: Any) -> bool:
 
 
 def exists(target: Any) -> bool:
-    """Whether there may be a journal; of a database only a look inside can tell."""
+    """Whether there may be a journal; for a database this needs a look inside."""
     path = _place(target)
     return is_url(path) or os.path.exists(path)
 
@@ -67,7 +67,7 @@ def reading(target: Any) -> Journal:
 
 
 def writing(target: Any) -> Opened:
-    """A journal for writing, which is made if there is none; shared by all bandits of this process."""
+    """A journal for writing, which is made if it does not exist; shared by all bandits of this process."""
     path = _place(target)
     with _lock:
         opened = _opened.get(path)
@@ -106,7 +106,7 @@ def _open(target: str, write: bool) -> Journal:
 
 
 def bandit_number(journal: Journal, name: str) -> int:
-    """The number of the bandit of this name; NotFound if there is none."""
+    """The number of the bandit of this name; NotFound if it does not exist."""
     number = journal.number(name)
     if number is None:
         have = ", ".join(journal.names(limit=8)) or "none yet"
@@ -159,13 +159,13 @@ def policy_classes(policy: Any) -> dict[str, type]:
 
 def arithmetic(policy: Any) -> str:
     """The version of a policy's arithmetic and of those within it: "DriftTS 1". Two versions with the same text compute
-    the same bits. A class says its number as `arithmetic = 2`; without it, it is 1."""
+    the same bits. A class declares its number as `arithmetic = 2`; without it, it is 1."""
     classes = sorted(policy_classes(policy).items())
     return ", ".join(f"{name} {getattr(made, 'arithmetic', 1)}" for name, made in classes)
 
 
 def rereader(journal: Journal, bandit: int) -> Reread:
-    """How a fold reads the first events again, when a change asks for it."""
+    """How a fold reads the first events again, when a change requires it."""
 
     def reread(count: int) -> Iterable[Event]:
         if journal.base(bandit) is not None:
@@ -215,8 +215,8 @@ def earliest(journal: Journal, number: int, make: Maker) -> tuple[Fold, Any]:
 
 
 def _after_fork() -> None:
-    """A child process shares no connection and no thread with its parent: its bandits say so when they are used. Any
-    lock may have been held by a thread that the child does not have, so all are made anew."""
+    """A child process shares no connection and no thread with its parent: its bandits raise an error when they are
+    used. Any lock may have been held by a thread that the child does not have, so all are made anew."""
     global _lock
     _lock = threading.Lock()
     for opened in list(_opened.values()):

@@ -1,6 +1,6 @@
 """Rewards that accumulate: parts of a reward, whose sum is learned as one outcome.
 
-A part is a PART event of its own. In the place of an id it has that of its decision, "+" and a hash of both ids, so
+A part is a separate PART event. In the place of an id it has that of its decision, "+" and a hash of both ids, so
 that erasing the decision's id leaves nothing of the part's. The fold learns nothing from it. When the decision is
 `wait` old, its outcome is written: a REWARD with the sum of all parts, where others get the default. From there on it
 is a reward like any other. In PostgreSQL, those who add, reward or settle hold a lock of the bandit, so a sum contains

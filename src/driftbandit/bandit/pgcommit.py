@@ -1,7 +1,7 @@
 """How a group of asks is written to PostgreSQL; its tables, and whether a connection leads to the database that was
 opened.
 
-A server that was restored under the same address lacks what was acknowledged since. A dump goes into tables with other
+A server that was restored under the same address lacks the later acknowledged rows. A dump goes into tables with other
 numbers, mostly in a server with another identifier. A copy of the data directory has the same numbers, so the last rows
 that this process has read and written must be there too. That also covers a standby that took over: it is accepted if
 it has everything this process has read or written."""
@@ -104,7 +104,7 @@ class PostgresCommit(Commit):
         self.appended: tuple[int, str, bool, int] | None = None
         self.changed: set[int] = set()  # bandits that have new events
         self._checks: list[Callable[[], None]] = []
-        self._short = False  # whether fewer rows were written than asked for
+        self._short = False  # whether fewer rows were written than requested
 
     @property
     def one_statement(self) -> bool:
@@ -306,7 +306,7 @@ class OpenedServer:
     def _refuse(self, why: str) -> None:
         self._refusal = (
             f"PostgreSQL was restored or replaced under this address: {why}. Nothing of this call was written to it; "
-            "close this bandit, make sure that this is the database you want, and open it again."
+            "close this bandit, make sure that this is the right database, and open it again."
         )
         raise JournalReplaced(self._refusal)
 

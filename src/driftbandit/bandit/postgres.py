@@ -22,8 +22,8 @@ from driftbandit.bandit.records import CHANGE, Event, check_row, mark
 from driftbandit.errors import DamagedJournal, StoreError
 
 DIRECT = "DRIFTBANDIT_DIRECT_URL"  # past a pooler that hands out connections for a transaction
-_STUCK = 0.05  # seconds for which events may wait for a transaction before we ask whose it is
-_CLOCK = 1.0  # seconds after which a commit asks for the server's time again, if none had to before
+_STUCK = 0.05  # seconds for which events may wait for a transaction before we look up its owner
+_CLOCK = 1.0  # seconds after which a commit reads the server's time again, if none had to before
 _NOTIFY = 0.02  # least seconds between two notifications: those of others wait for the next
 _NAMED = 350  # bandits in one notification, which has at most 8,000 bytes
 _TIME = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -81,7 +81,7 @@ class PostgreSQL(Journal):
         self._foreign = False  # whether the last look found transactions of other programs
         self._notified = self._set = 0.0
         self._announcing = threading.Lock()
-        self._unannounced: set[int] = set()  # bandits with events of ours of which other processes do not know
+        self._unannounced: set[int] = set()  # bandits with events of ours that were not announced to other processes
         self._server: OpenedServer | None = None
         self._lease = 0  # our row of `head`
         self._follower: Follower | None = None
@@ -99,7 +99,7 @@ class PostgreSQL(Journal):
             raise (_translate_error(error) if isinstance(error, psycopg.Error) else error) from None
 
     def _connect(self, session: bool = False) -> Any:
-        """A new connection. Behind a pooler, one that needs a session of its own goes past it."""
+        """A new connection. Behind a pooler, one that needs a separate session goes past it."""
         direct = os.environ.get(DIRECT)
         shares = direct is not None and not session
         connection = psycopg.connect(
@@ -125,7 +125,7 @@ class PostgreSQL(Journal):
 
     def commit(self, asks: list[Ask]) -> tuple[list[Any], list[tuple[int, Event]]]:
         """Where the connection is lost, even in the middle of a commit, all of it is sent again: every ask has an id,
-        so what was written the first time is found, not doubled."""
+        so rows written the first time are found, not doubled."""
 
         def write() -> list[Any]:
             answers: dict[int, Any] = {}

@@ -91,13 +91,13 @@ def describe_altered(table: str, name: Any, bandit: int) -> str:
     return f"{table} {name} of bandit {bandit} was altered: its checksum differs"
 
 
-def erased_text(fields: tuple[Any, ...]) -> str:
+def make_erased_text(fields: tuple[Any, ...]) -> str:
     """What a row keeps in the place of its text (the last field but one) once its id was erased: a checksum of the rest
     and the text."""
     return f"={mark(fields):08x}{fields[-2] or ''}"
 
 
-def restored(fields: tuple[Any, ...]) -> tuple[Any, ...]:
+def restore_fields(fields: tuple[Any, ...]) -> tuple[Any, ...]:
     """The fields of a row whose id was erased, with their text; other rows as they are."""
     text = fields[-2]
     erased = isinstance(text, str) and text.startswith("=")
@@ -108,8 +108,8 @@ def intact(fields: tuple[Any, ...], found: int) -> tuple[Any, ...] | None:
     """The fields of a row that fit its checksum, or that were erased and fit their own; None if they were altered."""
     if mark(fields) == found:
         return fields
-    whole = restored(fields)
-    return whole if whole is not fields and erased_text(whole) == fields[-2] else None
+    whole = restore_fields(fields)
+    return whole if whole is not fields and make_erased_text(whole) == fields[-2] else None
 
 
 def check_row(table: str, bandit: int, name: Any, fields: tuple[Any, ...], found: int) -> tuple[Any, ...]:
@@ -169,7 +169,7 @@ class StoredConfig(NamedTuple):
     first: bool = True  # whether arms without any outcome are drawn first: `Fold.first_arms`
     arithmetic: str = ""  # the versions of the policy's arithmetic: `opening.arithmetic`
     features: list[Any] | None = None  # pairs of name and kind, as declared
-    retention: int | None = None  # microseconds for which rows are kept at least; None for ever
+    retention: int | None = None  # microseconds for which rows are kept at least; None: forever
     erased: int | None = None  # how many ids were erased
     archived: int | None = None  # when it was archived, in microseconds since 1970
     adds: bool | None = None  # whether rewards are added up: `parts`
@@ -216,7 +216,7 @@ class StoredConfig(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The body of a change: what was changed, by whom, the configuration from then on, and what is known of an arm that
+    """The body of a change: what was changed, by whom, the configuration from then on, and the prior of an arm that
     it adds (`Player.add_arm`)."""
 
     what: str

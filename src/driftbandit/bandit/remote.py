@@ -67,7 +67,7 @@ class RemoteBandit(AnyBandit):
         who: str = "",
         **options: Unpack[OpenOptions],
     ) -> "RemoteBandit":
-        """The bandit of this name in the service at `target`, made if there is none and arms are given; it plays
+        """The bandit of this name in the service at `target`, made if it does not exist and arms are given; it plays
         DriftAuto unless a policy is named. One that exists is used as it is, and `change` changes it. A key with the
         scopes decide and reward is enough for `decide` and `reward`; the other methods need read or admin. The key is
         given by `key` or by the environment variable DRIFTBANDIT_KEY."""
@@ -85,7 +85,7 @@ class RemoteBandit(AnyBandit):
         except AccessDenied as error:
             if error.status != 403:
                 raise
-            return bandit  # the key may allow decisions and rewards and not reading: then those are what it is for
+            return bandit  # the key may allow decisions and rewards without reading
         except NotFound:
             if arms is None and not given.get("candidates"):
                 made_like = sender.send("GET", "/v1/templates")["templates"]

@@ -62,7 +62,7 @@ class Replica:
         self.stopped = False  # whether it is closed or stuck
         self._reading = threading.Lock()
         self.arithmetic_checked = False  # whether the journal is known to have the arithmetic of this process
-        self.note = ""  # what was noticed on opening, for `health`
+        self.note = ""  # a finding on opening, for `health`
         self.cursor: Any  # how far the fold has read
         self.fold, self.cursor = (
             latest(self.journal, number, self._make, compiled=compiled) if fold is None else (fold, fold.n)
@@ -142,7 +142,7 @@ class Replica:
         self._fold(batch, cursor)
 
     def _absorb(self, events: list[Event]) -> None:
-        """Fold what the writer has just written. It is written, even if folding it fails: the next call reports it."""
+        """Fold the events just written. It is written, even if folding it fails: the next call reports it."""
         with self.lock, contextlib.suppress(Exception):
             news = [(event.n, event) for event in events if event.n > self.fold.n]
             if self.stopped or not news:
@@ -203,8 +203,8 @@ class Replica:
                 self.writer.submit([self.snapshot()])
 
     def check_reporting(self) -> None:
-        """One line in the log where a third value among the rewards has changed what is played; and now and then, where
-        the way of reporting rewards is likely to mislead the policy."""
+        """One line in the log where a third value among the rewards has changed the policy that plays. And now and
+        then, where the way of reporting rewards is likely to mislead the policy."""
         fold = self.fold
         before, self._plays = self._plays, (fold.config.policy, reporting.policy_played(fold))
         if before not in (None, self._plays) and before[0] == self._plays[0]:
@@ -227,7 +227,7 @@ class Replica:
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         self._stuck = (
             f"This bandit cannot learn event {self.fold.n} of its journal, so it decides no more ({kind}{text:.200}); "
-            "mend what is wrong and open it again."
+            "fix the cause and open it again."
         )
         self.stopped = True
         self._cause = error if isinstance(error, ValueError) else StoreError(self._stuck)
@@ -241,7 +241,7 @@ class Replica:
     @property
     def lag(self) -> float:
         """How many seconds the fold is behind the journal now: since it last had everything. 0 after a recent look,
-        where the writer hands over what it has written, and for a bandit that cannot go on, which each call reports."""
+        where the writer hands over new events, and for a bandit that cannot go on, which each call reports."""
         follows = self.journal.live and self.writer is not None and not self._stuck
         seconds = self.journal.lag(self.number) if follows else 0.0
         return seconds if seconds > _LOOK else 0.0
@@ -272,7 +272,7 @@ class Replica:
             return config is not None and config.wait is not None and self.now() >= self._next_look
 
     def _settle(self, now: bool = False) -> Settle | None:
-        """What to ask of the store if it is time to look (`now`: in any case). All processes see how far any has
+        """The request to the store if it is time to look (`now`: in any case). All processes see how far any has
         come."""
         fold, wait = self.fold, None if self.fold.config is None else self.fold.config.wait
         if wait is None or self.stopped:
@@ -298,12 +298,13 @@ class Replica:
             self.writer.submit([ask])
 
     def _when_idle(self) -> None:
-        """Settle what is old enough while no call comes in."""
+        """Settle old decisions while no call comes in."""
         with self.lock, contextlib.suppress(StoreError):
             self.sweep()
 
     def settle_first(self, commit: Callable[[list[Any]], list[Any]]) -> None:
-        """Before a decision: settle what is old enough, and learn it. Where the store fails, the decision will too."""
+        """Before a decision: settle old decisions, and learn their outcomes. Where the store fails, the decision will
+        too."""
         with self.lock:
             ask = self._settle()
         if ask is None:
@@ -338,12 +339,12 @@ class Replica:
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def open_or_raise(self) -> None:
-        """Refuse to go on when closed, or when what is known is less than what is written."""
+        """Refuse to go on when closed, or when written events could not be folded."""
         if self.stopped:
             raise StoreError(self._stuck or "This bandit is closed; open it again.")
 
     def whole_or_raise(self) -> None:
-        """Refuse to decide from less than is written."""
+        """Refuse to decide before all written events are folded."""
         if self._stuck:
             raise self._cause if self.writer is None else StoreError(self._stuck)
 
@@ -357,7 +358,7 @@ class Replica:
         self.end(why)
 
     def close(self) -> None:
-        """Let go of the journal, after all that was asked has been written. A snapshot makes the next opening fast."""
+        """Let go of the journal, after all requests have been written. A snapshot makes the next opening fast."""
         with self.lock:
             if self.snapshot_every and not self.stopped:
                 self._submit_snapshot(_LEFT_OVER)

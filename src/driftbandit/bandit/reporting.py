@@ -96,7 +96,7 @@ def warnings(fold: Any, decisions: int) -> list[str]:
 
 
 def _is_sound(player: Any) -> bool:
-    """Whether the policy can be in its state, by what it declares; a policy that declares nothing has finite numbers,
+    """Whether the policy can be in its state, by its declarations; a policy without any has finite numbers,
     except where they were infinite in the beginning."""
     state, first = player.arrays(), player.first_state()
     if not hasattr(player.policy, "validate_state"):

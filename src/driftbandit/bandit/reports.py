@@ -11,7 +11,7 @@ from typing import Any
 from driftbandit.bandit import reporting, settings
 from driftbandit.bandit.beliefs import arm_beliefs
 from driftbandit.bandit.candidates import copy_candidates, split_context
-from driftbandit.bandit.coefficients import coefficients, copy_player, expected_rewards
+from driftbandit.bandit.coefficients import coefficients, compute_expected, copy_player
 from driftbandit.bandit.effects import (
     ContextExplanation,
     Effects,
@@ -62,7 +62,7 @@ class Watched:
 
     @property
     def state(self) -> Any:
-        """A copy of what the policy knows now, as arrays; retired arms keep their place."""
+        """A copy of the policy's state now, as arrays; retired arms keep their place."""
         with self._lock:
             player = self._fold.player
             state = player.faded(self._replica.now())
@@ -149,7 +149,7 @@ class Reports(Watched, ReadableBandit):
             means: list[float | None] = [None] * len(names)
             if features is not None:
                 with contextlib.suppress(ValueError):  # the policy has no such belief
-                    found = expected_rewards(copy_player(fold.player, now), features, list(range(len(names))))
+                    found = compute_expected(copy_player(fold.player, now), features, list(range(len(names))))
                     means = [one.mean * config.scale[1] if math.isfinite(one.sd) else None for one in found.values()]
             else:
                 means = arm_beliefs(fold.player.policy, fold.player.arrays(now), config).mean
@@ -176,7 +176,7 @@ class Reports(Watched, ReadableBandit):
             fold, config, at = self._fold, self._fold.config, self._replica.now()
             names, features = self._features(context, candidates, at)
             known = copy_player(fold.player, at)
-        found = expected_rewards(known, features, list(range(len(names))))
+        found = compute_expected(known, features, list(range(len(names))))
         origin, unit = config.scale
         return {
             names[slot]: Expected(origin + unit * found[slot].mean, abs(unit) * found[slot].sd)
@@ -184,7 +184,7 @@ class Reports(Watched, ReadableBandit):
         }
 
     def _known(self) -> tuple[Any, Any, Any, Any]:
-        """The configuration, the features, what was seen of them and what the player knows, all of this moment."""
+        """The configuration, the features, their statistics and the player's beliefs, all of this moment."""
         with self._lock:
             fold = self._fold
             return fold.config, fold.features, copy.copy(fold.seen), copy_player(fold.player, self._replica.now())
@@ -308,7 +308,7 @@ class Reports(Watched, ReadableBandit):
             "missing": fold.seen.missing,
             "undeclared": fold.seen.undeclared,
         }
-        if self._replica.writer is None:  # only looking: the process that writes knows the rest
+        if self._replica.writer is None:  # only looking: the process that writes has the rest
             return out
         return out | {
             "queued": self._replica.writer.waiting,
@@ -323,7 +323,7 @@ class Reports(Watched, ReadableBandit):
 
 
 class View(Reports):
-    """The reports of a bandit without its verbs; `refresh` reads what has come since."""
+    """The reports of a bandit without its verbs; `refresh` reads new events."""
 
     def __init__(self, target: Any, name: str, policies: Mapping[str, type] | None = None) -> None:
         """`target` is a path, a URL, or a journal open for reading, which stays open."""

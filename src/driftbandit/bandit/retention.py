@@ -1,4 +1,4 @@
-"""Dropping what is older than a bandit's `retention`, day by day.
+"""Dropping rows older than a bandit's `retention`, day by day.
 
 A journal begins after its last event before some midnight. Everything that its events have led to until then is kept as
 a snapshot, from which every fold begins; decisions that knew fewer events, and the events themselves, are dropped. So
@@ -64,7 +64,7 @@ def to_prune(journal: Any) -> list[str]:
 
 
 def prune(replica: Any, name: str, exports: Any = None) -> Pruned:
-    """Drop what is older than the retention of a bandit, if that is set, and what an earlier run has left over."""
+    """Drop rows older than the retention of a bandit, if that is set, and those left over by an earlier run."""
     folder = None if exports is None else Path(exports) / name
     if folder is not None:
         _make_folder(folder)
@@ -86,7 +86,7 @@ def prune(replica: Any, name: str, exports: Any = None) -> Pruned:
 
 
 def purge(journal: Any, writer: Any, name: str) -> None:
-    """Delete a bandit whose deletion has begun; none, if there is no such bandit any more."""
+    """Delete a bandit whose deletion has begun, if it still exists."""
     number = journal.number(name)
     while number is not None and writer.submit([PurgeRows(number, name)]).wait()[0]:
         time.sleep(0.01)
@@ -134,7 +134,7 @@ class _Pruning:
         return None
 
     def _find_end(self, walk: Walk, midnight: int) -> _End | None:
-        """The last event before a midnight that all later decisions knew; None if there is none to be dropped."""
+        """The last event before a midnight that all later decisions used; None if nothing is to be dropped."""
         newest, later = self._journal.recent(self._number, 1), midnight + _STORED_LATE
         most = [row.known for row in newest] + [self._journal.least_known(self._number, later, later + DAY)]
         most = [known for known in most if known is not None]

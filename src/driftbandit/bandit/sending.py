@@ -75,7 +75,7 @@ class Sender:
 
 
 class _Waits:
-    """How long to wait before the next attempt: as the service says, or twice as long as before; never in step with
+    """How long to wait before the next attempt: as the service requests, or twice as long as before; never in step with
     other clients."""
 
     def __init__(self, patience: float) -> None:
@@ -112,7 +112,7 @@ def bandit_names(
 
 
 def read_answer(response: httpx.Response) -> Any:
-    """What the service says, or the error it stands for."""
+    """The answer of the service, or the error it stands for."""
     if response.is_success:
         return response.json()
     raise error_for(response.status_code, _sentence(response))

@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 from driftbandit.bandit.fold import Fold, Maker
-from driftbandit.bandit.inputs import shown
+from driftbandit.bandit.inputs import format_value
 from driftbandit.bandit.memory import Memory
 from driftbandit.bandit.settings import checked_config
 
@@ -42,7 +42,7 @@ def read_snapshot(text: Any, make: Maker, compiled: bool) -> tuple[Memory, Fold,
         ) from None
     if isinstance(version, bool) or version != FORMAT:
         raise ValueError(
-            f"This snapshot has format {shown(version, 40)}; this version reads format {FORMAT}. "
+            f"This snapshot has format {format_value(version, 40)}; this version reads format {FORMAT}. "
             "Read it with the version that made it."
         )
     if data.get("check", _checksum(data)) != _checksum(data):
@@ -77,7 +77,7 @@ def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is not valid JSON.")
 
 
-def own_key() -> int:
+def draw_key() -> int:
     """The key of a new random stream."""
     return int.from_bytes(os.urandom(8), "little")
 

@@ -21,7 +21,7 @@ class Uplift(NamedTuple):
     decisions that are old enough count.
 
     The interval is Welch's. Where all outcomes of a group are equal, the variance is that of the group with one more
-    outcome at either end of the range of rewards, so the width is never 0. If none is declared, it reaches from 0 to
+    outcome at either end of the range of rewards. So the width is never 0. If none is declared, it reaches from 0 to
     a typical outcome other than 0."""
 
     policy: float

@@ -35,7 +35,7 @@ class Verbs(Reports, AnyBandit):
     durability: str
     _writer: Writer
     _memory: Any = None  # the store of a bandit in memory
-    _opened: Any = None  # of one with a journal: what it shares with other bandits of that journal
+    _opened: Any = None  # of one with a journal: shared with other bandits of that journal
     _chooser: Chooser
     _failed: int
     _recent: dict[str, DecisionRow]  # decisions of ours that are likely to be rewarded soon
@@ -251,7 +251,7 @@ class Verbs(Reports, AnyBandit):
         if self._memory is not None and not from_now and options.keys() & {"policy", "half_life", "features"}:
             raise ValueError(
                 "A bandit in memory keeps no history to learn again; change(..., from_now=True) starts a new policy "
-                "with nothing learned, a new half-life with what is known, new features with what is known of the "
+                "with nothing learned, a new half-life with the current beliefs, new features with those about the "
                 "others."
             )
 

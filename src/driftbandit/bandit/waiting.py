@@ -61,7 +61,7 @@ class Waiting:
 
     @classmethod
     def read(cls, data: Any, n_arms: int) -> "Waiting":
-        """The inverse of `plain`; a ValueError for what it cannot have written."""
+        """The inverse of `plain`; a ValueError for anything it cannot have written."""
         text, contexts = data
         rows = np.frombuffer(base64.b64decode(text, validate=True), _ROW)
         slots, contexts = rows["slot"], contexts or [None] * len(rows)

@@ -30,7 +30,7 @@ _QUEUE = 100_000  # asks that may wait; further ones are refused
 
 
 class Writer:
-    """The thread that writes, and hands what it has written to the bandits of its process."""
+    """The thread that writes, and hands the new events to the bandits of its process."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -121,8 +121,8 @@ class Writer:
         return (self._backlog if self._pending else 0) + len(self._requested)
 
     def close(self) -> None:
-        """Write what has been asked, then end."""
-        with self._leads, self._mutex:  # a thread that writes alone has ended
+        """Write all requests, then end."""
+        with self._leads, self._mutex:  # a thread that writes by itself has ended
             if self._closed:
                 return
             self._closed = "This bandit is closed; open it again."
@@ -179,7 +179,7 @@ class Writer:
         return len(self) > 0
 
     def commit(self, asks: list[Ask]) -> list[Any]:
-        """Write these now, and have the bandits of this process fold what was appended, before any caller hears that it
+        """Write these now, and have the bandits of this process fold the new events, before any caller learns that it
         was written. The log gets one line when commits begin to fail, as on a full disk, and one when they work again.
         No other thread commits meanwhile: called by the one that leads, or by a chooser in `choose_all`."""
         try:

@@ -10,6 +10,6 @@ from typing import Any
 
 
 def modules(command: str | None = None) -> list[Any]:
-    """The module named like this command, or if there is none every command's, in alphabetical order."""
+    """The module named like this command, or without such a module every command's, in alphabetical order."""
     names = sorted(info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
     return [importlib.import_module(f"{__name__}.{name}") for name in ([command] if command in names else names)]

@@ -54,7 +54,7 @@ def open_log(args: argparse.Namespace) -> Any:
 
 
 def print_result(args: argparse.Namespace, result: Any, more: Sequence[str] = ()) -> None:
-    """Print a result as JSON if asked for, else as text, with tables fitted to the terminal."""
+    """Print a result as JSON on request, else as text, with tables fitted to the terminal."""
     if args.json:
         print_json(result.to_dict())
         return

@@ -12,7 +12,7 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 from driftbandit import cli as commands
-from driftbandit.cli._shared import EXTRAS, missing_package, shortened
+from driftbandit.cli._shared import EXTRAS, missing_package, shorten
 from driftbandit.core.checks import nearest
 from driftbandit.errors import DriftbanditError
 
@@ -110,7 +110,7 @@ def _run(words: list[str]) -> int:
     known = _verbs(parser)
     if name is not None and name not in known:
         raise UsageError(
-            f"There is no command {shortened(name)!r}{nearest(name, list(known)) or '.'} "
+            f"There is no command {shorten(name)!r}{nearest(name, list(known)) or '.'} "
             f"The commands are: {', '.join(known)}."
         )
     try:
@@ -142,7 +142,7 @@ def parse_arguments(parser: argparse.ArgumentParser, words: list[str]) -> argpar
         option = unknown[0].startswith("-")
         hint = nearest(unknown[0], parser._option_string_actions) if option else ""
         kind = "option" if option else "argument"
-        raise UsageError(f"Unknown {kind} {shortened(unknown[0])!r}{hint or '.'} See: {parser.prog} --help")
+        raise UsageError(f"Unknown {kind} {shorten(unknown[0])!r}{hint or '.'} See: {parser.prog} --help")
     return args
 
 

@@ -69,13 +69,13 @@ def whole(least: int, most: int | None = None) -> Any:
             right = False
         if not right:
             limits = f"{least} or more" if most is None else f"from {least} to {most:_}"
-            raise argparse.ArgumentTypeError(f"needs a whole number, {limits}; got {shortened(text)!r}")
+            raise argparse.ArgumentTypeError(f"needs a whole number, {limits}; got {shorten(text)!r}")
         return int(number)
 
     return convert
 
 
-def shortened(text: str, length: int = 60) -> str:
+def shorten(text: str, length: int = 60) -> str:
     """The text, or its beginning if it is long."""
     return text if len(text) <= length else text[: length - 3] + "..."
 

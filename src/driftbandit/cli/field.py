@@ -51,7 +51,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Tune if asked, play, compare, write."""
+    """Tune on request, play, compare, write."""
     from driftbandit.field.suite import choose_environments, load_suite
     from driftbandit.lab.files import writable
 

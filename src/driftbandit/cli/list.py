@@ -5,7 +5,7 @@ import inspect
 import textwrap
 from typing import Any
 
-from driftbandit.cli._shared import add_example, add_option, print_json, print_table, shortened, terminal_width
+from driftbandit.cli._shared import add_example, add_option, print_json, print_table, shorten, terminal_width
 from driftbandit.core.checks import nearest
 from driftbandit.core.parameters import parameters
 from driftbandit.errors import SpecError
@@ -31,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the tables asked for, or one class in full."""
+    """Print the requested tables, or one class in full."""
     if args.what not in _SHOWN:
         described = _describe(cls := _find(args.what))
         print_json(described) if args.json else _print_class(cls, described)
@@ -79,8 +79,7 @@ def _find(name: str) -> type:
         classes = [cls for kind in _KINDS.values() for cls in kind().values()]
         known = [*_SHOWN, *map(_short, classes), *(cls.__name__ for cls in classes)]
         raise ValueError(
-            f"There is nothing named {shortened(name)!r}{nearest(name, known) or '.'} "
-            "`driftbandit list` shows all names."
+            f"There is nothing named {shorten(name)!r}{nearest(name, known) or '.'} `driftbandit list` shows all names."
         ) from None
     return found[0] if isinstance(found, tuple) else found  # type: ignore[no-any-return]
 

@@ -56,7 +56,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--width", type=float, default=7.6, metavar="INCHES", help="of the figure (default: 7.6)")
     parser.add_argument("--title", metavar="TEXT", help="title of the figure")
     add_option(parser, "executor")
-    add_option(parser, "workers", help="how many, if the executor does not say (default: one per core)")
+    add_option(parser, "workers", help="how many, if the executor does not specify it (default: one per core)")
     text = "play without compiling: the same numbers, some hundred times slower; for a policy that does not compile"
     parser.add_argument("--interpreted", action="store_true", help=text)
     parser.add_argument("--init", metavar="FILE.toml", help="write a commented study to start from, and stop")

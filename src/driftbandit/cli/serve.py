@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
     text = "bandits kept in memory; others are opened when they are used (default: 5000)"
     add("--max-open", type=whole(1), default=5_000, metavar="N", help=text)
 
-    text = "folder for Parquet files of what is older than a bandit's retention (default: it is dropped)"
+    text = "folder for Parquet files of rows older than a bandit's retention (default: they are dropped)"
     add("--exports", metavar="FOLDER", help=text)
 
     parser = add_example(subparsers, "watch", "show the page for a journal that another program writes", _WATCH)

@@ -2,7 +2,7 @@
 
 For Thompson sampling, arm i is chosen when its sample is the largest: P(i) = integral of (product of the others'
 distribution functions) dF_i. The integral uses a grid that is fine wherever any arm's distribution moves, so that a
-sharp belief next to a vague one costs no accuracy; halving the grid gives the stated error."""
+sharp belief next to a vague one costs no accuracy. Halving the grid gives the stated error."""
 
 import math
 from functools import cache
@@ -104,8 +104,8 @@ def beta_cdf(a: float, b: float, x: np.ndarray) -> np.ndarray:
 
     The density of the log-odds s = ln(x / (1 - x)) is exp(a s - (a + b) ln(1 + e**s)) up to a factor: smooth, with
     exponential tails. It is integrated by Gauss's rule on pieces that are short around the bulk and grow towards the
-    tails (s - s0 = width sinh u), and divided by the whole, so that no gamma function is needed. Right to 1e-9; within
-    a piece the integral is a cubic.
+    tails (s - s0 = width sinh u). The result is divided by the whole, so that no gamma function is needed. Right to
+    1e-9; within a piece the integral is a cubic.
 
     >>> round(float(beta_cdf(2.0, 1.0, np.array([0.5]))[0]), 9)
     0.25
@@ -165,8 +165,8 @@ def t_quantile(p: float, freedom: float) -> float:
 def _log_density(a: float, b: float) -> Any:
     """The logarithm of the density of the log-odds, up to a constant, as a function of the distance d from s0.
 
-    With p = (a + 1/2) / (a + b + 1) it is a d - n ln(1 + p (e**d - 1)), which is exact where p is small; where it is
-    not, the two sides are exchanged. Where n is large and d small, two large terms would cancel; there it is
+    With p = (a + 1/2) / (a + b + 1) it is a d - n ln(1 + p (e**d - 1)), which is exact where p is small. Where it is
+    not, the two sides are exchanged. Where n is large and d small, two large terms would cancel. There it is
     (a - n p) d less n times a series in the cumulants of a coin."""
     n = a + b
     p, q = (a + 0.5) / (n + 1.0), (b + 0.5) / (n + 1.0)

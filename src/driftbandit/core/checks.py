@@ -16,7 +16,7 @@ def whole(name: str, value: Any, least: int, error: type[Exception] = ValueError
     return int(value)
 
 
-def whole_from_float(value: Any, least: int) -> int | None:
+def parse_whole(value: Any, least: int) -> int | None:
     """The value as an int if it is one, also when it is written 1e5; else, or below `least`, None."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or value != int(value) or value < least:

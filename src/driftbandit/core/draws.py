@@ -1,7 +1,7 @@
 """Random numbers that depend on nothing but (stream, round, slot).
 
 An ordinary generator has a position: the first to draw shifts all the others. Every number of this module is a hash of
-its place. So a policy has the same bits interpreted, compiled, alone, in 32 lanes, and on any number of workers.
+its place. So a policy has the same bits interpreted, compiled, in one run, in 32 lanes, and on any number of workers.
 
 * Rounds and runs can be computed in any order, many at a time.
 * Drawing more, or less, in one place changes nothing anywhere else, so all policies get the same random numbers.
@@ -192,7 +192,7 @@ class Draws(NamedTuple):
     """All numbers of one round of one stream. `key` is the round's key: a number, or one for each lane or round.
 
     The vector methods of this class are the definition. `Stream` and the compiled loop call them for many rounds at
-    a time, except for the normals of `Stream`, which are made for all arms at once from the same slots."""
+    a time. Only the normals of `Stream` are made for all arms at once from the same slots."""
 
     key: Any
 
@@ -244,7 +244,7 @@ def beta_from(rng: Any, a: float, b: float, arm: int) -> Any:
     """A Beta(a, b) draw as G(a) / (G(a) + G(b)), by attempts until one is accepted (9 in 10 are where a = b = 1, nearly
     all where both are large).
 
-    Below 1 a shape is raised by 1 and the gamma is multiplied by U**(1/shape), which underflows for tiny shapes; the
+    Below 1 a shape is raised by 1 and the gamma is multiplied by U**(1/shape), which underflows for tiny shapes. The
     ratio is then computed from logarithms, so that it never becomes 0/0."""
     x, y, u = rng.beta_material(arm, 0)
     if a == 1.0 and b == 1.0:

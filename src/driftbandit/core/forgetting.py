@@ -34,12 +34,12 @@ def _half_life(cls: Any, rounds: float) -> Any:
 HALF_LIFE = classmethod(_half_life)  # `half_life` of a policy whose first parameter is gamma
 
 
-def tuned_discount(horizon: int, phases: int) -> float:
+def tune_discount(horizon: int, phases: int) -> float:
     """Corollary 1 of the paper, for `phases` stationary phases (changes + 1): 1 - sqrt(phases / horizon)."""
     return _clip(1.0 - math.sqrt(phases / horizon))
 
 
-def tuned_smooth_discount(horizon: int, beta: float) -> float:
+def tune_smooth_discount(horizon: int, beta: float) -> float:
     """Corollary 2, for drift in which the arms are close in at most about horizon**beta rounds: 1 - horizon ** (beta -
     1)."""
     if not isinstance(beta, int | float) or not 0.0 <= beta < 1.0:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, ge
 
 import numpy as np
 
-from driftbandit.core.checks import whole_from_float
+from driftbandit.core.checks import parse_whole
 
 T = TypeVar("T")
 
@@ -25,8 +25,8 @@ def described(**facts: Any) -> Callable[[type[T]], type[T]]:
     * `short`, `family` (how it copes with change), `forgets`, `knows`, `cost` and `reference` are columns of tables.
     * `formula` is its rule in LaTeX, one equation per line: i is an arm, a the one played, x its reward, an arrow an
       update.
-    * `rewards` and `pays` say which rewards it accepts or pays (see checks.py).
-    * `lockstep` says that its methods also work on rows of lanes, `simulated_only` that it can only be simulated.
+    * `rewards` and `pays` declare which rewards it accepts or pays (see checks.py).
+    * `lockstep` declares that its methods also work on rows of lanes, `simulated_only` that it can only be simulated.
 
     A policy with a `family`, and nothing to tune, gets `tuned`."""
 
@@ -154,7 +154,7 @@ def _check_sizes(maker: Callable[..., Any]) -> Callable[..., Any]:
             raise TypeError(f"{name}{signature}: {error}.") from None
         for size, least in (("horizon", 1), ("phases", 1), ("n_arms", 0)):
             if size in given.arguments:
-                number = whole_from_float(given.arguments[size], least)
+                number = parse_whole(given.arguments[size], least)
                 if number is None:
                     raise ValueError(
                         f"{name} needs {size} >= {least}, a whole number; got {given.arguments[size]!r:.60}."
@@ -214,7 +214,7 @@ def _as_number(kind: type, value: Any) -> Any:
         return None
     try:
         number = kind(value)
-    except (OverflowError, ValueError):  # too large for a float; infinite or NaN where an int is wanted
+    except (OverflowError, ValueError):  # too large for a float; infinite or NaN where an int is needed
         return None
     if kind is int and (number != value or not -(2**63) <= number < 2**63):
         return None

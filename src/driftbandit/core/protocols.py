@@ -59,14 +59,14 @@ class Environment(Protocol):
 class Realisation(Protocol):
     """One run's environment, where only the rewards are still random: the result of `Environment.realise`.
 
-    `mean`, `best` and `pull` are compiled into the simulator's loop, where `arm` may be a row with one arm per run;
-    the drift metrics and the theory also use whole tables (`means`).
+    `mean`, `best` and `pull` are compiled into the simulator's loop, where `arm` may be a row with one arm per run.
+    The drift metrics and the theory also use whole tables (`means`).
 
     A contextual environment has `n_features` of 1 or more and `joint`, and so has its realisation, with
     `features(t, rng, out)`, which writes the features of round t, and `mean_in(t, arm, features)`, `best_in(t,
     features)` and `pull_in(t, arm, features, rng)` instead of the methods below. Features are laid out as for a
     `Policy`, and come from a stream that depends on nothing but the run: all policies meet the same contexts, also
-    those that use none. There are no lanes and no table of means."""
+    those without features. There are no lanes and no table of means."""
 
     @property
     def n_arms(self) -> int: ...

@@ -81,7 +81,7 @@ def init_in(policy: Any, environment: Any) -> Any:
     )
 
 
-def started(policy: Any, n_arms: int, most: int | None = None, n_features: int = 0, joint: bool = False) -> Any:
+def start_state(policy: Any, n_arms: int, most: int | None = None, n_features: int = 0, joint: bool = False) -> Any:
     """The state before the first round, unless it has more than `most` numbers or does not fit into memory. The size
     is computed before anything is allocated, since an operating system may promise memory that it does not have."""
     sized = hasattr(policy, "state_size") or n_features > 0  # otherwise a few numbers for each arm
@@ -154,7 +154,7 @@ def add_arm_to(
     policy for which that is not enough defines `grow(state, after, t)`, which gets the old state, the extended one
     and the round."""
     before, after = (init_state(policy, n, n_features, joint) for n in (n_arms, n_arms + 1))
-    larger = to_arrays(_grown(state, before, to_lists(after)), after)
+    larger = to_arrays(_grow(state, before, to_lists(after)), after)
     grow = getattr(policy, "grow", None)
     out = to_lists(larger if grow is None else grow(to_arrays(state, before), larger, t))
     if past is not None and "like" in past:
@@ -191,7 +191,7 @@ def copy_arm(policy: Any, state: Any, arm: int, like: int, sizes: Any) -> None:
             field[-width:] = field[like * width : (like + 1) * width]
 
 
-def _grown(state: Any, before: Any, after: Any) -> Any:
+def _grow(state: Any, before: Any, after: Any) -> Any:
     if isinstance(state, tuple):
-        return tuple.__new__(type(state), [_grown(*fields) for fields in zip(state, before, after, strict=True)])
+        return tuple.__new__(type(state), [_grow(*fields) for fields in zip(state, before, after, strict=True)])
     return list(state) + list(after[len(before) :])

@@ -1,7 +1,7 @@
 """Environments that change abruptly: the paper's settings of Figures 2, 3, 4 and 7a.
 
-`instance` says where the means come from: "fresh" draws new ones for every run, "authors" takes those of the authors'
-code (legacy NumPy generator, seed 0), and a number such as "7" draws them with that seed, the same for all runs."""
+`instance` defines the means: "fresh" draws new ones for every run, "authors" takes those of the authors'
+code (legacy NumPy generator, seed 0). A number such as "7" draws them with that seed, the same for all runs."""
 
 from typing import Annotated, Any, NamedTuple
 
@@ -39,7 +39,7 @@ class AbruptLimited(NamedTuple):
     """Means that stay low: in each phase one arm has mean `best`, the others are uniform on [0, others_max] (Figure
     7a).
 
-    The text of the paper says "less than 0.7"; its code sets the best mean to exactly 0.7, and so does this."""
+    The text of the paper has "less than 0.7"; its code sets the best mean to exactly 0.7, and so does this."""
 
     n_arms: Annotated[int, within(">= 1")] = 10
     horizon: Annotated[int, within(">= 1")] = 100_000

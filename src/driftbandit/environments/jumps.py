@@ -42,7 +42,7 @@ class Trap(NamedTuple):
 class Local(NamedTuple):
     """Means uniform on [0, 1]; at each of `changes` equally spaced times one arm, drawn uniformly, is redrawn.
 
-    Forgetting everything at a change throws away what is still true of all other arms.
+    Forgetting everything at a change discards valid evidence about all other arms.
 
     >>> environment = Local(n_arms=4, horizon=1000, changes=9).realise(3)
     >>> before, after = environment.means(99, 101)

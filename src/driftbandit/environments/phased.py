@@ -8,7 +8,7 @@ import numpy as np
 
 from driftbandit.core.parameters import checked, described
 from driftbandit.core.primitives import index
-from driftbandit.environments.rewards import checked_law
+from driftbandit.environments.rewards import check_law
 
 T = TypeVar("T")
 
@@ -115,14 +115,14 @@ def phased(means: Any, starts: Any, horizon: int, law: Any = None) -> Phased:
             f"Breakpoints need one first round per phase ({len(table)} here), beginning with 0, increasing, "
             f"below the horizon {horizon}; got {starts!r:.80}."
         )
-    law = checked_law(law, float(table.min()), float(table.max()))
+    law = check_law(law, float(table.min()), float(table.max()))
     coarse = _coarse(tuple(first.tolist()), int(horizon))
     ends = np.append(first, horizon)
     return Phased(table.shape[1], int(horizon), law, table.ravel(), table.max(axis=1), ends, coarse)
 
 
 @lru_cache(maxsize=256)
-def _realised(spec: Any, seed: int | None) -> Phased:
+def _realise(spec: Any, seed: int | None) -> Phased:
     table, starts = spec.draw_phases(seed)
     return phased(table, starts, spec.horizon, spec.law)
 
@@ -136,7 +136,7 @@ def drawn(short: str, authors: bool = False, **facts: Any) -> Callable[[type[T]]
         own = vars(cls).get("validate")
 
         def realise(self: Any, key: int) -> Phased:
-            return _realised(self, instance_seed(self, key))
+            return _realise(self, instance_seed(self, key))
 
         def validate(self: Any) -> None:
             instance_seed(self, 0)

@@ -153,7 +153,7 @@ class Outliers(NamedTuple):
         return mean + self.sd * rng.normal(0) + off
 
 
-def checked_law(law: Any, low: float, high: float) -> Any:
+def check_law(law: Any, low: float, high: float) -> Any:
     """The law, Bernoulli if none is given, after making sure that it can have means between `low` and `high`."""
     law = Bernoulli() if law is None else law
     if isinstance(law, type) or not hasattr(law, "draw"):

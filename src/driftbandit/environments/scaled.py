@@ -16,7 +16,7 @@ from driftbandit.environments.rewards import (
     Outliers,
     Poisson,
     Purchases,
-    checked_law,
+    check_law,
 )
 
 KINDS = ("abrupt", "stationary", "smooth", "local", "common", "trap", "rising")
@@ -105,7 +105,7 @@ class ScaledEnvironment(NamedTuple):
 @described(short="scaled")
 @checked
 class Scaled(NamedTuple):
-    """Values in [0, 1] that change as `kind` says, turned into rewards of the law `reward`, some far from [0, 1].
+    """Values in [0, 1] that change by `kind`, turned into rewards of the law `reward`, some far from [0, 1].
 
     Kinds: "abrupt" (10 phases), "stationary", "smooth" (a random walk), "local" (one of the arms jumps, 19 times),
     "common" (all arms shift together every 100 rounds), "trap" (an idle arm becomes the best at half time), "rising"
@@ -126,16 +126,16 @@ class Scaled(NamedTuple):
 
     def realise(self, key: int) -> Any:
         """The environment of one run."""
-        return _scaled(self, key)
+        return _make_scaled(self, key)
 
 
 @lru_cache(maxsize=64)
-def _scaled(spec: Scaled, key: int) -> Any:
+def _make_scaled(spec: Scaled, key: int) -> Any:
     values = _values(spec, np.random.default_rng(key))
     starts = np.append(0, 1 + np.flatnonzero((np.diff(values, axis=0) != 0.0).any(axis=1)))
     means, law = LAWS[spec.reward]
     table = means(values[starts])
-    checked_law(law, float(table.min()), float(table.max()))
+    check_law(law, float(table.min()), float(table.max()))
     stretch = max(1, spec.horizon // 8) if spec.reward == "noise-changes" else 0
     base = phased(table, starts, spec.horizon, Constant())
     return ScaledEnvironment(spec.n_arms, spec.horizon, base, AnyLaw.of(law), stretch)

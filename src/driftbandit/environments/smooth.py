@@ -7,7 +7,7 @@ import numpy as np
 
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import as_number
-from driftbandit.environments.rewards import Bernoulli, checked_law
+from driftbandit.environments.rewards import Bernoulli, check_law
 
 
 @described(short="smooth", lockstep=True)
@@ -28,7 +28,7 @@ class Smooth(NamedTuple):
     law: Any = Bernoulli()
 
     def validate(self) -> None:
-        checked_law(self.law, 0.0, 1.0)
+        check_law(self.law, 0.0, 1.0)
 
     def centre(self, t: int) -> float:
         """Where the best mean lies on the line of arms 1..K in round t."""

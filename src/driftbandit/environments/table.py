@@ -10,9 +10,9 @@ import numpy as np
 
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.environments.phased import Phased, phased
-from driftbandit.environments.rewards import Bernoulli, checked_law
+from driftbandit.environments.rewards import Bernoulli, check_law
 
-ROUNDS = "rounds"  # the column that says for how many rounds a row holds
+ROUNDS = "rounds"  # the column with the number of rounds of a row
 
 
 @described(short="table")
@@ -30,7 +30,7 @@ class Table(NamedTuple):
 
     def validate(self) -> None:
         environment = self.realise(0)
-        checked_law(self.law, float(np.min(environment.table)), float(np.max(environment.table)))
+        check_law(self.law, float(np.min(environment.table)), float(np.max(environment.table)))
 
     @property
     def n_arms(self) -> int:

@@ -28,13 +28,13 @@ from driftbandit.field.suite import (
     KnownFacts,
     Suite,
     SuiteEnvironment,
-    known_facts,
-    short_of,
+    find_facts,
+    find_short_name,
 )
 from driftbandit.spec.parse import policies
 from driftbandit.spec.user_code import load_policy
 
-LONG = 100_000  # rounds, unless the environment says otherwise
+LONG = 100_000  # rounds, unless the environment has its own number
 # Kinds that are not averaged: exploring for change costs more than it gains there, or nothing can be seen.
 APART = ("stationary", "slow", "trap")
 
@@ -116,7 +116,7 @@ _SHORT = ("fresh-K5-p10", "gap.2-K5", "smooth-K5-short", "stat-K5", "trap-K5", "
 _QUICK_HORIZON = 5_000
 
 
-def _cut(environment: SuiteEnvironment) -> SuiteEnvironment:
+def _shorten_environment(environment: SuiteEnvironment) -> SuiteEnvironment:
     fields = {"horizon": _QUICK_HORIZON}
     if isinstance(environment.environment, CommonShift):
         fields["days"] = _QUICK_HORIZON // 100
@@ -186,11 +186,13 @@ def display_name(label: str) -> str:
     """
     few, many = KnownFacts(1_000, 2, 3, 0.5), KnownFacts(90_000, 9, 7, 3.0)
     return (
-        short_of(label) if label.endswith(".tuned") and make_policy(label, few) == make_policy(label, many) else label
+        find_short_name(label)
+        if label.endswith(".tuned") and make_policy(label, few) == make_policy(label, many)
+        else label
     )
 
 
-def registered() -> list[str]:
+def list_entrants() -> list[str]:
     """The short names of all policies that can take part, aliases included. Linear policies are for contexts."""
     found = []
     for cls in policies().values():
@@ -208,7 +210,7 @@ def labels(horizon: int, coarse: bool = False) -> list[str]:
     out = []
     for family in GRID:
         out += [*(form(memory) for form in family.forms for memory in memories), *family.fixed]
-    return [*out, *(f"{short}.tuned" for short in registered() if short not in UNTUNED)]
+    return [*out, *(f"{short}.tuned" for short in list_entrants() if short not in UNTUNED)]
 
 
 def make_policy(label: str, facts: KnownFacts) -> Any:
@@ -235,10 +237,10 @@ def _alias(short: str) -> tuple[Any, dict[str, Any]] | None:
 BINARY = Suite(
     name="binary",
     environments=ENVIRONMENTS,
-    quick=tuple(_cut(environment) for environment in ENVIRONMENTS if environment.name in _SHORT),
+    quick=tuple(_shorten_environment(environment) for environment in ENVIRONMENTS if environment.name in _SHORT),
     entrants=("drift-ts",),
     labels=lambda environment, coarse: labels(environment.environment.horizon, coarse),
-    make_policy=lambda label, environment: make_policy(label, known_facts(environment.environment)),
+    make_policy=lambda label, environment: make_policy(label, find_facts(environment.environment)),
     families=tuple(family.short for family in GRID),
     kept=REPOSITORY / "benchmarks" / "field" / "kept.csv",
     runs=32,

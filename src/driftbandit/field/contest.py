@@ -11,15 +11,15 @@ import numpy as np
 from driftbandit.field.standings import (
     KeptLine,
     Results,
-    best_tuned,
-    kept_line,
+    find_best_tuned,
+    make_kept_line,
     read_kept,
     settings,
     standings,
     summaries,
     write_kept,
 )
-from driftbandit.field.suite import DESIGN, Suite, SuiteEnvironment, choose_environments, load_suite, short_of
+from driftbandit.field.suite import DESIGN, Suite, SuiteEnvironment, choose_environments, find_short_name, load_suite
 from driftbandit.field.tables import Contest, number
 from driftbandit.lab.work import Cell, Part, Store, check_own
 
@@ -43,7 +43,7 @@ class TuningPlan(NamedTuple):
 
     def first_runs(self, environment: SuiteEnvironment, label: str) -> int:
         """The runs that a setting plays before it is judged."""
-        expensive = short_of(label) in self.suite.expensive or environment.environment.horizon >= LONG
+        expensive = find_short_name(label) in self.suite.expensive or environment.environment.horizon >= LONG
         judged = expensive and environment.name not in self.suite.all_runs and not self.coarse
         return min(self.runs, FIRST_RUNS) if judged else self.runs
 
@@ -83,13 +83,13 @@ def _tune_one(
         return {part.policy: part.final for part in plan.play(cells, progress, environment.name)}
 
     regret = play({label: plan.first_runs(environment, label) for label in policies})
-    rivals = [label for label in policies if short_of(label) not in suite.no_rivals + suite.aside]
+    rivals = [label for label in policies if find_short_name(label) not in suite.no_rivals + suite.aside]
     while True:
         done = [label for label in rivals if len(regret[label]) == plan.runs]
         best = min((regret[label] for label in done or rivals), key=lambda values: float(values.mean()))
         waiting = [label for label in regret if len(regret[label]) < plan.runs and may_win(regret[label], best)]
         if not waiting:
-            return [kept_line(environment.name, label, values) for label, values in regret.items()]
+            return [make_kept_line(environment.name, label, values) for label, values in regret.items()]
         waiting.sort(key=lambda label: float(regret[label].mean()))
         regret |= play(dict.fromkeys(waiting[:AT_ONCE], plan.runs))
 
@@ -137,7 +137,7 @@ def field(
         lines = _tune_and_keep(chosen, tuning, folder / "kept.csv", progress, say)
     else:
         lines = _find_kept(kept or suite.kept)
-    best = best_tuned(suite, chosen, lines)
+    best = find_best_tuned(suite, chosen, lines)
     present = [environment for environment in chosen if environment.name in best]
     if not present:
         raise ValueError("There are no tuned settings for these environments; make them with --tune.")
@@ -145,7 +145,7 @@ def field(
         say(f"left out for lack of tuned settings: {', '.join(w.name for w in chosen if w.name not in best)}")
     played: dict[str, Results] = {}
     for part in tuning.play([cell for cell in cells if cell.environment_name in best], progress, "field"):
-        played.setdefault(part.policy, {})[part.environment] = kept_line(part.environment, part.policy, part.final)
+        played.setdefault(part.policy, {})[part.environment] = make_kept_line(part.environment, part.policy, part.final)
     found = standings(present, best, {**settings(suite, present, lines, best), **played})
     given = {"suite": suite.name, "environments": ",".join(environments), "runs": asked, "seed": seed, "kept": kept}
     words = [*policies, *(word for name, value in given.items() if value for word in (f"--{name}", str(value)))]
@@ -194,7 +194,7 @@ def _tune_and_keep(
     def finished(environment: SuiteEnvironment, found: list[KeptLine]) -> None:
         so_far[:] = [one for one in so_far if one.environment != environment.name] + found
         write_kept(so_far, path)
-        best = best_tuned(plan.suite, [environment], found)[environment.name].line
+        best = find_best_tuned(plan.suite, [environment], found)[environment.name].line
         say(f"{environment.name}: {best.label}, regret {number(best.mean)} ± {number(best.error)}")
 
     return tune(environments, plan, progress, finished)

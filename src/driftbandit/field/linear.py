@@ -8,7 +8,7 @@ from typing import Any
 
 from driftbandit.environments.linear import NAMED, Linear
 from driftbandit.field.scale import measure_scale
-from driftbandit.field.suite import CHECK, DESIGN, REPOSITORY, Suite, SuiteEnvironment, known_facts
+from driftbandit.field.suite import CHECK, DESIGN, REPOSITORY, Suite, SuiteEnvironment, find_facts
 from driftbandit.spec.user_code import load_policy
 
 APART = ("context-trap", "context-rising")  # idle arms that change: not averaged
@@ -41,7 +41,7 @@ _COARSE = tuple(label for label in GRID if "alpha=0.3" in label and not label.st
 
 def make_policy(label: str, environment: SuiteEnvironment) -> Any:
     """The policy of a setting of the grid, or of any policy's text."""
-    policy = load_policy(label, environment=known_facts(environment.environment))
+    policy = load_policy(label, environment=find_facts(environment.environment))
     if label in GRID:
         scale = measure_scale(environment.environment)
         given = {"sd": scale.noise, "coefficient_norm": math.hypot(scale.mean, scale.sd)}

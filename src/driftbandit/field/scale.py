@@ -11,7 +11,7 @@ import numpy as np
 
 from driftbandit.core.draws import CONTEXT, ENVIRONMENT, REWARD, Stream, stream_key
 from driftbandit.environments.scaled import Scaled
-from driftbandit.field.suite import CHECK, DESIGN, REPOSITORY, Suite, SuiteEnvironment, known_facts
+from driftbandit.field.suite import CHECK, DESIGN, REPOSITORY, Suite, SuiteEnvironment, find_facts
 from driftbandit.policies.gaussian_ts import DiscountedGaussianTS, SlidingGaussianTS
 from driftbandit.policies.ucb import DiscountedUCB
 from driftbandit.spec.user_code import load_policy
@@ -105,7 +105,7 @@ def make_policy(label: str, environment: SuiteEnvironment) -> Any:
     """The policy of a setting of the grid, or of any policy's text."""
     if label in GRID:
         return GRID[label](measure_scale(environment.environment))
-    return load_policy(label, environment=known_facts(environment.environment))
+    return load_policy(label, environment=find_facts(environment.environment))
 
 
 SCALE = Suite(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.field.suite import DESIGN, Suite, SuiteEnvironment, short_of
+from driftbandit.field.suite import DESIGN, Suite, SuiteEnvironment, find_short_name
 from driftbandit.lab.files import save_rows
 
 
@@ -36,7 +36,7 @@ class KeptLine(NamedTuple):
         return {"environment": environment, "setting": setting, "runs": runs, "regret": regret, "error": error}
 
 
-def kept_line(environment: str, label: str, regret: np.ndarray) -> KeptLine:
+def make_kept_line(environment: str, label: str, regret: np.ndarray) -> KeptLine:
     """The line of a setting from its final regret in every run (two runs or more)."""
     runs = len(regret)
     error = float(regret.std(ddof=1)) / float(np.sqrt(runs))
@@ -44,7 +44,7 @@ def kept_line(environment: str, label: str, regret: np.ndarray) -> KeptLine:
 
 
 def read_kept(path: Path) -> list[KeptLine]:
-    """Read the lines of a file; none if there is no such file."""
+    """Read the lines of a file; an empty list if it does not exist."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -105,7 +105,7 @@ class RatioSummary(NamedTuple):
     """A policy over all environments: geometric means of the ratio, the worst, and how many are near the best."""
 
     name: str
-    design: float  # changing environments for design; nan if there are none
+    design: float  # changing environments for design; nan without any
     check: float  # changing environments for checks
     mean: float  # all changing environments
     error: float  # standard error of its logarithm
@@ -117,16 +117,16 @@ class RatioSummary(NamedTuple):
     aside: float  # all changing environments, if the families set aside counted
 
 
-def best_tuned(
+def find_best_tuned(
     suite: Suite, environments: Sequence[SuiteEnvironment], lines: Iterable[KeptLine]
 ) -> dict[str, BestTuned]:
     """The best tuned policy of every environment that has lines."""
     out = {}
-    rivals = [one for one in lines if short_of(one.label) not in suite.no_rivals]
+    rivals = [one for one in lines if find_short_name(one.label) not in suite.no_rivals]
     for environment in environments:
         played = [one for one in rivals if one.environment == environment.name]
         played = [one for one in played if one.runs == max(other.runs for other in played)]
-        here = [one for one in played if short_of(one.label) not in suite.aside]
+        here = [one for one in played if find_short_name(one.label) not in suite.aside]
         if here:
             best = min(here, key=lambda one: one.mean)
             first, second = min(here, key=lambda one: one.first_half), min(here, key=lambda one: one.second_half)
@@ -150,7 +150,7 @@ def settings(
         environment.name for environment in environments if environment.role == DESIGN and environment.name in best
     ]
     for family in suite.families:
-        members = {label: found for label, found in by_label.items() if short_of(label) == family}
+        members = {label: found for label, found in by_label.items() if find_short_name(label) == family}
         fixed = {
             label: found
             for label, found in members.items()

@@ -29,7 +29,7 @@ class SuiteEnvironment(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """Everything a contest needs to know. A label names a setting and is the same in all environments."""
+    """Everything a contest needs. A label names a setting and is the same in all environments."""
 
     name: str
     environments: tuple[SuiteEnvironment, ...]
@@ -42,7 +42,7 @@ class Suite(NamedTuple):
     runs: int
     display_name: Callable[[str], str] = str  # a label for a reader
     no_rivals: tuple[str, ...] = ()  # policies that are never the best tuned
-    aside: tuple[str, ...] = ()  # nor are these, and a column tells what would change if they were
+    aside: tuple[str, ...] = ()  # nor are these, and a column shows the means with them
     aside_note: tuple[str, str] = ("", "")  # the head of that column, and why
     expensive: tuple[str, ...] = ()  # policies that play a few runs before they are judged
     all_runs: tuple[str, ...] = ()  # environments in which every setting plays all runs
@@ -66,10 +66,10 @@ def load_suite(name: str) -> Suite:
     return getattr(import_module(f"driftbandit.field.{name}"), name.upper())  # type: ignore[no-any-return]
 
 
-def short_of(label: str) -> str:
+def find_short_name(label: str) -> str:
     """The short name of a label's policy.
 
-    >>> short_of("sw-ts(window=1000)"), short_of("sw-ts.tuned"), short_of("ts")
+    >>> find_short_name("sw-ts(window=1000)"), find_short_name("sw-ts.tuned"), find_short_name("ts")
     ('sw-ts', 'sw-ts', 'ts')
     """
     return label.split("(")[0].split(".")[0]
@@ -93,7 +93,7 @@ def choose_environments(words: Sequence[str], environments: Sequence[SuiteEnviro
 
 
 @lru_cache(maxsize=256)
-def known_facts(environment: Any) -> KnownFacts:
+def find_facts(environment: Any) -> KnownFacts:
     """Find the facts for the `tuned` constructors. The phases of a drift are the changes of the best arm plus one, with
     contexts those of the coefficients."""
     if hasattr(environment, "n_features"):

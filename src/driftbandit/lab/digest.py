@@ -1,7 +1,7 @@
 """Which code a number was computed with: one digest of the package, of the libraries that compute and of the user's
 files. Stored results, compiled code and work sent to other machines are named by it.
 
-A file that was edited after this process started may differ from what was imported. The digest of such a process is
+A file that was edited after this process started may differ from the imported code. The digest of such a process is
 unique, so that it shares nothing with others."""
 
 import contextlib
@@ -31,7 +31,7 @@ _UNIQUE = uuid.uuid4().hex.encode()
 
 def code_digest(*values: Any) -> str:
     """A digest of all the code that these policies and environments run."""
-    return _digest(_own_classes(values))
+    return _digest(_find_own_classes(values))
 
 
 @lru_cache(maxsize=1024)
@@ -41,10 +41,10 @@ def _digest(own: frozenset[type]) -> str:
     return _hash([("", modules_digest(modules, True).encode()), *(("", text) for text in loose)])[:32]
 
 
-def sent_modules(*values: Any) -> tuple[str, ...]:
+def find_sent_modules(*values: Any) -> tuple[str, ...]:
     """The user's modules that another process needs in the same version. The user's script is not one of them: its
     classes are sent by value."""
-    return tuple(sorted(_modules_of(_own_classes(values)) - {"__main__"}))
+    return tuple(sorted(_modules_of(_find_own_classes(values)) - {"__main__"}))
 
 
 def modules_digest(modules: Iterable[str], neighbours: bool = False) -> str:
@@ -77,7 +77,7 @@ def versions() -> str:
     return ", ".join(f"{name} {dist.version if dist else None}" for name, dist in found.items())
 
 
-def _own_classes(values: Any) -> frozenset[type]:
+def _find_own_classes(values: Any) -> frozenset[type]:
     return frozenset(cls for cls in user_code.classes_in(values) if not _is_ours(cls.__module__))
 
 

@@ -14,7 +14,7 @@ from driftbandit.lab.engine.arguments import alarm_counter, with_environment
 from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.lab.intervals import Interval, interval
 
-WINDOW = 100  # rounds over which play is averaged to say whether a policy has recovered
+WINDOW = 100  # rounds over which play is averaged to decide whether a policy has recovered
 RECOVERED = 0.5  # it has if its regret is below this share of that of uniform play
 _AT_ONCE = 4_000_000  # rounds whose trajectories are in memory together
 _BLOCK = 65_536  # rounds whose means are computed together

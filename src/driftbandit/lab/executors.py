@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from driftbandit.core.checks import nearest
 from driftbandit.errors import WorkerError
-from driftbandit.lab.digest import ROOT, modules_digest, sent_modules, versions
+from driftbandit.lab.digest import ROOT, find_sent_modules, modules_digest, versions
 from driftbandit.spec import user_code
 
 KINDS = ("threads", "processes", "dask", "ray")
@@ -234,7 +234,7 @@ def pack(task: tuple[Any, ...]) -> SentTask:
     # with Dask and Ray, sends the class itself.
     script = "__main__" in {cls.__module__ for cls in user_code.classes_in(task)}
     packer = importlib.import_module("cloudpickle" if script and importlib.util.find_spec("cloudpickle") else "pickle")
-    modules = sent_modules(task)
+    modules = find_sent_modules(task)
     return SentTask(packer.dumps(task), user_code.worker_code(task), modules, modules_digest(modules))
 
 

@@ -1,7 +1,7 @@
 """Figures: regret curves, and the style of every policy in all of them.
 
-Each policy has its own colour (from Okabe and Ito's palette, which colour-blind readers can tell apart), dashes and
-marker wherever it is drawn, so that any one of the three is enough. Several curves of one policy share its colour, in
+Each policy has its own colour (from Okabe and Ito's palette, which colour-blind readers can distinguish), dashes and
+marker wherever it is drawn. Any one of the three is enough. Several curves of one policy share its colour, in
 tints. The same result gives the same bytes: no date, no random identifiers, no setting of the user's matplotlib."""
 
 import base64

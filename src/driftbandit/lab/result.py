@@ -142,7 +142,7 @@ class Result:
 
     def best(self) -> list[sweep.BestSetting]:
         """The best setting of every swept policy in every environment; none with fewer than 4 runs."""
-        return sweep.best_settings(self)
+        return sweep.find_best_settings(self)
 
     def columns(self, final: bool = False) -> dict[str, Any]:
         """The long table; with `final` the last checkpoint only. Swept parameters have their own columns, such as

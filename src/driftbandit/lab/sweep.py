@@ -67,7 +67,7 @@ def find_best(result: Any, grid: Grid) -> BestSetting:
     return BestSetting(part.environment, part.policy, best, interval(mine), len(mine), len(as_good))
 
 
-def best_settings(result: Any) -> list[BestSetting]:
+def find_best_settings(result: Any) -> list[BestSetting]:
     """The best setting of every swept policy in every environment; none with fewer than 4 runs."""
     swept = [grid for grid in grids(result) if grid.of_policy and len(grid.numbers) > 1]
     return [find_best(result, grid) for grid in swept] if result.runs >= 4 else []
@@ -98,7 +98,7 @@ def save_figures(result: Any, folder: str | Path, ending: str = ".svg") -> list[
 
 
 def save_curves(result: Any, grids: list[Grid], path: str | Path) -> Path:
-    """Draw regret over the values of one swept parameter, evenly spaced, a line per policy; policies without it are
+    """Draw regret over the values of one swept parameter, equally spaced, a line per policy; policies without it are
     horizontal lines."""
     name, place = next(iter(grids[0].axes)), grids[0].environment
     values = sorted({value for grid in grids for value in grid.axes[name]}, key=lambda value: (str(type(value)), value))
@@ -118,12 +118,12 @@ def save_curves(result: Any, grids: list[Grid], path: str | Path) -> Path:
             x = np.array([values.index(value) for value in grid.axes[name]])
             order = np.argsort(x)
             final = np.array([result.parts[number].final for number in grid.numbers])[order]
-            axes.plot(x[order], final.mean(axis=1), **style, markerfacecolor="white", label=_wrapped(grid.policy))
+            axes.plot(x[order], final.mean(axis=1), **style, markerfacecolor="white", label=_wrap(grid.policy))
             if result.runs > 1:
                 axes.fill_between(x[order], *t_interval(final.T), color=style["color"], alpha=0.16, linewidth=0)
         for style, part in zip(styles[len(grids) :], flat, strict=True):
             line = {key: style[key] for key in ("color", "linestyle")}
-            axes.axhline(part.final.mean(), **line, label=_wrapped(part.policy))
+            axes.axhline(part.final.mean(), **line, label=_wrap(part.policy))
         axes.set_xlabel(name)
         axes.set_xticks(range(len(values)), [_value(value) for value in values])
         axes.set_ylim(bottom=0)
@@ -199,5 +199,5 @@ def _value(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _wrapped(text: str) -> str:
+def _wrap(text: str) -> str:
     return "\n".join(textwrap.wrap(text, 70, break_long_words=True))

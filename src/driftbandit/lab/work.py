@@ -142,7 +142,7 @@ def check_own(cells: Iterable[Cell]) -> set[Any]:
     """Try each of the user's policies and environments before anything long starts; the kinds that do not compile."""
     known: dict[Any, bool] = {}
     for cell in cells:
-        if policy_check.own_classes(cell.policy, cell.environment) and cell.kind not in known:
+        if policy_check.find_own_classes(cell.policy, cell.environment) and cell.kind not in known:
             known[cell.kind] = plays_compiled(cell.policy, cell.environment, cell.drift)
     return {kind for kind, compiles in known.items() if not compiles}
 
@@ -250,7 +250,7 @@ class Store:
         progress: Progress | bool | Callable[[float], None] = False,
         label: str = "",
     ) -> Tally:
-        """Compute what is missing, in threads or where `executor` says. A kill loses at most the chunks in flight.
+        """Compute the missing chunks, in threads or by `executor`. A kill loses at most the chunks in flight.
 
         A `Progress` counts weights of chunks; its total may include other work."""
         plan = chunks_by_name(cells)
@@ -287,7 +287,7 @@ class Store:
     def _play_elsewhere(
         self, todo: dict[str, Cell], compiled: dict[str, bool], pool: executors.Pool, bar: Progress
     ) -> None:
-        """In other processes. If one of ours is killed, the pool is lost but not what it finished, and another is
+        """In other processes. If one of ours is killed, the pool is lost but not its finished chunks, and another is
         started. Dask and Ray do this themselves."""
         executor, breaks, sent, left = pool.executor, 0, dict[str, executors.SentTask](), todo
         while True:

@@ -124,7 +124,7 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
     weight, square = (np.bincount(events.arm, values, minlength=log.n_arms) for values in (inverse, inverse * inverse))
     effective = weight**2 / np.maximum(square, 1e-300)  # effective plays of each arm
     verdict, sentence, sure = verdict_of(log, found, bool(effective.min() >= FEWEST_EFFECTIVE))
-    shown = _shown(lengths, cells, summary.n, log.n_arms)
+    shown = _choose_scale(lengths, cells, summary.n, log.n_arms)
     times, means = _means(log, lengths[shown], cells[shown]) if shown else (np.zeros(0), np.zeros((0, log.n_arms)))
     warnings = warnings_about(log)
     if effective.min() < FEWEST_EFFECTIVE:
@@ -185,10 +185,10 @@ def _scale(log: Log, name: str, size: float, cells: Cells, block_of: np.ndarray,
         other = 1 - scored
         value = scores(cells, scored, base[:, other])
         seen = estimates(cells.weight[:, :, other], cells.reward[:, :, other], base[:, other], lean)
-        fixed = value[rows, best_offered(base[:, other], cells.offered)]
-        current += value[rows, best_offered(seen, cells.offered)] - fixed
+        fixed = value[rows, find_best_offered(base[:, other], cells.offered)]
+        current += value[rows, find_best_offered(seen, cells.offered)] - fixed
         remembered = estimates(cells.known[before], cells.known_reward[before], base[:, other], lean)
-        last[now] += value[now, best_offered(remembered, cells.offered[now])] - fixed[now]
+        last[now] += value[now, find_best_offered(remembered, cells.offered[now])] - fixed[now]
     width = log.reward_range[1] - log.reward_range[0]
     gains = [_mean(np.bincount(block_of, gain), events, level).scaled(width) for gain in (current, last)]
     shared, own = _movements(cells, base, block_of, level)
@@ -221,7 +221,7 @@ def estimates(weight: np.ndarray, reward: np.ndarray, base: np.ndarray, lean: np
     return np.asarray((reward + lean * (base + shift[:, None])) / (weight + lean))
 
 
-def best_offered(value: np.ndarray, offered: np.ndarray) -> np.ndarray:
+def find_best_offered(value: np.ndarray, offered: np.ndarray) -> np.ndarray:
     """For each period the arm of largest value among those that were available at least half as often as the most
     available one."""
     most = offered.max(axis=1, keepdims=True)
@@ -244,7 +244,7 @@ def _movements(cells: Cells, base: np.ndarray, block_of: np.ndarray, sure: float
     return level, _mean(np.bincount(block_of, product), np.bincount(block_of, omega.sum(axis=1)), sure)
 
 
-def _shown(lengths: dict[str, float], cells: dict[str, Cells], n: int, k: int) -> str:
+def _choose_scale(lengths: dict[str, float], cells: dict[str, Cells], n: int, k: int) -> str:
     """The scale of the figure: the finest with at most 80 periods and about 60 rows per period and arm."""
     enough = [name for name in lengths if len(cells[name].events) <= min(80, n / (60 * k))]
     return min(enough, key=lambda name: lengths[name]) if enough else (list(lengths)[-1] if lengths else "")
@@ -258,7 +258,7 @@ def _means(log: Log, size: float, cells: Cells) -> tuple[np.ndarray, np.ndarray]
 
 
 def verdict_of(log: Log, found: list[Scale], known: bool) -> tuple[str, str, bool]:
-    """The verdict, the sentence, and whether the log excludes that forgetting pays. `known` says whether every arm has
+    """The verdict, the sentence, and whether the log excludes that forgetting pays. `known` is whether every arm has
     enough effective plays for that."""
 
     def points(value: float) -> str:
@@ -334,7 +334,7 @@ class MeansOverTime(NamedTuple):
 def estimate_means(log: Log, periods: int | None = None, seed: int = 0) -> MeansOverTime:
     """The means over time of a log's arms, with rewards mapped to [0, 1].
 
-    Rows are weighted by inverse propensities and smoothed by a Gaussian kernel in time, whose width is the one with
+    Rows are weighted by inverse propensities and smoothed by a Gaussian kernel in time. Its width is the one with
     which each half of the rows predicts the other half best."""
     k, summary, events = log.n_arms, log.summary, log.whole()
     count = periods or int(np.clip(summary.n / (20 * k), 1, _MOST_PERIODS))

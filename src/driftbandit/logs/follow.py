@@ -267,7 +267,7 @@ def _compile(function: Any, policy: Any, *tuples: Any) -> Any:
         try:
             if made.signatures:
                 return made(*args)
-            with code_cache.LOCK, numba_methods.whole_stores():
+            with code_cache.LOCK, numba_methods.refuse_fractions():
                 return made(*args)
         except NumbaError as error:
             raise TypeError(numba_methods.explain(error, policy)) from error
@@ -302,7 +302,7 @@ def follow(
     workers: int | None = None,
     progress: bool | Callable[[float], None] = False,
 ) -> Followed:
-    """Play all candidates over the log. `guesses` replaces the model's q, for a simulation that knows the truth. All
+    """Play all candidates over the log. `guesses` replaces the model's q, for a simulation with known means. All
     candidates draw the same random numbers, which makes their differences more precise than their values."""
     summary, k, events = log.summary, log.n_arms, log.whole()
     length = block_length(summary.start, summary.end, summary.dates, block)

@@ -162,7 +162,7 @@ def _infer(column: Any) -> str:
 
 def encode(features: Features, values: np.ndarray) -> np.ndarray:
     """Events × columns: the numbers that a policy learns from, as in `Bandit`. A missing value has the mean of the
-    events before, 0 if there are none."""
+    events before, 0 without any."""
     parts = [np.zeros((len(values), 0))]
     for at, feature in enumerate(features):
         distinct, which = np.unique(values[:, at], return_inverse=True)

@@ -31,7 +31,7 @@ Parts = Sequence["str | ShownTable"]
 
 
 class Report:
-    """A result about a log, as text, HTML and plain data. Its class has `parts`, what is printed."""
+    """A result about a log, as text, HTML and plain data. Its class has `parts`, the printed tables."""
 
     def parts(self) -> Parts:
         raise NotImplementedError
@@ -70,14 +70,14 @@ class About(NamedTuple):
         """A gain with its interval, in points if rewards are 0 to 1."""
         if estimate is None:
             return "-"
-        mean, low, high = (signed((100.0 if self.points else 1.0) * value) for value in estimate[:3])
+        mean, low, high = (format_signed((100.0 if self.points else 1.0) * value) for value in estimate[:3])
         return f"{mean} [{low}, {high}]"
 
 
-def signed(value: float, digits: int = 2) -> str:
+def format_signed(value: float, digits: int = 2) -> str:
     """A number with its sign; zero has none.
 
-    >>> signed(0.126), signed(-0.126), signed(-0.001)
+    >>> format_signed(0.126), format_signed(-0.126), format_signed(-0.001)
     ('+0.13', '-0.13', '0.00')
     """
     text = f"{value:+.{digits}f}"

@@ -70,7 +70,7 @@ class Source:
         return kind
 
     def pieces(self, select: Select, probabilities: bool) -> Iterator[Piece]:
-        """The rows in pieces. `probabilities` says whether those of a journal are needed, which are recomputed."""
+        """The rows in pieces. `probabilities` is whether those of a journal are needed, which are recomputed."""
         try:
             import pyarrow as pa
         except ImportError:

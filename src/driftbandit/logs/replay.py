@@ -5,7 +5,7 @@ the policy would have caused itself: its value at a share c of the traffic. Ever
 time and is about new data from the same process.
 
 The values are doubly robust. In a log with features, contextual policies follow with the logged contexts, and the
-values by inverse propensities alone (IPS) and normalised by their sum (SNIPS) are printed too."""
+values by inverse propensities only (IPS) and normalised by their sum (SNIPS) are printed too."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -142,7 +142,7 @@ def _value(log: Log, followed: Followed, sums: Any, size: float, level: float = 
     return block_mean(sums, followed.events, level, size).clipped(0.0, 1.0).scaled(high - low, low)
 
 
-def _weighted(log: Log, followed: Followed, at: int, total: Any, size: float) -> Estimate:
+def _weigh(log: Log, followed: Followed, at: int, total: Any, size: float) -> Estimate:
     """The weighted rewards in their own unit, per event (IPS) or per unit of weight (SNIPS)."""
     low, high = log.reward_range
     sums = low * followed.weight[:, at] + (high - low) * followed.paid[:, at]
@@ -175,8 +175,8 @@ def _line(log: Log, followed: Followed, own_followed: Followed | None, at: int, 
         else _gain(log, followed, value - followed.value[:, base], min(size, effective_size(followed, base))),
         _gain(log, followed, value - followed.arm_value[:, best], min(size, _arm_size(log, best)), _all_arms(log)),
         _gain(log, followed, value - followed.reward, size),
-        _weighted(log, followed, at, followed.events, size),
-        _weighted(log, followed, at, followed.weight[:, at], size),
+        _weigh(log, followed, at, followed.events, size),
+        _weigh(log, followed, at, followed.weight[:, at], size),
         refused,
     )
 

@@ -289,7 +289,7 @@ def _looks_like_number(column: Any) -> bool:
 
 
 def _parse_list(item: Any) -> list[str]:
-    """A list of arms: a list, its JSON text, or a text with the arms separated by |; empty if it is none of these."""
+    """A list of arms: a list, its JSON text, or a text with the arms separated by |; empty for anything else."""
     if isinstance(item, str) and item.lstrip().startswith("["):
         try:
             item = json.loads(item)

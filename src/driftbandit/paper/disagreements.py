@@ -49,7 +49,7 @@ class MeasuredEffect(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """An effect with its rows, or why there are none."""
+    """An effect with its rows, or the reason without rows."""
 
     effect: Effect
     rows: tuple[MeasuredEffect, ...]
@@ -86,7 +86,7 @@ def _misprint(item: Item, environment: Any) -> Pairs:
     yield first, Side(f"authors' code, explore = {code.explore:.4g}", code, environment)
 
 
-def _forced(item: Item, environment: Any) -> Pairs:
+def _forced_play(item: Item, environment: Any) -> Pairs:
     code = make_policy("sw-lb-sda", "code", item.environment)
     original = Side("original publication, exponent 0.5", code._replace(forced_power=0.5), environment)
     yield original, Side(f"code, exponent {code.forced_power:g}", code, environment)
@@ -113,7 +113,7 @@ def _lag(item: Item, environment: Any) -> Pairs:
         yield Side(f"{label}, no lag", policy, environment), Side(f"{label}, lag", policy, Lagged(environment))
 
 
-def _fresh(item: Item, environment: Any) -> Pairs:
+def _fresh_environments(item: Item, environment: Any) -> Pairs:
     for label in ("ds-ts", "sw-ts", "d-ucb"):
         policy = make_policy(label, "code", item.environment)
         first = Side(f"{label}, the authors' environment", policy, item.make_environment("authors"))
@@ -147,7 +147,7 @@ EFFECTS = (
     Effect(
         "sw-lb-sda", "SW-LB-SDA's forced exploration",
         "The original publication has the exponent 1/2, the authors' code 0.333; the paper names none.",
-        ("fig3a", "fig3b"), _forced,
+        ("fig3a", "fig3b"), _forced_play,
     ),
     Effect(
         "cusum", "CUSUM's warm-up",
@@ -171,7 +171,7 @@ EFFECTS = (
         "environments", "One environment or many",
         "According to the text each run has its own environment; the code draws one with seed 0 and uses it in all "
         "runs. Compare the spreads over runs: with one environment the interval does not cover others.",
-        ("fig3a", "fig3b"), _fresh,
+        ("fig3a", "fig3b"), _fresh_environments,
     ),
 )  # fmt: skip
 

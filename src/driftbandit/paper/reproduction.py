@@ -66,7 +66,7 @@ class PaperRun:
         return self.store.result(self.extra_cells[name])
 
     def compute(self, progress: bool | Callable[[float], None] = True, say: Callable[[str], None] = print) -> None:
-        """Compute what is missing and write each item's files as soon as it is complete.
+        """Compute the missing chunks and write each item's files as soon as it is complete.
 
         An item that fails is noted in `failures` and the others go on. A disk that is full or cannot be written ends
         the job with an OSError; finished simulations are kept, and the next call continues from there."""

@@ -269,7 +269,7 @@ def differs_before(plays_at: Any, total_at: Any, recent: Any, widths: Any, block
     """Whether some interval that ends after `block` blocks has a mean further from an arm's recent one than both widths
     allow.
 
-    With sum s of n plays that is |s/n - recent| - width > sqrt(2 log / n); times n, and squared, it needs neither
+    With sum s of n plays that is |s/n - recent| - width > sqrt(2 log / n). Times n, and squared, it needs neither
     root nor division, and is false where n is 0 or the width infinite."""
     n_arms = len(recent)
     now = block * n_arms

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core.forgetting import DISCOUNT, half_life_discount, tuned_discount
+from driftbandit.core.forgetting import DISCOUNT, half_life_discount, tune_discount
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax_fair
 from driftbandit.core.state import new_state
@@ -222,4 +222,4 @@ class EpsilonGreedy(NamedTuple):
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "EpsilonGreedy":
         """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
-        return cls(gamma=tuned_discount(horizon, phases))
+        return cls(gamma=tune_discount(horizon, phases))

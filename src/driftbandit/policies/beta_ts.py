@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.beliefs import BetaBelief
-from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE, tuned_discount
+from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE, tune_discount
 from driftbandit.core.parameters import Domain, checked, described, within
 from driftbandit.core.primitives import COIN, argmax, argmax_fair, compilable, where
 from driftbandit.core.state import new_state
@@ -58,7 +58,7 @@ class BetaTS(NamedTuple):
     After a change it stays with the former best arm for about as long as it took to learn that. The policies that
     forget are measured against it.
 
-    Rewards must lie in [0, 1]. A reward x counts as x of a win and 1 - x of a loss; with `binarise` it is first turned
+    Rewards must lie in [0, 1]. A reward x counts as x of a win and 1 - x of a loss. With `binarise` it is first turned
     into 1 with probability x, else 0, which is the version the theory covers. For 0/1 rewards the two are the same.
 
     Reference: Thompson 1933; Agrawal and Goyal 2012 for rewards between 0 and 1."""
@@ -199,7 +199,7 @@ class DiscountedBetaTS(NamedTuple):
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedBetaTS":
         """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
-        return cls(tuned_discount(horizon, phases))
+        return cls(tune_discount(horizon, phases))
 
 
 class SlidingTSState(NamedTuple):
@@ -239,7 +239,7 @@ class SlidingTS(NamedTuple):
     rewards with abrupt changes, when something is known about how often. Memory grows with the window, time does not.
 
     For T**α phases its inventors use T**((1-α)/2) rounds, which `tuned` computes as sqrt(horizon / phases); Fiandri
-    and others (arXiv 2409.05181) found passages of that analysis wrong and gave other bounds; the policy is the same.
+    and others (arXiv 2409.05181) found passages of that analysis wrong and gave other bounds. The policy is the same.
     The paper of DS-TS uses the longer window 2 sqrt(T ln T / B): `text`.
 
     Reference: Trovò, Paladino, Restelli and Gatti 2020."""

@@ -234,7 +234,7 @@ def blocks_fit(blocks: Any) -> None:
     need(len(taken) == used and np.array_equal(both, np.arange(chunks)), "each piece of memory is one arm's or free")
 
 
-def held_fits(blocks: Any, recent: Any, cursor: Any) -> None:
+def need_held_plays(blocks: Any, recent: Any, cursor: Any) -> None:
     """Refuse blocks that do not hold exactly the plays in the ring `recent`."""
     blocks_fit(blocks)
     n_arms = len(blocks.count)
@@ -248,6 +248,6 @@ def held_fits(blocks: Any, recent: Any, cursor: Any) -> None:
 
 
 def queue_fits(queue: Any, n_arms: int) -> None:
-    """Refuse plays of a round that are no plays of it."""
+    """Refuse plays of a round that do not belong to it."""
     done, plays, planned = (int(number) for number in queue)
     need(0 <= done <= plays <= n_arms and 0 <= planned <= n_arms, "a round plays each arm at most once")

@@ -103,7 +103,7 @@ class GlobalCTS(NamedTuple):
     """Thompson sampling that infers the last change, when all arms change together.
 
     It holds a belief over "the last change was r rounds ago". To choose, it draws an r and samples every arm from the
-    rewards since; each reward makes the values of r that predicted it more likely, and with probability `hazard` per
+    rewards since. Each reward makes the values of r that predicted it more likely, and with probability `hazard` per
     round everything is believed to change.
 
     Suited to abrupt changes of all arms at once, at a roughly known rate; if only some arms change, use `PerArmCTS`.
@@ -220,7 +220,7 @@ class GlobalCTS(NamedTuple):
 
 
 class PerArmCTSState(NamedTuple):
-    """For each arm its runs with evidence, oldest first, as they were when it was last played, and what has changed
+    """For each arm its runs with evidence, oldest first, as they were when it was last played, and the changes
     since."""
 
     cumulative: Any  # arm * (max_runs + 2) + run: probability of this run and all older ones
@@ -262,8 +262,8 @@ class PerArmCTS(NamedTuple):
     probability (1 - hazard)**d of being unchanged after d rounds; the rest is back at the prior. Suited to arms that
     change independently, at a roughly known rate. No regret bound is known.
 
-    Runs of an arm with the same counts are one run, so an arm holds at most one for each play (and at most `max_runs`);
-    an arm not played costs one multiplication to forget and one bisection to sample.
+    Runs of an arm with the same counts are one run, so an arm holds at most one for each play (and at most `max_runs`).
+    An arm not played costs one multiplication to forget and one bisection to sample.
 
     Reference: Mellor and Shapiro 2013. Which runs to drop is our choice (they use stratified resampling)."""
 

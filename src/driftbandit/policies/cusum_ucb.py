@@ -28,7 +28,7 @@ class AlarmState(NamedTuple):
 
 
 @compilable
-def padded_scores(scores: Any, mean: Any, pulls: Any, factor: float) -> None:
+def write_padded_scores(scores: Any, mean: Any, pulls: Any, factor: float) -> None:
     """Write mean + sqrt(factor / pulls) of every arm; +inf without pulls. Without a branch, so that it runs on SIMD
     registers."""
     for i in range(len(scores)):
@@ -59,7 +59,7 @@ class CusumUCB(NamedTuple):
     """UCB with a cumulative-sum test of each arm: after an alarm the arm starts from nothing.
 
     The first `samples` rewards of an arm fix a reference mean u0. From then on g+ adds up y - u0 - drift and g- adds up
-    u0 - y - drift, neither below 0, and the arm raises an alarm when one of them reaches `threshold`. Only that arm
+    u0 - y - drift, neither below 0. The arm raises an alarm when one of them reaches `threshold`. Only that arm
     forgets, including the reward that raised the alarm. Since a test sees only rewards of arms that are played, a share
     `explore` of the rounds is uniform over all arms.
 
@@ -91,7 +91,7 @@ class CusumUCB(NamedTuple):
         """An arm in warm-up, else with probability `explore` any arm, else the largest index. The indices are written
         in every case: a caller that may not play the returned arm finds the next best there."""
         pulls, scores = state.pulls, state.scores
-        padded_scores(scores, state.mean, pulls, self.xi * math.log(max(state.counted[0], 1.0)))
+        write_padded_scores(scores, state.mean, pulls, self.xi * math.log(max(state.counted[0], 1.0)))
         if state.short[0] > 0:
             skip = int(rng.uniform(1) * state.short[0])
             for i in range(len(pulls)):

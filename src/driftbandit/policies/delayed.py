@@ -29,7 +29,7 @@ class DelayedState(NamedTuple):
     after: Any  # the next outcome that is learned in the same round; -1: none
     first: Any  # by round: the first outcome learned in it; -1: none
     last: Any
-    together: Any  # scratch: what is learned in this round, in order
+    together: Any  # scratch: rewards learned in this round, in order
     learned: Any  # how many outcomes were learned
 
 
@@ -200,7 +200,7 @@ class BoundDelayed(NamedTuple):
             state.learned[0] += 1
 
     def gather(self, state: DelayedState, now: int, count: int, success: int) -> int:
-        """Append what is due now, in the order of the decisions, to the first `count` of `together`: successes (1),
+        """Append due rewards, in the order of the decisions, to the first `count` of `together`: successes (1),
         failures (0) or both (-1). Returns the new count."""
         k = state.first[now]
         while k >= 0:

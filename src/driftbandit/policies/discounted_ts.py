@@ -11,8 +11,8 @@ from driftbandit.core.forgetting import (
     code_discount,
     half_life_discount,
     text_smooth_discount,
-    tuned_discount,
-    tuned_smooth_discount,
+    tune_discount,
+    tune_smooth_discount,
 )
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax, where
@@ -56,7 +56,7 @@ class DiscountedTS(NamedTuple):
     to `tau_max`.
 
     Suited to rewards in [0, 1] that change without warning, abruptly or slowly, when something is known about how often
-    they change. With B phases in T rounds the analysis uses gamma = 1 - sqrt(B/T), which `tuned` computes; its
+    they change. With B phases in T rounds the analysis uses gamma = 1 - sqrt(B/T), which `tuned` computes. Its
     regret is then of order sqrt(TB) log(T)**2 by the paper's Theorem 1 (with an astronomical constant: `driftbandit
     theory`). `tau_max` between 1/5 and 1/3 of the largest mean reward is the authors' rule of thumb; the analysis needs
     1/(12 sqrt 2) = 0.059 or more. If 1/(1 - gamma) <= 1/tau_max**2 the standard deviation is always `tau_max`: that is
@@ -132,12 +132,12 @@ class DiscountedTS(NamedTuple):
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0, tau_max: float = 0.2) -> "DiscountedTS":
         """Corollary 1, for abrupt changes: gamma = 1 - sqrt(phases / horizon)."""
-        return cls(tuned_discount(horizon, phases), tau_max)
+        return cls(tune_discount(horizon, phases), tau_max)
 
     @classmethod
     def tuned_smooth(cls, horizon: int, beta: float, tau_max: float = 0.2) -> "DiscountedTS":
         """Corollary 2, for drift: gamma = 1 - horizon**(beta - 1)."""
-        return cls(tuned_smooth_discount(horizon, beta), tau_max)
+        return cls(tune_smooth_discount(horizon, beta), tau_max)
 
     @classmethod
     def text(
@@ -145,7 +145,7 @@ class DiscountedTS(NamedTuple):
     ) -> "DiscountedTS":
         """The parameters the paper prints: Corollary 1 for abrupt changes, gamma = 1 - 10 / sqrt(horizon) for smooth
         ones."""
-        return cls(text_smooth_discount(horizon) if smooth else tuned_discount(horizon, phases), tau_max)
+        return cls(text_smooth_discount(horizon) if smooth else tune_discount(horizon, phases), tau_max)
 
     @classmethod
     def code(

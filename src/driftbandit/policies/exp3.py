@@ -56,7 +56,7 @@ class EXP3S(NamedTuple):
     parameters of `tuned`, its regret against the best sequence with S segments is at most 2 sqrt(e - 1) sqrt(KT (S
     ln(KT) + e)).
 
-    Weights are divided by their sum each round, which changes nothing, since the recursion is homogeneous, and keeps
+    Weights are divided by their sum each round, which changes nothing, since the recursion is homogeneous. It keeps
     them from overflowing (as they do at the theory's `explore` before round 100,000).
 
     >>> EXP3S.tuned(horizon=100_000, phases=10, n_arms=5)
@@ -112,7 +112,7 @@ class EXP3S(NamedTuple):
             weight = (weights[i] + shared) * scale
             weights[i] = weight
             probabilities[i] = (1.0 - self.explore) * weight + floor
-        # The arm played comes last: a loop that reads what was written just before it waits for the memory.
+        # The arm played comes last: a loop that reads a value written just before it waits for the memory.
         weight = (raised + shared) * scale
         weights[arm] = weight
         probabilities[arm] = (1.0 - self.explore) * weight + floor

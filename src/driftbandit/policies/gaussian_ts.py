@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.beliefs import NormalBelief
-from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE, tuned_discount
+from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE, tune_discount
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax, compilable
 from driftbandit.core.state import new_state
@@ -111,7 +111,7 @@ class DiscountedGaussianTS(NamedTuple):
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedGaussianTS":
         """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
-        return cls(tuned_discount(horizon, phases))
+        return cls(tune_discount(horizon, phases))
 
 
 class SlidingGaussianTSState(NamedTuple):

@@ -57,7 +57,7 @@ class GLRKLUCB(NamedTuple):
     """kl-UCB that tests, after every reward, whether the arm's record is better explained by two means than by one.
 
     For each split of an arm's rewards since its restart it computes the likelihood ratio of "two Bernoulli means"
-    against "one"; if the largest exceeds a threshold growing like 3/2 ln n + ln(1/delta), the arm (`local`) or every
+    against "one". If the largest exceeds a threshold growing like 3/2 ln n + ln(1/delta), the arm (`local`) or every
     arm is forgotten. All arms are visited in turn, more often after each alarm, so that changes of unplayed arms are
     seen.
 
@@ -68,7 +68,7 @@ class GLRKLUCB(NamedTuple):
     delta = 0 there are no alarms.
 
     The cost of the test does not grow with the record. The ratio is a convex function of the split's point (s, sum of
-    the first s rewards), so that its maximum is at a corner of these points' convex hull; the hull gains a point at
+    the first s rewards), so that its maximum is at a corner of these points' convex hull. The hull gains a point at
     amortised O(1), and usually has about 2 ln n corners. A corner is evaluated only if the chi-squared bound on its
     ratio exceeds the threshold, which saves nearly all logarithms.
 

@@ -37,7 +37,7 @@ def kl_ucb(p: float, bound: float) -> float:
     it.
 
     Halley's iteration on the log-odds x of q: there kl is ln(1 + e**x) - p x + constant, convex, a parabola near p
-    and a straight line far from it, so that two steps from a good start replace thirty halvings of an interval.
+    and a straight line far from it. So two steps from a good start replace thirty halvings of an interval.
     Right to about 1e-14; arms with equal records get indices with equal bits."""
     if p >= 1.0:
         return 1.0
@@ -77,7 +77,7 @@ def kl_ucb(p: float, bound: float) -> float:
         if step >= x - origin:
             step = 0.5 * (x - origin)
         x -= step
-        if abs(step) <= 3e-5 * min(x - origin, 1.0):  # what is left is of third order, below rounding: no further exp
+        if abs(step) <= 3e-5 * min(x - origin, 1.0):  # the rest is of third order, below rounding: no further exp
             q += curve * step * (0.5 * (1.0 - 2.0 * q) * step - 1.0)
             break
     return max(p, min(q, p + math.sqrt(0.5 * bound)))

@@ -8,7 +8,16 @@ import numpy as np
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import compilable, index, shuffle
 from driftbandit.core.validity import ARM, ARM_OR_NONE, FLAG, REALS, ROUNDS, fits, same
-from driftbandit.policies.blocks import beats, elect, held_fits, moment, new_blocks, queue_fits, tail_of, take_turn
+from driftbandit.policies.blocks import (
+    beats,
+    elect,
+    moment,
+    need_held_plays,
+    new_blocks,
+    queue_fits,
+    tail_of,
+    take_turn,
+)
 from driftbandit.policies.window import changes, log_window
 
 _LONGEST_LOG = math.log(2.0**63)  # ln of more rounds than anybody will play
@@ -161,7 +170,7 @@ class LBSDA(NamedTuple):
         fits(state, n_arms, pulls=ROUNDS, wins=REALS, order=ARM, leader=ARM_OR_NONE, rounds=within("[1, 4e18]"))
         same(state, like, "forced", "everybody")
         queue_fits(state.queue, n_arms)
-        held_fits(state.blocks, state.recent, state.cursor)
+        need_held_plays(state.blocks, state.recent, state.cursor)
 
     def state_size(self, n_arms: int) -> int:
         return 4 * self.capacity + 20 * n_arms * (math.isqrt(self.capacity) + 10)
@@ -213,7 +222,7 @@ class SlidingLBSDA(NamedTuple):
 
     The arm held most often in the window leads; every other arm duels with its rewards in the window against as many of
     the leader's latest. All winners are played, in random order, or the leader if there is none. Two rules keep all
-    arms in the window: an arm held fewer than (ln window)**forced_power times is played, and when nothing has happened
+    arms in the window: an arm held fewer than (ln window)**forced_power times is played. When nothing has happened
     for d = int((K - 1)(ln window)**2) rounds, so is every arm not played for that long and held at most (ln window)**2
     times.
 
@@ -282,7 +291,7 @@ class SlidingLBSDA(NamedTuple):
         """The leader of the round to come.
 
         A leader is deposed only by a winner of the last round with a fair share of the window, unless it has lost
-        half of its own share."""
+        half of that share."""
         count, eligible, drawn = state.blocks.count, state.eligible, state.drawn
         n_arms = len(count)
         previous, last_round = state.leader[0], state.rounds[0]
@@ -311,7 +320,7 @@ class SlidingLBSDA(NamedTuple):
         fits(state, n_arms, order=ARM, leader=ARM_OR_NONE, since=ROUNDS, rounds=ROUNDS, drawn=ROUNDS, eligible=FLAG)
         same(state, like, "forced", "spread")
         queue_fits(state.queue, n_arms)
-        held_fits(state.blocks, state.recent, state.cursor)
+        need_held_plays(state.blocks, state.recent, state.cursor)
 
     def state_size(self, n_arms: int) -> int:
         return 4 * self.window + 20 * n_arms * (math.isqrt(self.window) + 10)

@@ -9,7 +9,7 @@ from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax_fair
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, REALS, ROUNDS, fits
-from driftbandit.policies.cusum_ucb import padded_scores
+from driftbandit.policies.cusum_ucb import write_padded_scores
 from driftbandit.policies.window import changes
 
 _NEVER = 2.0**62  # a period longer than any run, that still fits an integer
@@ -57,7 +57,7 @@ class MonitoredUCB(NamedTuple):
     Assumes abrupt changes that move some mean by at least 2 threshold / window (0.25 at the paper's values) and phases
     much longer than K * window / explore. Use it when changes are rare, large and common to many arms. Rewards in [0,
     1]. The regret is of order sqrt(T B K log T) if B and the smallest change are known. The paper's window of 800 is
-    not the one its source recommends (7270 for a smallest change of 0.2 at K = 5, T = 1e5), nor is its `explore`;
+    not the one its source recommends (7270 for a smallest change of 0.2 at K = 5, T = 1e5), nor is its `explore`.
     `tuned` has the source's formulas.
 
     >>> MonitoredUCB.text(horizon=100_000, phases=10, n_arms=5)
@@ -91,7 +91,7 @@ class MonitoredUCB(NamedTuple):
         """The arm whose forced turn it is, else the largest UCB1 index; the indices are written in both cases."""
         since = t - state.start[0]
         scores = state.scores
-        padded_scores(scores, state.mean, state.pulls, 2.0 * math.log(max(since, 1)))
+        write_padded_scores(scores, state.mean, state.pulls, 2.0 * math.log(max(since, 1)))
         period = state.period[0]
         if period > 0:
             turn = (since + 1) % period

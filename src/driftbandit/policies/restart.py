@@ -48,7 +48,7 @@ class PeriodicRestart(NamedTuple):
     round, so that two periods do not repeat each other.
 
     With U changes and a base whose regret over N rounds is of order sqrt(KN), the loss is about T sqrt(K/N) for
-    restarting and UN for changes inside a period, least at N = (T sqrt(K) / (2U))**(2/3), which `tuned` computes; the
+    restarting and UN for changes inside a period, least at N = (T sqrt(K) / (2U))**(2/3), which `tuned` computes. The
     order is U**(1/3) T**(2/3), above the sqrt(UT) of policies that forget at the right times. This balance is our own
     and ignores constants.
 

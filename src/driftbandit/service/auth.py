@@ -1,4 +1,4 @@
-"""Access: keys and what they allow, sessions of the page, and requests forged by other sites.
+"""Access: keys and their scopes, sessions of the page, and requests forged by other sites.
 
 A key is 256 random bits after a prefix of eight characters that identifies it. The file of keys holds that prefix and
 the SHA-256 of the key, so reading the file reveals no key. It is read again when it changes. A name has at most two

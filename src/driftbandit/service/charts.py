@@ -56,7 +56,7 @@ class HistoryInfo(Struct):
 
 
 class BeliefSeries(Struct):
-    """Beliefs over time: rows are times (microseconds), columns arms; null where there is no belief."""
+    """Beliefs over time: rows are times (microseconds), columns arms; null without a belief."""
 
     times: list[int]
     mean: list[list[float | None]]

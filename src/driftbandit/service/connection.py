@@ -55,7 +55,7 @@ def format_headers(headers: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def read_at_once(receive: Any) -> bytes | None:
-    """The whole body of a request that has arrived already; None if it has not, or there is no telling."""
+    """The whole body of a request that has arrived already; None if it has not, or if that cannot be decided."""
     cycle = getattr(receive, "__self__", None)
     if type(cycle) is not RequestResponseCycle or cycle.more_body or cycle.disconnected or cycle.response_started:
         return None

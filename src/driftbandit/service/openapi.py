@@ -17,7 +17,7 @@ _ERRORS = {
     "404": "there is no such bandit or decision",
     "409": "the same id was used for something else; nothing was changed",
     "410": "the bandit was archived and decides no more",
-    "413": "the body is too long", "421": "the bandit was moved to another database; `error` says where",
+    "413": "the body is too long", "421": "the bandit was moved to another database; `error` has its address",
     "422": "the message is wrong; `error` explains how",
     "429": "too many requests with this key",
     "503": "the service or its store is busy or unavailable; send it again with the same id",

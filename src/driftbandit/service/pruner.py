@@ -1,4 +1,4 @@
-"""What a service does about old records while it runs: it drops what is older than a bandit's `retention`, and deletes
+"""How a running service handles old records: it drops rows older than a bandit's `retention`, and deletes
 bandits that were archived a day ago."""
 
 import logging
@@ -48,7 +48,7 @@ class Pruner:
                 self.visit(name)
 
     def visit(self, name: str) -> None:
-        """Drop what is too old of one bandit, and say so in the log."""
+        """Drop the old rows of one bandit, and log it."""
         try:
             with self._bandits.borrow(name) as bandit:
                 done = bandit.prune(self._exports)

@@ -295,7 +295,7 @@ class _SnapshotReader(_Reader):
 
 
 def _check_kind(thing: Any, name: str) -> None:
-    """Refuse what is not a policy, an environment or a reward law, or the class of one: nothing else is called."""
+    """Refuse anything but a policy, an environment or a reward law, or the class of one: nothing else is called."""
     if not any(all(hasattr(thing, verb) for verb in kind) for kind in (_POLICY, ("realise",), ("draw",))):
         title = getattr(thing, "__name__", name.replace(_DASH, "-"))
         lacks = ", ".join(verb for verb in _POLICY if not hasattr(thing, verb))

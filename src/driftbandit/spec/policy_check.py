@@ -33,14 +33,14 @@ _CONTEXTUAL = {
 _TYPES = {"f8": "np.float64", "i8": "np.int64", "b1": "np.bool_"}
 
 
-def own_classes(*values: Any) -> list[type]:
+def find_own_classes(*values: Any) -> list[type]:
     """The classes in these policies and environments that are not the package's."""
     return [cls for cls in user_code.classes_in(values) if not cls.__module__.startswith("driftbandit.")]
 
 
 def check(policy: object, n_arms: int, compiled: bool = True, n_features: int = 0, joint: bool = False) -> None:
     """Refuse a user's policy that cannot be played live, where its state must fit into journals and machine code."""
-    if own_classes(policy):
+    if find_own_classes(policy):
         read_methods(policy)
         state = _call(policy, "init", init_state, policy, n_arms, n_features, joint)
         reason = find_obstacle(policy, state) if compiled else _state_obstacle(type(policy), state)
@@ -51,7 +51,7 @@ def check(policy: object, n_arms: int, compiled: bool = True, n_features: int = 
 
 def rehearse(policy: object, environment: Environment, stream: Any) -> float:
     """Refuse a user's policy that fails in its first rounds; otherwise return the seconds that a round takes."""
-    if not own_classes(policy):
+    if not find_own_classes(policy):
         return 0.0
     read_methods(policy)
     return _play_twice(
@@ -85,7 +85,7 @@ def _state_obstacle(cls: Any, state: Any) -> str:
 
 def read_methods(policy: object) -> None:
     """Refuse a user's policy with missing methods or other parameters."""
-    for cls in own_classes(policy):
+    for cls in find_own_classes(policy):
         if hasattr(cls, "choose") or cls is type(policy):
             _read_class(cls)
 
@@ -112,7 +112,7 @@ def _play_twice(
     round takes."""
     (seconds, *first), (_, *again) = (_play(policy, n_arms, stream, n_features, joint, like) for _ in range(2))
     if first != again:
-        cls = next(cls for cls in own_classes(policy) if hasattr(cls, "choose"))
+        cls = next(cls for cls in find_own_classes(policy) if hasattr(cls, "choose"))
         raise PolicyError(
             f"{where(cls)}: {cls.__name__} differs between two runs with the same seed. Take random numbers from rng, "
             "as in rng.random() or rng.normal(mean, sd); learn may have rng as its last parameter, and init draws none."
@@ -193,7 +193,7 @@ def locate_error(error: Exception, policy: object) -> PolicyError | None:
     """An error in a later round with the line of the user's code; None if the user's code is not involved."""
     place = user_code.where(error, "")
     if not place:
-        place = next((where(cls.choose) for cls in own_classes(policy) if hasattr(cls, "choose")), "")
+        place = next((where(cls.choose) for cls in find_own_classes(policy) if hasattr(cls, "choose")), "")
     return _at(error, place) if place and not isinstance(error, MemoryError) else None
 
 

@@ -184,7 +184,7 @@ class WorkerCode(NamedTuple):
     """What a worker needs before it can unpickle the user's classes."""
 
     files: tuple[tuple[str, bytes], ...]  # path and text of each file that was loaded
-    modules: tuple[str, ...]  # what was imported by name
+    modules: tuple[str, ...]  # imported by name
     folders: tuple[str, ...]  # where to look for them, if the worker sees the same folders
 
 

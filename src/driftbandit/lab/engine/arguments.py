@@ -10,7 +10,7 @@ from driftbandit.core.draws import CONTEXT, POLICY, REWARD, Stream, stream_key
 from driftbandit.core.primitives import learn_reward
 from driftbandit.core.state import init_in, to_lists
 from driftbandit.lab.engine.loop import Trajectory
-from driftbandit.spec.policy_check import own_classes
+from driftbandit.spec.policy_check import find_own_classes
 
 
 class NumpyStream(Stream):
@@ -180,7 +180,7 @@ def prepare(shared: Shared, task: Task) -> Arguments:
     )
     if task.lanes > 1:
         return _lanes(shared, common, keys, environments, task.lanes)
-    given = _single(shared, common, keys) if shared.compiled else _interpreted(shared, common, keys)
+    given = _single(shared, common, keys) if shared.compiled else _interpret(shared, common, keys)
     return _in_context(shared, given, keys[CONTEXT]) if getattr(environments[0], "n_features", 0) else given
 
 
@@ -249,7 +249,7 @@ def _in_context(shared: Shared, given: Arguments, keys: list[int]) -> Arguments:
         stream = compiled_draws.KeyStream(np.array(keys, np.uint64))
         for cls in (Informed, Uninformed, InContext):
             numba_methods.register(cls)
-    elif not own_classes(policy):
+    elif not find_own_classes(policy):
         features = [[0.0] * size for size in sizes]
     kind = Informed if hasattr(policy, "choose_in") else Uninformed
     return given._replace(
@@ -257,14 +257,14 @@ def _in_context(shared: Shared, given: Arguments, keys: list[int]) -> Arguments:
     )
 
 
-def _interpreted(shared: Shared, common: Arguments, keys: dict[int, list[int]]) -> Arguments:
+def _interpret(shared: Shared, common: Arguments, keys: dict[int, list[int]]) -> Arguments:
     """One run in plain Python. The package's own states become lists, which are faster than arrays; a user's stay as
     `init` made them, so that NumPy expressions work."""
-    own = own_classes(common.policy, common.state)
+    own = find_own_classes(common.policy, common.state)
     state = common.state if own else to_lists(common.state)
     return common._replace(
         state=state,
-        environment=common.environment if own_classes(common.environment) else to_lists(common.environment),
+        environment=common.environment if find_own_classes(common.environment) else to_lists(common.environment),
         draws=NumpyStream(keys[POLICY][0]) if own else Stream(keys[POLICY][0]),
         reward_rng=Stream(keys[REWARD][0]),
         regret_so_far=[0.0],
@@ -322,7 +322,7 @@ def with_environment(policy: Any, environment: Any) -> Any:
     if given is not None:
         if getattr(environment, "n_features", 0):
             raise ValueError(
-                f"{type(policy).__name__} knows means of arms; it cannot play where these depend on features."
+                f"{type(policy).__name__} is given means of arms; it cannot play where these depend on features."
             )
         return given(environment)
     return policy if isinstance(policy, tuple) else copy.deepcopy(policy)

@@ -90,6 +90,6 @@ def _prune(root: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def compiled_advance(*tuples: Any) -> Any:
+def compile_advance(*tuples: Any) -> Any:
     """The simulator's loop for these policies, states and environments."""
     return compiled(loop.advance, *tuples)

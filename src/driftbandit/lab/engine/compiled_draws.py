@@ -151,7 +151,7 @@ def first_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
 
 @compilable
 def usual_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
-    """Beta draws for a row of arms, by as many attempts as the slowest entry needs; and, as the bits of a number, the
+    """Beta draws for a row of arms, by as many attempts as the slowest entry needs. Also, as the bits of a number, the
     entries with a parameter below 1, which `Draws.beta` has to draw."""
     value, settled, x, y, u = first_betas(key, arm, wins, losses)
     attempt = 0

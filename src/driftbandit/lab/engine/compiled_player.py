@@ -102,7 +102,7 @@ def load(typing_context: Any, ref: Any) -> Any:
     return ref.state(ref), codegen
 
 
-# ---- what is compiled, each function when it is first used -----------------------------------------------------------
+# ---- compiled functions, each when it is first used -----------------------------------------------------------
 
 
 def choose_once(policy: Any, ref: Any, t: int, key: Any, features: Any) -> Any:
@@ -212,7 +212,7 @@ class CompiledPlayer(Player):
             signature = (numba.typeof(self.policy), numba.typeof(self._ref), *kinds)
             dispatcher = code_cache.compiled(function, self.policy, self.state)
             try:
-                with code_cache.LOCK, numba_methods.whole_stores():
+                with code_cache.LOCK, numba_methods.refuse_fractions():
                     dispatcher.compile(signature)
             except NumbaError as error:
                 raise TypeError(numba_methods.explain(error, self.policy)) from error
@@ -253,7 +253,7 @@ class CompiledPlayer(Player):
     ) -> None:
         """Learn one reward."""
         if not 0 <= slot < self.n_arms:
-            self._checked(slot)
+            self._check_slot(slot)
         t, learn = self.learned, self._learn or self._learn_entry()
         if self.n_features or features is not None:
             features = self.check_features(features)
@@ -294,7 +294,7 @@ class CompiledPlayer(Player):
         elif not self.n_features:
             self._entry(learn_all_at, whole, whole, _INTEGERS, _REALS, _INTEGERS)
 
-    def _checked(self, slot: int) -> int:
+    def _check_slot(self, slot: int) -> int:
         if not 0 <= slot < self.n_arms:  # machine code would not notice
             raise IndexError(f"There is no arm {slot}.")
         return slot
@@ -305,7 +305,7 @@ class CompiledPlayer(Player):
         if len(rows) < 2 or self.n_features or (self.uses_probability and self.half_life is None):
             super().learn_many(rows)
             return
-        arms = np.array([self._checked(row[0]) for row in rows], np.int64)
+        arms = np.array([self._check_slot(row[0]) for row in rows], np.int64)
         values = np.array([row[1] for row in rows], np.float64)
         if self.half_life is None:
             entry = self._entry(learn_all, types.int64, types.uint64, _INTEGERS, _REALS)

@@ -61,7 +61,7 @@ def register(cls: type) -> None:
 
 def _overload_with_itself(function: Callable[..., Any]) -> None:
     source = primitives.COUNTERPARTS.get(function, function)
-    overload(function, jit_options=INLINED, strict=False)(_same_parameters(function, lambda *args: source))
+    overload(function, jit_options=INLINED, strict=False)(_match_parameters(function, lambda *args: source))
 
 
 class _MethodOfTuple(_OverloadMethodTemplate):
@@ -108,14 +108,14 @@ def _names(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _overload_method(name: str, method: Callable[..., Any]) -> None:
-    typed = _same_parameters(method, lambda kind, *args: getattr(kind.instance_class, name))
+    typed = _match_parameters(method, lambda kind, *args: getattr(kind.instance_class, name))
     template = make_overload_attribute_template(types.BaseNamedTuple, name, typed, inline="never", base=_MethodOfTuple)
     template._names = _names(method)
     infer_getattr(template)
     overload(typed, jit_options=INLINED, strict=False)(typed)
 
 
-def _same_parameters(function: Callable[..., Any], answer: Callable[..., Any]) -> Any:
+def _match_parameters(function: Callable[..., Any], answer: Callable[..., Any]) -> Any:
     """`answer` with the parameter names of `function`, by which Numba matches a call's arguments."""
     names = ", ".join(_names(function))
     scope: dict[str, Any] = {"answer": answer}
@@ -215,7 +215,7 @@ def _set_item_strictly(self: Any, args: Any, kws: Any) -> Any:
 
 
 @contextlib.contextmanager
-def whole_stores() -> Iterator[None]:
+def refuse_fractions() -> Iterator[None]:
     """Let the compiler refuse to write a number with a fraction into an array of whole numbers.
 
     NumPy and Numba would cut off the fraction, while the interpreter's lists keep it."""

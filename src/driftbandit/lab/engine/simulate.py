@@ -22,7 +22,7 @@ from driftbandit.lab.engine import arguments, loop
 from driftbandit.lab.engine.arguments import Shared, Simulation, Task, checkpoint_rounds, with_environment
 from driftbandit.lab.progress import Progress, show_compiling
 from driftbandit.spec import policy_check, user_code
-from driftbandit.spec.policy_check import find_obstacle, locate_error, own_classes
+from driftbandit.spec.policy_check import find_obstacle, find_own_classes, locate_error
 
 __all__ = ["LANES", "Simulation", "checkpoint_rounds", "plays_compiled", "simulate"]
 
@@ -43,13 +43,13 @@ def tasks(shared: Shared, lockstep: bool) -> list[Task]:
     return [Task(list(range(first, min(first + lanes, runs))), lanes) for first in range(0, runs, lanes)]
 
 
-def compiled_loop(shared: Shared, todo: Iterable[Task]) -> Any:
+def compile_loop(shared: Shared, todo: Iterable[Task]) -> Any:
     """Compile the loop for every kind of task, or load it from disk, in the main thread, where Ctrl-C works. Raises
     `NotCompiled` if a user's policy or environment does not compile."""
     environment = shared.environments[0]
     policy = with_environment(shared.policy, environment)
     state = init_in(policy, environment)
-    own = frozenset(own_classes(policy, state, environment))
+    own = frozenset(find_own_classes(policy, state, environment))
     if own and own not in _refused and (reason := find_obstacle(policy, state)):
         _refused[own] = reason
     if own in _refused:
@@ -68,7 +68,7 @@ def compiled_loop(shared: Shared, todo: Iterable[Task]) -> Any:
         numba_methods.prepare(policy)
         numba_methods.prepare(state)
         numba_methods.prepare(environment)
-    advance = code_cache.compiled_advance(policy, state, environment)
+    advance = code_cache.compile_advance(policy, state, environment)
     classes = user_code.classes_in((policy, environment))
     same = all(other is environment for other in shared.environments)
     for task in {task.lanes: task for task in todo}.values():
@@ -76,14 +76,14 @@ def compiled_loop(shared: Shared, todo: Iterable[Task]) -> Any:
         if kind in _compiled_kinds:
             continue
         try:
-            with code_cache.LOCK, numba_methods.whole_stores():
+            with code_cache.LOCK, numba_methods.refuse_fractions():
                 advance(*arguments.prepare(shared, task)._replace(start=0, stop=0))
         except Exception as error:
             if not own and isinstance(error, NumbaError):
                 raise TypeError(numba_methods.explain(error, policy)) from error
             if not own:
                 raise
-            _refused[own] = numba_methods.explain(error, policy if own_classes(policy) else environment)
+            _refused[own] = numba_methods.explain(error, policy if find_own_classes(policy) else environment)
             raise NotCompiled(_refused[own]) from error
         _compiled_kinds.add(kind)
     return advance
@@ -185,7 +185,7 @@ def simulate(
     environments = [
         environment.realise(stream_key(seed, run, ENVIRONMENT)) for run in range(first_run, first_run + runs)
     ]
-    shared, todo, advance = _ready(
+    shared, todo, advance = _prepare(
         Shared(policy, environments, seed, first_run, marks, pulls, trajectories, compiled), lockstep, progress
     )
     result = arguments.empty(shared)
@@ -202,10 +202,12 @@ def plays_compiled(policy: Policy, environment: Environment, trajectories: bool 
     _check(policy, environment, 1, 0, 0, 1)
     marks = checkpoint_rounds(environment.horizon, 1)
     realised = environment.realise(stream_key(0, 0, ENVIRONMENT))
-    return _ready(Shared(policy, [realised], 0, 0, marks, False, trajectories, True), True, False)[0].compiled
+    return _prepare(Shared(policy, [realised], 0, 0, marks, False, trajectories, True), True, False)[0].compiled
 
 
-def _ready(shared: Shared, lockstep: bool, progress: bool | Callable[[float], None]) -> tuple[Shared, list[Task], Any]:
+def _prepare(
+    shared: Shared, lockstep: bool, progress: bool | Callable[[float], None]
+) -> tuple[Shared, list[Task], Any]:
     """Choose groups and loop: the compiled one, or with a warning the interpreter for a class that does not compile."""
     environment = shared.environments[0]
     check_rewards(shared.policy, environment)
@@ -214,7 +216,7 @@ def _ready(shared: Shared, lockstep: bool, progress: bool | Callable[[float], No
         try:
             todo = tasks(shared, lockstep)
             with show_compiling(progress):
-                return shared, todo, compiled_loop(shared, todo)
+                return shared, todo, compile_loop(shared, todo)
         except NotCompiled as reason:
             _note(str(reason), seconds / (_COMPILED * (5 + environment.n_arms)))
             shared = shared._replace(compiled=False)

@@ -30,11 +30,11 @@ FIG4 = ("fig4a", "fig4b", "fig4c", "fig4d")
 _MANY_ARMS = ("fig3c", "fig3d")
 _EXPONENT = 0.9  # of regret within phases, from which growth is near-linear
 _DRIFT = 0.05  # epsilon of CUSUM in the paper
-_WRONG = 0.8  # share of uniform play's wrong choices from which arms are not told apart
+_WRONG = 0.8  # share of uniform play's wrong choices from which arms are not distinguished
 _GUARANTEED = "claim/m-ucb-guaranteed"
 
 
-def _guaranteed_cells(options: PaperOptions, items: Mapping[str, Item]) -> dict[str, Cell]:
+def _make_guaranteed_cells(options: PaperOptions, items: Mapping[str, Item]) -> dict[str, Cell]:
     """M-UCB of the text with the exploration that its guarantee needs."""
     item = items["fig3a"]
     environment = item.make_environment(options.environment)
@@ -153,7 +153,7 @@ CLAIMS = (
         "In the environment of Figure 3(a) M-UCB's regret is below that of M-UCB exploring at the rate "
         "sqrt(changes K (2b + 3 sqrt(w)) / (2T)).",
         "The guarantee needs that rate; all else is as printed.",
-        ("fig3a",), _less_exploration, cells=_guaranteed_cells,
+        ("fig3a",), _less_exploration, cells=_make_guaranteed_cells,
     ),
     Claim(
         "abrupt-almost-equal", "section 7.1, Results, sentence 2",

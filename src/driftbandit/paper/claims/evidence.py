@@ -2,7 +2,7 @@
 
 Run r of every policy has the same environment and the same random numbers, so statements are about differences within
 runs. Student's t-interval of the mean difference decides: wholly above 0 the statement holds, wholly below it fails,
-else it is undecided. A claim of m statements takes each interval at the level 1 - 0.05 / m (Bonferroni), so that the
+else it is undecided. A claim of m statements takes each interval at the level 1 - 0.05 / m (Bonferroni). So the
 probability of a wrong verdict on the claim is at most 0.05 however many figures it is about."""
 
 from collections.abc import Callable, Mapping, Sequence
@@ -210,7 +210,7 @@ class Claim(NamedTuple):
 
     id: str
     place: str  # where the sentence is
-    says: str  # what it says, in our words
+    says: str  # the claim, in our words
     criterion: str  # the statement that is decided
     reason: str  # why this one
     items: tuple[str, ...]  # the items it is about

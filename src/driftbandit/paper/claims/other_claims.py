@@ -1,4 +1,4 @@
-"""The claims about experiments in the abstract, the introduction and sections 4, 7 and 8, and what is left open."""
+"""The claims about experiments in the abstract, the introduction and sections 4, 7 and 8, and the open questions."""
 
 from driftbandit.paper.claims.abrupt_claims import FIG3
 from driftbandit.paper.claims.evidence import (

@@ -82,7 +82,7 @@ class Item:
     id: str
     title: str
     place: str  # where in the paper: "Figure 3(a)"
-    shows: str  # what it shows, in a sentence
+    shows: str  # the content, in a sentence
     environment: Any = None  # the authors' environment; None for an item without one
     labels: tuple[str, ...] = ()  # the policies, by the paper's short names
     gaps: tuple[float, ...] = ()  # the values of the gap, where it is varied

@@ -47,7 +47,7 @@ class Means(Item):
 class PseudoStationary(Item):
     """The pseudo-stationary rounds 𝒯(γ) and the others 𝒮(γ) of several environments, at one γ."""
 
-    environments: dict[str, PhaseTable]  # by what they show
+    environments: dict[str, PhaseTable]  # by their titles
     gamma: float
 
     def _ranges(self, environment: PhaseTable) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""What the theorems need to know about an environment's means, read in blocks of rows.
+"""The facts about an environment's means that the theorems need, read in blocks of rows.
 
 A realised environment of ten million rounds then needs no table of T x K numbers."""
 
@@ -44,7 +44,7 @@ def blocks(environment: Realisation, overlap: bool = False) -> Iterator[tuple[in
         yield first, np.asarray(environment.means(first, min(start + size, environment.horizon)), dtype=np.float64)
 
 
-def _crossed(before: Table, after: Table) -> NDArray[np.bool_]:
+def _find_crossings(before: Table, after: Table) -> NDArray[np.bool_]:
     """For each row: is there a pair with before_i < before_j and after_i > after_j?
 
     With each row sorted by (before, after), such a pair exists exactly if `after` falls between two neighbours."""
@@ -72,7 +72,7 @@ def diagnose(environment: Realisation) -> Diagnosis:
             drift = max(drift, float(steps.max()))
             before, after = rows[moved], rows[moved + 1]
             switches += int((before.argmax(axis=1) != after.argmax(axis=1)).sum())
-            crossings += int(_crossed(before, after).sum())
+            crossings += int(_find_crossings(before, after).sum())
     sizes = environment.horizon, environment.n_arms
     return Diagnosis(*sizes, phases, switches, crossings, gap, drift, mu_max, math.fsum(uniform))
 

@@ -1,6 +1,6 @@
 """How regret grows with the horizon, the number of phases, the difficulty 1/gap and the number of arms.
 
-Regret against one quantity, with all others fixed, is a line on doubly logarithmic axes, and its slope is an exponent
+Regret against one quantity, with all others fixed, is a line on doubly logarithmic axes. Its slope is an exponent
 that can be compared with the orders of Table 1. Every policy is tuned at every point by its theory's formula. The
 interval covers the randomness of the runs and not a line that bends, so the last three points have their own exponent.
 

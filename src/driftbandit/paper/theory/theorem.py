@@ -87,7 +87,7 @@ class Condition(NamedTuple):
 class Bound(NamedTuple):
     """A bound on plays of sub-optimal arms. It is kept as a logarithm: some bounds have thousands of digits.
 
-    `log10` is None where the formula has no value; the condition that fails says why. Where conditions fail and there
+    `log10` is None where the formula has no value; the failed condition is the reason. Where conditions fail and there
     is a number, it is what the formula gives, and is not proved."""
 
     name: str
@@ -124,7 +124,7 @@ def _bound(name: str, log: float, horizon: int, arms: int, conditions: list[Cond
     return Bound(f"{name}, {scope}", log10, math.log10(horizon), tuple(conditions))
 
 
-def _shared_conditions(gap: float, eps: float, tau_max: float, distance: float) -> list[Condition]:
+def _list_shared_conditions(gap: float, eps: float, tau_max: float, distance: float) -> list[Condition]:
     """Those of both theorems. `distance` is the gap (Theorem 1) or the margin (Theorem 2).
 
     The paper prints tau_max >= 1/(12 sqrt 2), which implies the condition that the proof needs."""
@@ -157,7 +157,7 @@ def theorem1(
     log = math.nan
     if 0.0 < eps < 1.0 and gap > 0.0 and mu_max > 0.0:
         log = _log_theorem1(math.log(horizon), math.log(phases), gap, eps, mu_max / tau_max, math.log(arms))
-    return _bound("Theorem 1", log, horizon, arms, _shared_conditions(gap, eps, tau_max, gap))
+    return _bound("Theorem 1", log, horizon, arms, _list_shared_conditions(gap, eps, tau_max, gap))
 
 
 def theorem2(
@@ -180,7 +180,7 @@ def theorem2(
     if left > 0.0 and mu_max > 0.0:
         rest = log_M(eps, gap, drift, mu_max / tau_max) + math.log(horizon) + math.log(eps) + math.log(-math.log(eps))
         log = log_add(math.log(close_rounds) if close_rounds else -math.inf, math.log(arms) + rest)
-    conditions = _shared_conditions(gap, eps, tau_max, left)
+    conditions = _list_shared_conditions(gap, eps, tau_max, left)
     conditions.append(Condition("2 sigma D(gamma) < gap / 3", left > 0.0, f"sigma = {drift:.6g}, gap = {gap:.6g}"))
     return _bound("Theorem 2", log, horizon, arms, conditions)
 

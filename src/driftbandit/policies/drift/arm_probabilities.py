@@ -2,7 +2,7 @@
 
 Given a hypothesis (and, in bank S, which arms changed) every arm's score is a Beta draw, but not below its mean; of
 equal scores the larger draw wins. So the winner's score either lies above the largest mean, where scores are Beta
-draws, or is the largest mean itself; both probabilities are integrals of products of Beta distribution functions. They
+draws, or is the largest mean itself. Both probabilities are integrals of products of Beta distribution functions. They
 are computed panel by panel between points that are dense wherever some arm's density moves, by Gauss-Legendre
 quadrature, and so are the distribution functions themselves."""
 
@@ -122,7 +122,7 @@ def _panel_ends(
 
 
 def _panels(p: np.ndarray, mean: np.ndarray, sd: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Where laws begin and cease to be alive; how wide panels may be in between, which is _DENSE standard deviations of
+    """Where laws begin and cease to be alive. How wide panels may be in between, which is _DENSE standard deviations of
     the narrowest law alive and at most an eighth; and how many panels that makes up to each such place."""
     count, used, ends = len(p), (p > 0.0).reshape(len(p), -1), low[:, None]
     means, sds = mean.reshape(count, -1), sd.reshape(count, -1)

@@ -107,8 +107,8 @@ def write_posteriors(state: Any, t: int, rng: Any, drawn: int, sure: Any, haste:
     whether it changed.
 
     Plain posterior draws explore more than needed, so runs and common drifts count their evidence twice (`sure`). What
-    is learned of a drifting arm is useful for a while only, and the more arms there are, the more it costs to know them
-    all: the parameters of an independent drift are multiplied by 1 + haste sqrt(K q) (a + b)."""
+    is learned of a drifting arm is useful for a while only, and the more arms there are, the more it costs to learn
+    them all: the parameters of an independent drift are multiplied by 1 + haste sqrt(K q) (a + b)."""
     known = state.known
     if drawn < RUNS:
         slot = drawn - (PLACES if drawn >= PLACES else 0)

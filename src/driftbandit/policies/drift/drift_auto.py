@@ -134,7 +134,7 @@ class DriftAuto(NamedTuple):
         return bool(state.counts[VALUES] < 3) or _MANY.units_known(state.many, int(state.counts[LEARNED_MANY]))
 
     def know_arm(self, state: DriftAutoState, t: int, arm: int, mean: float, worth: float, features: Any) -> None:
-        """Let both policies know a new arm."""
+        """Add a new arm to both policies."""
         counts = state.counts
         if counts[VALUES] < 3:
             _, _, low, high = self.playing(state)
@@ -142,7 +142,7 @@ class DriftAuto(NamedTuple):
         _MANY.know_arm(state.many, counts[LEARNED_MANY], arm, mean, worth, features)
 
     def copy_arm(self, state: DriftAutoState, arm: int, like: int) -> None:
-        """Let both policies know a new arm as they know another."""
+        """Add a new arm to both policies as a copy of another."""
         _TWO.copy_arm(state.two, arm, like)
         copy_arm(_MANY, state.many, arm, like, _MANY.init(arm))
 

@@ -185,7 +185,7 @@ class DriftLinTS(NamedTuple):
         return t >= EVERY
 
     def know_arm(self, state: DriftLinTSState, t: int, arm: int, mean: float, worth: float, features: Any) -> None:
-        """Let every hypothesis know a new arm as after so many rewards of this mean in a context; a drift remembers at
+        """Add a new arm to every hypothesis as after so many rewards of this mean in a context; a drift remembers at
         most 1 / sqrt(rate) of them. The levels of common drifts stay."""
         if t < EVERY:
             return
@@ -356,7 +356,7 @@ def draw_coefficients(normals: Any, factor: Any, covariance: Any, first: Any) ->
 
 @compilable
 def draw_arms(state: Any, t: int, rng: Any, features: Any, drawn: Any, joint: bool) -> None:
-    """Draw a value for every arm from one hypothesis, into `draws`, and write what is compared into `scores`."""
+    """Draw a value for every arm from one hypothesis, into `draws`, and write the compared values into `scores`."""
     x, n, draws, noise = state.x, len(state.x), state.draws, state.numbers[NOISE]
     rate = state.rates[drawn] if drawn < RATES else 0.0
     before = 0.0

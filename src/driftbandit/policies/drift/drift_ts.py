@@ -1,4 +1,4 @@
-"""The policy DriftTS: what it keeps, how it chooses and learns, and which states it can be in."""
+"""The policy DriftTS: its state, how it chooses and learns, and which states are valid."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -48,9 +48,9 @@ class DriftTSKnown(NamedTuple):
     wins: Any  # sum of all rewards of an arm
     losses: Any  # sum of 1 - reward
     last: Any  # round of the last reward, counted from 1
-    runs: Any  # what runs know of each arm
+    runs: Any  # the evidence of runs about each arm
     changed: Any  # probability that each arm changed with a run of bank S
-    drifts: Any  # what drifts know of each arm
+    drifts: Any  # the evidence of drifts about each arm
 
 
 class DriftTSState(NamedTuple):
@@ -89,14 +89,14 @@ class DriftTS(NamedTuple):
     weight always moves to new ones. They are: all arms changed at some moment in the past and not since (the oldest of
     these is the stationary environment), some arms changed then, every arm drifts at some rate, all arms drift together
     while the differences between them stay. To choose, a hypothesis is drawn by its weight, and then a value for every
-    arm from its posterior under that hypothesis, but not below its mean; the arm with the largest value is played.
+    arm from its posterior under that hypothesis, but not below its mean. The arm with the largest value is played.
 
     Suited to rewards in [0, 1] when nothing is known about how they change. Its price is some regret where nothing ever
     changes, which is where TS does best. It may also stay with a good arm for a long time while one that it does not
     play becomes better. It mistakes repeated rewards, or rewards that depend on each other, for change. No regret bound
     is known.
 
-    Its constants are in `hypotheses.py`, `runs.py` and `draw.py`, with what is known about their effect.
+    Its constants are in `hypotheses.py`, `runs.py` and `draw.py`, with their measured effects.
 
     >>> from driftbandit import Bandit
     >>> bandit = Bandit(["red", "green"], DriftTS(), seed=7, reward_range=(0, 1))
@@ -162,7 +162,7 @@ class DriftTS(NamedTuple):
             update_sums(known.shared, known.cumulative, count_slots(now))
 
     def know_arm(self, state: DriftTSState, t: int, arm: int, mean: float, worth: float, features: Any) -> None:
-        """Let every hypothesis know a new arm as after so many rewards of this mean; a drift remembers at most
+        """Add a new arm to every hypothesis as after so many rewards of this mean; a drift remembers at most
         1 / sqrt(rate) of them. Runs count from less than 0, so that the rewards learned stay the sum of all arms."""
         known, mean = state.known, min(max(mean, 0.0), 1.0)
         known.last[arm] = 1.0 * t
@@ -175,7 +175,7 @@ class DriftTS(NamedTuple):
             known.drifts[at + SPREAD] = 1.0 / (1.0 / V0 + pulls)
 
     def copy_arm(self, state: DriftTSState, arm: int, like: int) -> None:
-        """Let every hypothesis know a new arm as it knows another; runs as in `know_arm`."""
+        """Add a new arm to every hypothesis as a copy of another; runs as in `know_arm`."""
         known = state.known
         for field, width in ((known.runs, RUN_RECORD), (known.changed, PLACES), (known.drifts, DRIFT_RECORD)):
             field[arm * width : (arm + 1) * width] = field[like * width : (like + 1) * width]

@@ -1,7 +1,7 @@
 """The hypotheses of `DriftTS`: their layout in arrays, and how a reward changes their weights.
 
-*Runs* assume that arms changed when the run started and have been stationary since. What a run knows of an arm is a
-difference of cumulative sums, now less at its start, so a reward changes nothing in a run but its weight. Bank A
+*Runs* assume that arms changed when the run started and have been stationary since. The evidence of a run about an arm
+is a difference of cumulative sums, now less at its start, so a reward changes nothing in a run but its weight. Bank A
 assumes that every arm changed at the start, bank S that each arm did with some probability; each start has a run in
 both banks.
 
@@ -81,7 +81,7 @@ def count_slots(t: int) -> int:
 @compilable
 def weigh_runs(known: Any, arm: Any, slots: int, y: Any, fractional: bool) -> None:
     """Multiply the weights of both banks by the likelihood of reward y of an arm, and update the probability that the
-    arm changed with a run of S; `fractional` means that y is neither 0 nor 1.
+    arm changed with a run of S. `fractional` means that y is neither 0 nor 1.
 
     The likelihood is a / whole under a run of A and both / wholes under one of S, where `new` is the part of `both`
     in which the arm changed. All three quotients come from one division."""
@@ -115,8 +115,8 @@ def weigh_runs(known: Any, arm: Any, slots: int, y: Any, fractional: bool) -> No
 
 @compilable
 def weigh_independent_drifts(known: Any, arm: Any, idle: Any, y: Any, fractional: bool) -> None:
-    """Weigh the independent drifts and let them learn: discount what they know of the arm and add the reward; `idle` is
-    the number of rounds since the arm was last played.
+    """Weigh the independent drifts and let them learn: discount their evidence about the arm and add the reward; `idle`
+    is the number of rounds since the arm was last played.
 
     n pulls are discounted to n / fade with fade = 1 + q idle n, so that a win has the probability
     (1 + wins / fade) / (2 + n / fade): again all quotients from one division."""

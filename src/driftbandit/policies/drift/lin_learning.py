@@ -45,7 +45,7 @@ def learn_rewards(state: Any, t: int, arm: Any, reward: Any, features: Any) -> N
 
     After 1, 2, 4, 8 and 16 rewards the hypotheses begin anew, in the units that all rewards show, and learn these from
     the first on. If one or two of the first 16 rewards, or of a feature, lie absurdly far from the others, they are
-    cut, all is forgotten and the 16 are learned again."""
+    cut. All is then forgotten and the 16 are learned again."""
     y = min(max(reward, -LARGEST), LARGEST)
     if t == 0:
         state.numbers[ORIGIN] = y

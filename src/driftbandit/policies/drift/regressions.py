@@ -1,7 +1,7 @@
 """The hypotheses of `DriftLinTS`: Bayesian regressions that compete by how well they predict.
 
-*Own drifts* say that the coefficients of each group drift independently, *common drifts* that one level shared by all
-arms does, *runs* that nothing has changed since they began. Variances are in units of the noise variance.
+*Own drifts* assume that the coefficients of each group drift independently, *common drifts* that one level shared by
+all arms does, *runs* that nothing has changed since they began. Variances are in units of the noise variance.
 
 Four hypotheses make a block: each number of a vector or matrix is a row of four, one per hypothesis, and the rows of a
 block follow each other. A run keeps its place as long as it lives. Of symmetric matrices the lower triangle is stored.
@@ -16,14 +16,14 @@ import numpy as np
 from driftbandit.core.primitives import WIDTH, add_row, blank_rows, compilable, compiled_as, index, open_rows, where
 from driftbandit.policies.drift.hypotheses import two_to_the
 
-# What other values of constants and other rules cost is in docs/drift-ts/lin-variants.md. Ratios beside constants are
+# What other values of constants and other rules cost is in docs/drift-ts/lin-variants.md. Ratios next to constants are
 # of slightly earlier forms of the policy: regret without the rule over regret with it, geometric means over 30 design
 # environments with a standard error of about 0.02.
 HYPOTHESES = 64  # places for hypotheses in every group
 EVERY = 16  # rounds between renewals, and rewards kept to estimate the first units from
 RATES = 8  # speeds of drift, in units of the noise variance a round: 8**-2, ..., 8**-9
 RUNS = 2 * RATES  # places of hypotheses: own drifts, common drifts, runs
-CLASSES = 23  # age classes of runs; what is older than 16 * 2**23 rounds is merged within the last class
+CLASSES = 23  # age classes of runs; those older than 16 * 2**23 rounds are merged within the last class
 MOST_RUNS = 2 * CLASSES + 1  # RUNS and these fit into HYPOTHESES
 CAP = 9.0  # a surprise counts for at most so many noise variances; 1.05 without a cap
 LEAST = 1e-200  # the least weight
@@ -201,7 +201,7 @@ def _absorb_loops(state: Any, t: int, group: Any, y: Any) -> Any:
 
 @compiled_as(_absorb_loops)
 def absorb(state: Any, t: int, group: Any, y: Any) -> Any:
-    """Let every hypothesis predict the reward of round t and learn from it, and weigh them; the result is the mean
+    """Let every hypothesis predict the reward of round t and learn from it, and weigh them. The result is the mean
     squared error, each in units of 1 plus the variance of its prediction.
 
     The covariance of a common drift's level with all other groups shrinks by one factor, kept in `fade` and applied

@@ -8,7 +8,7 @@ so that none is ever lost. In all other rounds weights are multiplied by likelih
 A run of level l stands for 2**l starts, and a level holds one or two runs. A new run that finds two on level 0 merges
 them into one of level 1, and so on, as a counter carries. A bank is a row of runs, the oldest first and no place left
 empty: the pairs that merge are the last of the row. How many there are follows from t. Runs of the two banks in the
-same place start together and merge together, so that they share what they remember of the arms."""
+same place start together and merge together, so that they share their evidence about the arms."""
 
 from typing import Any
 
@@ -133,7 +133,7 @@ def heaviest(shared: Any, slots: int) -> int:
 @compilable
 def write_new_run(known: Any, newest: int, parent: int, now: int) -> None:
     """What the new runs remember of the arms. An arm that does not change with the new run of bank S keeps what the
-    parent, the heaviest of S and the independent drifts, knows of it."""
+    parent, the heaviest of S and the independent drifts, has about it."""
     runs, drifts = known.runs, known.drifts
     rate = known.rates[index(max(parent - RUNS, 0))]
     for arm in range(len(known.wins)):

@@ -132,7 +132,7 @@ def second_variance(state: Any, arm: Any, lam: Any) -> Any:
 
 @compilable
 def renew(state: Any, group: Any, lam: Any) -> None:
-    """Compute what is derived from the sums of a group."""
+    """Compute the values derived from the sums of a group."""
     n = len(state.u)
     at = index(group * n)
     factorise(state.gram, lam, state.factor, at * n, state.u)
@@ -143,7 +143,7 @@ def renew(state: Any, group: Any, lam: Any) -> None:
 
 @compilable
 def renew_all(state: Any, lam: Any) -> None:
-    """Compute what is derived from the sums of every group."""
+    """Compute the values derived from the sums of every group."""
     for group in range(len(state.pulls)):
         renew(state, group, lam)
 

@@ -76,7 +76,7 @@ def sizes(n_arms: int, n_features: int, joint: bool) -> tuple[int, int]:
 def new_regression(
     kind: Any, lam: float, n_arms: int, n_features: int, joint: bool, draws: str = "", second: bool = False, **more: Any
 ) -> Any:
-    """The first state, of this class: no reward yet. `draws` says how many normals a choice takes: "one", or "sample"
+    """The first state, of this class: no reward yet. `draws` is how many normals a choice takes: "one", or "sample"
     for those of a sample of all coefficients."""
     groups, size = sizes(n_arms, n_features, joint)
     normals = {"": 0, "one": 1, "sample": size if joint else n_arms}[draws]

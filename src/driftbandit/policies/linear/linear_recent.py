@@ -60,7 +60,7 @@ class RestartLinUCB(NamedTuple):
     """LinUCB that starts again every `period` rounds.
 
     With a total change P of the coefficients in T rounds the theory requires a period of (dT/(1 + P))**(2/3), which
-    `tuned` computes. The proof of its first version has a gap; what is proved is a regret of order P**(1/4) T**(3/4).
+    `tuned` computes. The proof of its first version has a gap; the proved regret is of order P**(1/4) T**(3/4).
 
     Reference: Zhao, Zhang, Jiang and Zhou 2020, "A simple approach for non-stationary linear bandits"; corrected in
     arXiv 2103.05324."""
@@ -206,7 +206,7 @@ class CusumLinUCB(NamedTuple):
     Three cumulative sums per regression add up log likelihood ratios of the error e, in units of the standard deviation
     that it has at most while nothing changes: a mean of `shift`, a mean of -`shift`, a variance of 1 + shift**2. The
     third notices changes that raise some predictions and lower others. Without a change a sum reaches `threshold` once
-    in exp(threshold) rewards or less often. An alarm discards everything, or with `local` what is known of this arm,
+    in exp(threshold) rewards or less often. An alarm discards everything, or with `local` the evidence about this arm,
     and the reward that raised it.
 
     A test sees only rewards of arms that are played, so a share `explore` of the rounds is uniform. Suited to few,
@@ -217,7 +217,7 @@ class CusumLinUCB(NamedTuple):
     threshold: Annotated[float, within("> 0", "tuned(horizon, phases) suggests one.")] = 10.0  # evidence for an alarm
     shift: Annotated[float, within("> 0")] = 1.0  # change of a reward's mean that is looked for, in units of sd
     explore: Annotated[float, within("[0, 1]")] = 0.01  # share of uniform rounds
-    local: bool = False  # an alarm discards only what is known of its arm
+    local: bool = False  # an alarm discards only the evidence about its arm
     lam: Annotated[float, LAM] = 1.0  # ridge: the weight of the prior
     sd: Annotated[float, SD] = 1.0  # standard deviation of the noise
     delta: Annotated[float, DELTA] = 0.01  # probability that the radius of the theory is too small

@@ -1,4 +1,4 @@
-"""Questions about contexts and features: what would be chosen, what is best, and what matters."""
+"""Questions about contexts and features: the probable choice, the best arm, and the features that matter."""
 
 import asyncio
 import contextlib
@@ -34,8 +34,8 @@ class BestArmsInfo(Struct):
 
 
 class BelievedGainInfo(Struct):
-    """How much more the best arm of each recent context earns than the best single arm, with a 95% interval; null where
-    the arms differ by so much that the single arm is hardly played elsewhere."""
+    """How much more the best arm of each recent context earns than the best single arm, with a 95% interval. It is
+    null where the arms differ by so much that the single arm is hardly played elsewhere."""
 
     gain: float
     low: float | None

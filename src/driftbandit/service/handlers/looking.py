@@ -28,7 +28,7 @@ _REASONS = {
     FIRST: "It was tried first: no outcome of it had been learned yet.",
     FIXED: "The arm was fixed by hand.",
 }
-_LATEST = 250_000_000_000_000_000  # the year 9892: later times are no datetimes
+_LATEST = 250_000_000_000_000_000  # the year 9892: a datetime cannot hold later times
 _SPAN = {
     "since": parameter(int, "microseconds since 1970; the first decision, if left out", ge=0, le=_LATEST),
     "until": parameter(int, "microseconds since 1970; now, if left out", ge=0, le=_LATEST),

@@ -206,6 +206,6 @@ async def unarchive(call: Call) -> BanditInfo:
 @operation("DELETE", "/v1/bandits/{bandit}/decisions/{id}", "admin", Erased, Nothing)
 async def erase(call: Call) -> Erased:
     """Erase a decision's id: a keyed hash takes its place, and its context is removed. The decision, its outcome and
-    what was learned stay, and the same id sent again is still the same decision."""
+    learned rewards stay, and the same id sent again is still the same decision."""
     bandit = await call.bandit()
     return Erased(await asyncio.to_thread(bandit.erase, call.path("id"), who=call.who))

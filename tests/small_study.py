@@ -1,4 +1,4 @@
-"""A small study that the tests of executors and of resuming play, here and in processes of their own."""
+"""A small study that the tests of executors and of resuming play, here and in separate processes."""
 
 import hashlib
 import os
