@@ -15,6 +15,7 @@ from driftbandit.core.draws import Stream
 from driftbandit.player import Player
 from driftbandit.policies import linear
 from driftbandit.policies.drift.drift_lin_ts import DriftLinTS
+from driftbandit.spec.user_code import load_policy
 
 POLICIES = [
     DriftLinTS(),
@@ -99,6 +100,21 @@ def test_propensities_fit_20000_choices(policy, scene):
     assert not counts[~possible].any()
     square = ((counts - expected)[possible] ** 2 / expected[possible]).sum() / 1.1  # of 200,000 draws
     assert square < {2: 19.52, 3: 23.03}[int(possible.sum())]
+
+
+@pytest.mark.parametrize("allowed", [[0, 2], [2, 1], [1, 2, 3]])
+@pytest.mark.parametrize("policy", ["ucb1", "kl-ucb", "lin-ucb"])
+def test_ties_are_uniform_among_the_arms_that_are_allowed(policy, allowed):
+    """Chi-square at 1e-5 of 20,000 choices; all five arms share the largest index."""
+    features = [0.5, 1.0] if policy == "lin-ucb" else None
+    player = Player(load_policy(policy), 5, n_features=2 if features else 0)
+    for slot in range(0 if features else 5):
+        player.learn(slot, 1.0)
+    stream = Stream(5)
+    chosen = [player.choose(stream.at(n), allowed, 0, features) for n in range(20_000)]
+    counts, expected = np.bincount(chosen, minlength=5)[allowed], 20_000 / len(allowed)
+    assert counts.sum() == 20_000
+    assert ((counts - expected) ** 2 / expected).sum() < {2: 19.52, 3: 23.03}[len(allowed)]
 
 
 @pytest.mark.parametrize("policy", ["lin-ts", "d-lin-ts", "stable-lin-ts", "kalman-ts", "d-lin-ucb", "drift-lin-ts"])
