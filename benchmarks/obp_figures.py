@@ -1,4 +1,4 @@
-"""The estimators of `replay` next to those of obp, on two of its samples of the Open Bandit Dataset and on a simulated log.
+"""The estimators of `replay` next to those of obp, on its samples of the Open Bandit Dataset and a simulated log.
 
 obp is not a dependency: install it in an environment of its own. There, `sample` writes the columns of the sample that
 the test reads and `figures` prints obp's estimates; in between, `dump` with the package writes logs and reward model:
