@@ -1,9 +1,9 @@
-"""The estimators of `replay` next to those of obp, on its sample of the Open Bandit Dataset and on a simulated log.
+"""The estimators of `replay` next to those of obp, on its samples of the Open Bandit Dataset and a simulated log.
 
 obp is not a dependency: install it in an environment of its own. There, `sample` writes the columns of the sample that
 the test reads and `figures` prints obp's estimates; in between, `dump` with the package writes logs and reward model:
 
-    python benchmarks/obp_figures.py sample tests/logs/obd.csv.gz     # with obp
+    python benchmarks/obp_figures.py sample tests/logs/obd.csv.gz     # with obp; and tests/logs/obd_bts.csv.gz
     python benchmarks/obp_figures.py dump DUMP.npz                    # with driftbandit
     python benchmarks/obp_figures.py figures DUMP.npz                 # with obp; tests/logs/test_obp.py holds these
 """
@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import sys
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -21,29 +22,33 @@ POLICIES = ["uniform", "fixed(3)"]
 
 
 def sample(path: str) -> None:
-    """The men's campaign under the random policy: 10,000 rows, 34 items; hashes of user features become letters."""
+    """The men's campaign, 34 items, under the policy that the path names, random or bts (Thompson sampling with its own
+    propensities); hashes of user features become letters. Of bts the first 5,000 rows keep the file small."""
     import obp
 
-    source = Path(obp.__file__).parent / "dataset" / "obd" / "random" / "men" / "men.csv"
+    policy = "bts" if "bts" in Path(path).name else "random"
+    source = Path(obp.__file__).parent / "dataset" / "obd" / policy / "men" / "men.csv"
     names = [f"user_feature_{at}" for at in range(4)]
     seen: dict[str, dict[str, str]] = {name: {} for name in names}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["time", "arm", "position", "reward", *names])
+    more = ["propensity"] if policy == "bts" else []
+    writer.writerow(["time", "arm", "position", "reward", *more, *names])
     with open(source) as file:
-        for row in csv.DictReader(file):
+        for row in islice(csv.DictReader(file), 5_000 if more else None):
             levels = [seen[name].setdefault(row[name], f"l{len(seen[name])}") for name in names]
-            writer.writerow([row["timestamp"][:19], row["item_id"], row["position"], row["click"], *levels])
+            given = [row["propensity_score"]] if more else []
+            writer.writerow([row["timestamp"][:19], row["item_id"], row["position"], row["click"], *given, *levels])
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as out:
         out.write(text.getvalue().encode())
 
 
 def logs() -> dict:
-    """The two logs."""
+    """The logs of the test."""
     sys.path.insert(0, str(HERE / "tests" / "logs"))
-    from test_obp import open_bandit, simulated
+    from test_obp import LOGS
 
-    return {"open bandit": open_bandit(), "simulated": simulated()}
+    return {name: make() for name, make in LOGS.items()}
 
 
 def dump(path: str) -> None:
@@ -73,7 +78,7 @@ def figures(path: str) -> None:
     from obp.ope import DoublyRobust, InverseProbabilityWeighting, SelfNormalizedInverseProbabilityWeighting
 
     data = np.load(path)
-    for name in ("open bandit", "simulated"):
+    for name in dict.fromkeys(field.split("/")[0] for field in data):
         reward, arm, mu, q, number = (data[f"{name}/{field}"] for field in ("reward", "arm", "propensity", "q", "four"))
         n, k = q.shape
         for policy in POLICIES:

@@ -13,7 +13,7 @@ import numpy as np
 from driftbandit.core.beliefs import largest_probabilities
 from driftbandit.core.draws import Stream, mix
 from driftbandit.core.primitives import (
-    TIES,
+    AMONG,
     arm_probability,
     compilable,
     learn_late_reward,
@@ -176,12 +176,12 @@ class Player:
         Where the policy drew the arm from probabilities, they are renormalised; otherwise see `choose_among`."""
         scores, probabilities = getattr(view, "scores", ()), getattr(view, "probabilities", None)
         if probabilities is not None and (not len(scores) or scores[arm] < max(scores)):
-            left = rng.uniform(TIES) * sum(probabilities[slot] for slot in allowed)
+            left = rng.uniform(AMONG) * sum(probabilities[slot] for slot in allowed)
             for slot in allowed:
                 left -= probabilities[slot]
                 if left < 0.0:
                     return slot
-            return allowed[int(rng.uniform(TIES) * len(allowed))]
+            return allowed[int(rng.uniform(AMONG) * len(allowed))]
         return int(choose_among(_Again(self, features), view, self.learned, rng, arm, scores, allowed))
 
     def probability_of(self, slot: int, rng: Any, at: int = 0) -> float:
@@ -360,7 +360,7 @@ def choose_among(policy: Any, state: Any, t: int, rng: Any, arm: int, scores: An
         ties = 0
         for slot in allowed:
             ties += 1 if scores[slot] == top else 0
-        left = int(rng.uniform(TIES) * ties)
+        left = int(rng.uniform(AMONG) * ties)
         for slot in allowed:
             if scores[slot] == top:
                 if left == 0:
@@ -371,7 +371,7 @@ def choose_among(policy: Any, state: Any, t: int, rng: Any, arm: int, scores: An
         for slot in allowed:
             if slot == again:
                 return slot
-    return allowed[int(rng.uniform(TIES) * len(allowed))]
+    return allowed[int(rng.uniform(AMONG) * len(allowed))]
 
 
 def _scratch(policy: Any, state: Any) -> Iterator[tuple[Any, str]]:

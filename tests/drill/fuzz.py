@@ -40,10 +40,12 @@ class Fuzzed(NamedTuple):
 
 def fuzz(site: Site, calls: int, seed: int = 1, contextual: bool = False) -> list[Finding]:
     """Random methods with random arguments, some of them right; a new journal every so often, since another policy has
-    to learn everything there again."""
+    to learn everything there again. In contexts, a third of the calls are to a bandit of candidates."""
+    kinds = {"contexts": calls - calls // 3, "candidates": calls // 3} if contextual else {"": calls}
     parts = [
-        _fuzzed(site.journal(), min(_EACH, calls - first), f"{seed} {first}", contextual)
-        for first in range(0, calls, _EACH)
+        _fuzzed(site.journal(), min(_EACH, some - first), f"{seed} {first}", kind)
+        for kind, some in kinds.items()
+        for first in range(0, some, _EACH)
     ]
     strange = [text for part in parts for text in part.strange]
     changed = sum(part.changed for part in parts)
@@ -56,18 +58,17 @@ def fuzz(site: Site, calls: int, seed: int = 1, contextual: bool = False) -> lis
     return [Finding(title, site.kind, tried, result, not strange and changed == 0 and not differences)]
 
 
-def _fuzzed(target: str, calls: int, seed: str, contextual: bool) -> Fuzzed:
+def _fuzzed(target: str, calls: int, seed: str, kind: str) -> Fuzzed:
     chance = random.Random(seed)
     strange: list[str] = []
     changed = answered = 0
-    given: dict[str, Any] = (
-        {"policy": DriftLinTS(), "features": _FEATURES} if contextual else {"policy": DiscountedTS()}
-    )
-    with Bandit.open(target, "drill", arms=ARMS, seed=5, wait="1 h", durability="disk", **given) as bandit:
+    given: dict[str, Any] = {"policy": DriftLinTS(), "features": _FEATURES} if kind else {"policy": DiscountedTS()}
+    given |= {"candidates": True} if kind == "candidates" else {"arms": ARMS}
+    with Bandit.open(target, "drill", seed=5, wait="1 h", durability="disk", **given) as bandit:
         bandit.refresh()
         before, seen = bandit.fingerprint(), bandit._fold.n
         for n in range(calls):
-            name, call = _call(bandit, chance, n, contextual)
+            name, call = (_candidate_call if kind == "candidates" else _call)(bandit, chance, n, kind != "")
             failed = False
             try:
                 with warnings.catch_warnings():
@@ -102,6 +103,28 @@ def _asked_in_context(bandit: Bandit, chance: random.Random, context: Any, value
         given = {"candidates": {"a": context, "b": value}}
         return f"{verb}({given!r:.80})", lambda: getattr(bandit, verb)(**given)
     return f"{verb}({context!r:.80})", lambda: getattr(bandit, verb)(context)
+
+
+def _candidate_call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tuple[str, Any]:
+    """Half of the calls are about candidates, the others any."""
+    kind = chance.randrange(100)
+    if kind >= 55:
+        return _call(bandit, chance, n, contextual)
+    usual = {"x": chance.random(), "a": "b", "f": True, "l": 2.0}
+    names = chance.sample(["o1", "o2", "o3", "a", "x" * 70, 7, None], chance.choice([0, 1, 2, 2, 3, 3]))
+    given: Any = {name: usual if chance.random() < 0.7 else {"x": chance.choice(_VALUES)} for name in names}
+    given = given if chance.random() < 0.9 else chance.choice(_VALUES)
+    if kind < 35:
+        id = f"d{n}" if chance.random() < 0.8 else chance.choice(_VALUES)
+        return f"decide({id!r:.40}, candidates={given!r:.80})", lambda: bandit.decide(id, candidates=given)
+    if kind < 40:
+        ids = [f"m{n}", f"m{n + 1}"]
+        several = [given, {"o9": usual, "o8": usual}] if chance.random() < 0.7 else given
+        return f"decide_many(candidates={several!r:.80})", lambda: bandit.decide_many(ids, candidates=several)
+    verb = chance.choice(["probabilities", "greedy", "expected", "effects", "explain"])
+    if verb in ("effects", "explain"):
+        return f"{verb}()", getattr(bandit, verb)
+    return f"{verb}(candidates={given!r:.80})", lambda: getattr(bandit, verb)(candidates=given)
 
 
 def _call(bandit: Bandit, chance: random.Random, n: int, contextual: bool) -> tuple[str, Any]:

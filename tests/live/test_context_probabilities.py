@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from driftbandit import Bandit
+from driftbandit.bandit.candidates import Candidates
 from driftbandit.bandit.export import export
 from driftbandit.bandit.probabilities import prepare
 from driftbandit.core.draws import Stream
 from driftbandit.player import Player
 from driftbandit.policies import linear
 from driftbandit.policies.drift.drift_lin_ts import DriftLinTS
+from driftbandit.spec.user_code import load_policy
 
 POLICIES = [
     DriftLinTS(),
@@ -51,6 +53,68 @@ def test_probabilities_are_the_shares_of_the_choices(policy, rounds, joint):
         assert found == pytest.approx(shares, abs=error + 3.5 * np.sqrt(0.25 / 3000))
         assert error < 0.04
         assert (found[shares > 0.0] > 0.0).all()
+
+
+SCENES = {  # options, arms or candidates that can be chosen, arms that were played before
+    "all": ({}, None, [0, 1, 2]),
+    "available, floor": ({"floor": 0.1, "holdback": 0.1, "baseline": "uniform"}, [1, 2], [0, 1, 2]),
+    "untried, floor": ({"floor": 0.1}, None, [0, 1]),
+    "untried, available": ({}, [0, 2], [0, 1]),
+    "untried first": ({"first": True, "floor": 0.1}, None, [0, 1]),
+    "nothing known": ({}, [1, 2], []),
+    "candidates": ({}, ((0.5, 0.3), (0.6, -0.2), (0.2, 0.9)), None),
+    "equal candidates, floor": ({"floor": 0.1}, ((0.5, 0.3), (0.6, -0.2), (0.5, 0.3)), None),
+}
+SHARP = ["lin-ts(sd=0.3)", "lin-ts(alpha=0)", "stable-lin-ts(sd=0.3)", "d-lin-ts(sd=0.3)", "kalman-ts", "drift-lin-ts",
+         "lin-ucb(alpha=0.5)", "d-rand-lin-ucb"]  # fmt: skip
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("policy", SHARP)
+def test_propensities_fit_20000_choices(policy, scene):
+    """Chi-square at 1e-5: one of the 64 would fail in 1 of 1,500 sets of random numbers."""
+    options, among, played = SCENES[scene]
+    joint, rng = played is None, np.random.default_rng(1)
+    options = {"first": False, **options} if not joint else options
+    names, features = ["a", "b", "c"], {"x": "number", "y": "number"}
+    with_arms = {"candidates": True} if joint else {"arms": names}
+    bandit = Bandit(policy=policy, features=features, seed=1, **with_arms, **options)
+    for n in range(0 if played == [] else 20):
+        contexts = [dict(zip("xy", rng.normal(size=2).tolist(), strict=True)) for _ in names]
+        given = {"candidates": dict(zip(names, contexts, strict=True))} if joint else {"context": contexts[0]}
+        decision = bandit.decide(**given, **({} if joint else {"available": [names[played[n % len(played)]]]}))
+        slot = names.index(decision.arm)
+        bandit.reward(decision, 0.3 * contexts[slot if joint else 0]["x"] + 0.2 * slot + rng.normal(0.0, 0.3))
+    fold, context = bandit._fold, {"x": 0.5, "y": 0.3}
+    if joint:
+        context = Candidates(
+            {name: dict(zip("xy", pair, strict=True)) for name, pair in zip(names, among, strict=True)}
+        )
+    _, numbers = fold.read_context(context, fold.last_at)
+    allowed = None if joint else among
+    expected, _ = fold.probabilities(allowed, fold.last_at, 20_000 if joint else 200_000, numbers)
+    stream = Stream(77)
+    chosen = [fold.choose(stream.at(n), allowed, fold.last_at, numbers)[0] for n in range(20_000)]
+    counts, expected = np.bincount(chosen, minlength=3), 20_000 * expected
+    possible = expected > 0.0
+    assert not counts[~possible].any()
+    square = ((counts - expected)[possible] ** 2 / expected[possible]).sum() / 1.1  # of 200,000 draws
+    assert square < {2: 19.52, 3: 23.03}[int(possible.sum())]
+
+
+@pytest.mark.parametrize("allowed", [[0, 2], [2, 1], [1, 2, 3]])
+@pytest.mark.parametrize("policy", ["kl-ucb", "lin-ucb"])
+def test_ties_are_uniform_among_the_arms_that_are_allowed(policy, allowed):
+    """Chi-square at 1e-5 of 20,000 choices; all five arms share the largest index."""
+    features = [0.5, 1.0] if policy == "lin-ucb" else None
+    player = Player(load_policy(policy), 5, n_features=2 if features else 0)
+    for slot in range(0 if features else 5):
+        player.learn(slot, 1.0)
+    stream = Stream(5)
+    chosen = [player.choose(stream.at(n), allowed, 0, features) for n in range(20_000)]
+    counts, expected = np.bincount(chosen, minlength=5)[allowed], 20_000 / len(allowed)
+    assert counts.sum() == 20_000
+    assert ((counts - expected) ** 2 / expected).sum() < {2: 19.52, 3: 23.03}[len(allowed)]
 
 
 @pytest.mark.parametrize("policy", ["lin-ts", "d-lin-ts", "stable-lin-ts", "kalman-ts", "d-lin-ucb", "drift-lin-ts"])

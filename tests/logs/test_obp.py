@@ -1,5 +1,5 @@
 """The estimators of `replay` are those of obp, given the same reward model: benchmarks/obp_figures.py made the figures
-with obp 0.4.1. obd.csv.gz is its sample of the Open Bandit Dataset (obd.txt)."""
+with obp 0.4.1. obd.csv.gz and obd_bts.csv.gz are its samples of the Open Bandit Dataset (obd.txt)."""
 
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from driftbandit.logs import Log, replay
 FIGURES = {  # IPS, SNIPS, DR
     ("open bandit", "uniform"): (0.004600000000, 0.004600000000, 0.004466570217),
     ("open bandit", "fixed(3)"): (0.006800000000, 0.006711409396, 0.005988286032),
+    ("open bandit, bts", "uniform"): (0.004321152503, 0.004470554820, 0.005676493301),
+    ("open bandit, bts", "fixed(3)"): (0.003159308112, 0.003071327780, 0.006216281775),
     ("simulated", "uniform"): (0.353503056639, 0.347013748075, 0.346222210970),
     ("simulated", "fixed(3)"): (0.321439002564, 0.323544291923, 0.323424415113),
 }
@@ -20,6 +22,12 @@ def open_bandit():
     """10,000 items shown on a page of a shop, drawn uniformly from 34; the reward is a click."""
     features = "position:levels,user_feature_0,user_feature_1,user_feature_2"
     return Log(Path(__file__).with_name("obd.csv.gz"), propensity="uniform", features=features)
+
+
+def thompson():
+    """The first 5,000 items shown by Thompson sampling, with its propensities."""
+    features = "position:levels,user_feature_0,user_feature_1,user_feature_2"
+    return Log(Path(__file__).with_name("obd_bts.csv.gz"), features=features)
 
 
 def simulated():
@@ -41,10 +49,12 @@ def simulated():
     return Log(columns, features="device,basket")
 
 
-@pytest.mark.parametrize("name", ["open bandit", "simulated"])
+LOGS = {"open bandit": open_bandit, "open bandit, bts": thompson, "simulated": simulated}
+
+
+@pytest.mark.parametrize("name", LOGS)
 def test_the_estimates_are_those_of_obp(name):
-    log = {"open bandit": open_bandit, "simulated": simulated}[name]()
-    result = replay(log, ["uniform", "fixed(3)"], own=False)
+    result = replay(LOGS[name](), ["uniform", "fixed(3)"], own=False)
     for line in result.lines:
         if line.label != "ts":
             found = [estimate.mean for estimate in (line.ips, line.snips, line.value)]

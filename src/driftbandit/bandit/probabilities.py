@@ -75,17 +75,10 @@ def mix_rules(config: StoredConfig, slots: list[int], own: np.ndarray, error: fl
 
 def _bounds(scores: np.ndarray, slots: list[int]) -> np.ndarray:
     """How often each slot is played by a policy that plays the arm of the largest bound, or any of those that share it,
-    given rows of bounds of all arms. Where that is not one of the slots, `player.choose_among` takes one of theirs by
-    the same uniform number."""
-    top = np.hstack([some == some.max(axis=1, keepdims=True) for some in (scores, scores[:, slots])])
-    found, n_arms = np.zeros(len(slots)), scores.shape[1]
-    for row, count in zip(*np.unique(top, axis=0, return_counts=True), strict=True):
-        first, second = np.flatnonzero(row[:n_arms]), np.flatnonzero(row[n_arms:])
-        uniform = (np.arange(len(first) * len(second)) + 0.5) / (len(first) * len(second))
-        for u in uniform:
-            arm = first[int(u * len(first))]
-            found[slots.index(arm) if arm in slots else second[int(u * len(second))]] += count / len(uniform)
-    return found / len(scores)
+    given rows of bounds of all arms."""
+    some = scores[:, slots]
+    top = some == some.max(axis=1, keepdims=True)
+    return np.asarray((top / top.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
 def _sampling(known: Believer) -> Coefficients:
@@ -104,9 +97,14 @@ def _thompson(known: Believer, features: Any, slots: list[int], draws: int) -> F
     found = _sampling(known)._replace(log_odds=False)
     if known.joint:
         rng = np.random.Generator(np.random.Philox(known.key))
-        scores = _draw_normals(found.covariance[0], _JOINT * draws, rng) @ found.rows(features).T
-        return _shares((scores + found.rows(features) @ found.mean[0])[:, slots])
-    mean, sd, _ = (values.ravel()[slots] for values in found.rewards(found.rows(features)))
+        rows = found.rows(features)
+        scores = _draw_normals(found.covariance[0], _JOINT * draws, rng) @ rows.T + rows @ found.mean[0]
+        scores = scores[:, _first_alike(rows)]
+        return _smooth(_shares(scores, slots, scores.argmax(axis=1)), len(scores))
+    mean, sd, _ = (values.ravel() for values in found.rewards(found.rows(features)))
+    if not sd.any():  # alpha is 0: the first of those that share the largest mean
+        return _shares(mean[None], slots, mean[None].argmax(axis=1)), 0.0
+    mean, sd = mean[slots], sd[slots]
     values, error = largest_probabilities(NormalBelief(mean, np.maximum(sd, _SHARPEST * (1.0 + np.abs(mean)))), _POINTS)
     return values, error
 
@@ -130,14 +128,23 @@ def _draw_normals(covariance: np.ndarray, draws: int, rng: Any) -> np.ndarray:
     return np.asarray(rng.standard_normal((draws, len(sizes))) @ (vectors * np.sqrt(np.maximum(sizes, 0.0))).T)
 
 
-def _shares(scores: np.ndarray) -> Found:
-    """How often each column is the largest. One that never is may still be chosen with a small probability."""
-    top = scores == scores.max(axis=1, keepdims=True)
-    return _smooth((top / top.sum(axis=1, keepdims=True)).mean(axis=0), len(scores))
+def _first_alike(rows: np.ndarray) -> np.ndarray:
+    """For every row, the place of the first that equals it: products of equal rows may differ by rounding."""
+    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return np.asarray(first[place.ravel()])
+
+
+def _shares(scores: np.ndarray, slots: list[int], arms: np.ndarray) -> np.ndarray:
+    """How often each slot is played, given rows of scores of all arms and the arm of each row that the policy plays.
+    Where that is not one of the slots, `player.choose_among` takes any that has the largest score among them."""
+    some, own = scores[:, slots], arms[:, None] == np.array(slots)
+    top = np.where(own.any(axis=1, keepdims=True), own, some == some.max(axis=1, keepdims=True))
+    return np.asarray((top / top.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
 def _smooth(found: np.ndarray, draws: int, error: float | None = None) -> Found:
-    """Shares of so many draws as probabilities above 0, and two standard errors."""
+    """Shares of so many draws as probabilities above 0, and two standard errors. A slot that was never the largest may
+    still be chosen with a small probability."""
     if error is None:
         error = float(2.0 * np.sqrt(found * (1.0 - found) / draws).max())
     return (found * draws + 1.0 / len(found)) / (draws + 1.0), error + 2.0 / draws
@@ -152,8 +159,8 @@ def _drift_lin_ts(known: Believer, features: Any, slots: list[int], draws: int) 
         return np.full(len(slots), 1.0 / len(slots)), 0.0
     if known.joint:
         values, scores = _draw_joint(state, t, features, _JOINT * draws, rng)
-        top = scores[:, slots] == scores[:, slots].max(axis=1, keepdims=True)
-        return _shares(np.where(top, values[:, slots], -np.inf))
+        top = scores == scores.max(axis=1, keepdims=True)
+        return _smooth(_shares(scores, slots, np.where(top, values, -np.inf).argmax(axis=1)), len(scores))
     (used, weights), n, last = hypotheses(state), len(state.x), state.last[slots]
     x = np.append(1.0, np.clip(np.asarray(features) - state.origin[1:], *feature_limits(state, t)))
     factors = np.multiply.outer(x, x)[np.tril_indices(n)] * np.where(np.equal(*np.tril_indices(n)), 1.0, 2.0)
@@ -218,4 +225,5 @@ def _draw_joint(state: Any, t: int, features: Any, draws: int, rng: Any) -> tupl
         learned = np.where(before > 0.0, np.minimum(1.0, spread / np.maximum(before, 1e-300)), 1.0)
         values[some] = middle + np.sqrt(state.numbers[NOISE] * spread * (learned + (1.0 - learned) * SHRINK)) * normals
         scores[some] = np.maximum(values[some], middle)
-    return values, scores
+    alike = _first_alike(x)
+    return values[:, alike], scores[:, alike]

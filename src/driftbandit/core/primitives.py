@@ -17,6 +17,7 @@ COMPILABLE: list[Callable[..., Any]] = []
 COUNTERPARTS: dict[Callable[..., Any], Callable[..., Any]] = {}  # of NumPy functions, loops to be compiled instead
 
 TIES = (1 << 39) + 1  # the slot of the number that breaks ties; policies' own slots are small numbers
+AMONG = 1 << 39  # that breaks them among the allowed arms, where TIES chose one that is not allowed
 COIN = 2  # the slot of the number by which `learn` turns a reward into 0 or 1; no `choose` may use it
 SHUFFLE = 100  # the first slot used to shuffle a list
 

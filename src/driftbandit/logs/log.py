@@ -337,9 +337,11 @@ def fit_counts(log: Log, uniform: bool) -> list[str]:
     np.minimum.at(lowest, arm, mu)
     np.maximum.at(highest, arm, mu)
     # A sum is too small where an arm had a small propensity and was not played; no row shows how small. It may have
-    # been as small as the smallest of the log, or as far below the arm's smallest as that is below its largest.
+    # been as small as the smallest of the log, or as far below the arm's smallest as that is below its largest, or as
+    # all that a logger which was nearly certain left to the other arms: then no small sum is a fault.
     varied = np.where(highest > 0.0, lowest**2 / np.maximum(highest, 1e-300), 1.0)
-    variance += np.maximum(offered - total, 0.0) * (1.0 / np.minimum(lowest.min(), varied) - 1.0)
+    least = np.minimum(min(lowest.min(), 1.0 - mu.max()), varied)
+    variance += np.maximum(offered - total, 0.0) * (1.0 / least - 1.0)
     z = (total - offered) / np.sqrt(np.maximum(variance, 1.0))
     for at, name in enumerate(log.arms):
         if abs(z[at]) > _FAR and abs(total[at] / max(offered[at], 1.0) - 1.0) > 0.1:
