@@ -2,11 +2,11 @@
 
     python benchmarks/fleet.py [--bandits 100000] [--used 1000] [--store sqlite|postgres] [--out docs/service/fleet.md]
 
-On PostgreSQL two `driftbandit serve` processes run behind nginx with `deploy/nginx.conf`; on SQLite there is one process.
-Times are of one request at a time, sent to a process directly. Then eight clients decide and reward, through nginx where
-there is one, while a process is killed with -9 and started again, and PostgreSQL is stopped and started. They repeat a
-call with the same id until it is answered. At the end the journal is compared with what was acknowledged, and the bandits
-that were used are audited. --out replaces the section of the store in the page."""
+On PostgreSQL two `driftbandit serve` processes run behind nginx with `deploy/nginx.conf`; on SQLite there is one.
+Times are of one request at a time, sent to a process directly. Then eight clients decide and reward, through nginx
+where there is one, while a process is killed with -9 and started again, and PostgreSQL is stopped and started. They
+repeat a call with the same id until it is answered. At the end the journal is compared with what was acknowledged, and
+the bandits that were used are audited. --out replaces the section of the store in the page."""
 
 import argparse
 import os
@@ -29,9 +29,10 @@ from driftbandit.bandit.records import DEFAULT, REWARD
 FULL, ACTIVE, DOWN = 40, 200, 3.0  # bandits with 1,000 events, bandits active while lag is measured, seconds
 PAGE = """# Many bandits, as printed
 
-`benchmarks/fleet.py` wrote these tables: [many bandits](../how-to/fleet.md) in one store, with all processes, PostgreSQL,
-nginx and the clients on one machine. In the tables of `/readyz` an entry such as "ready (20×, 0.1 to 2.0 s)" counts the
-answers that followed each other, with the seconds since the period began. A process gives the same answer for a second.
+`benchmarks/fleet.py` wrote these tables: [many bandits](../how-to/fleet.md) in one store, with all processes,
+PostgreSQL, nginx and the clients on one machine. In the tables of `/readyz` an entry such as "ready (20×, 0.1 to 2 s)"
+counts the answers that followed each other, with the seconds since the period began. A process gives the same answer
+for a second.
 """
 TITLES = {"postgres": "PostgreSQL, two processes behind nginx", "sqlite": "SQLite, one process"}
 

@@ -109,14 +109,16 @@ def describe(run):
     each = per_request(run)
     shares = ", ".join(f"{100 * share:.0f}% {what}" for what, share in run["waits"].items())
     others = run["machine"] - run["service"] - run["postgres"] - run["generator"]
-    return (
-        f"{run['workers']} processes, {run['databases']} databases, {run['bandits']} bandits: {run['rate']:,.0f} durable "
-        f"requests per second; cores: service {run['service']:.2f} "
-        f"({', '.join(f'{cpu:.2f}' for cpu in run['processes'])}), PostgreSQL {run['postgres']:.2f}, generator "
-        f"{run['generator']:.2f}, others {others:.2f} of {run['cores']:.1f}; {each['service']:.0f} + "
-        f"{each['postgres']:.0f} µs per request; {run['commits']:.0f} commits and {run['flushes']:.0f} flushes per second; "
-        f"{each['wal_bytes']:,.0f} bytes of log per request; a backend: {shares}"
-    )
+    processes = ", ".join(f"{cpu:.2f}" for cpu in run["processes"])
+    return "; ".join((
+        f"{run['workers']} processes, {run['databases']} databases, {run['bandits']} bandits: {run['rate']:,.0f} "
+        "durable requests per second",
+        f"cores: service {run['service']:.2f} ({processes}), PostgreSQL {run['postgres']:.2f}, generator "
+        f"{run['generator']:.2f}, others {others:.2f} of {run['cores']:.1f}",
+        f"{each['service']:.0f} + {each['postgres']:.0f} µs per request",
+        f"{run['commits']:.0f} commits and {run['flushes']:.0f} flushes per second",
+        f"{each['wal_bytes']:,.0f} bytes of log per request", f"a backend: {shares}",
+    ))  # fmt: skip
 
 
 def median_run(runs):

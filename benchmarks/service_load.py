@@ -1,7 +1,7 @@
 """Load on `driftbandit serve`: durable requests per second beside a bare endpoint of the same stack.
 
-    python benchmarks/service_load.py --fresh --out build/service_load         (writes load.json and load.md)
-    python benchmarks/service_load.py --store postgres --workers 2             (adds to postgres.json, for fleet_model.py)
+    python benchmarks/service_load.py --fresh --page docs/service/load.md      (figures stay in build/service_load)
+    python benchmarks/service_load.py --store postgres --workers 2             (for fleet_model.py)
 
 Runs are added to those that the folder has (--fresh begins anew), so that they can be spread over the quiet moments of
 a machine. kill -9 and restarts of PostgreSQL under load: `python -m tests.drill --only http-kill http-restart`.
@@ -66,6 +66,8 @@ class Server:
         until = time.monotonic() + (seconds if importlib.util.find_spec("numba") else 0)
         asyncio.run(capacity(self.port, durable, 1.0))
         while time.monotonic() < until:
+            if workers > 1:  # until each of them has had enough decisions
+                asyncio.run(capacity(self.port, durable, 0.3))
             time.sleep(0.5)
             self.log.seek(0)
             if self.log.read().count(" compiled ") >= workers:
@@ -182,7 +184,9 @@ def on_postgres(folder, out, args):
                 stack.callback(servers[-1].end)
                 for name in ["button", *(f"button{n}" for n in range(1, args.bandits))]:
                     made(servers[-1].port, {**NEW, "name": name})
-                servers[-1].warm_up(60, args.workers)
+                servers[-1].warm_up(120, args.workers)
+                if args.bandits > 1:  # each policy is compiled once its bandit has decided often enough
+                    reached(servers[-1], "durable", 10.0, folder, args.bandits)
             usage = stack.enter_context(Usage(servers, places))
             pool = stack.enter_context(ThreadPoolExecutor())
             rate = sum(pool.map(lambda server: reached(server, "durable", args.seconds, folder, args.bandits), servers))
@@ -263,7 +267,15 @@ def table(report):
         f"{len(runs)} runs: median (smallest to largest). {machine['cpus']} cores, one for the server and one for the "
         f"generator; a flush to disk takes {machine['fsync_ms']:.1f} ms; Python {machine['python']}; SQLite."
     )
-    lines = [head, "", "| | |", "|---|---|", *(f"| {what} | {value} |" for what, value in rows)]
+    lines = [
+        "# Load on a service, as printed",
+        "",
+        head,
+        "",
+        "| | |",
+        "|---|---|",
+        *(f"| {what} | {value} |" for what, value in rows),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -277,6 +289,7 @@ def main():
     parser.add_argument("--bandits", type=int, default=1, help="with --store postgres; 1 is a hot bandit")
     parser.add_argument("--bare", action="store_true", help="only serve the bare endpoint")
     parser.add_argument("--out", default="build/service_load", metavar="FOLDER")
+    parser.add_argument("--page", type=Path, help="where the table goes, such as docs/service/load.md")
     parser.add_argument("--context", action="store_true", help="compare decisions in a context with plain ones only")
     parser.add_argument("--fresh", action="store_true", help="begin anew")
     args = parser.parse_args()
@@ -285,7 +298,7 @@ def main():
         return
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    kept = out / "load.json"
+    kept, page = out / "load.json", args.page or out / "load.md"
     runs = [] if args.fresh or not kept.exists() else json.loads(kept.read_text())["runs"]
     if hasattr(os, "sched_setaffinity") and (os.cpu_count() or 1) > 1:
         os.sched_setaffinity(0, {1})
@@ -301,7 +314,7 @@ def main():
             runs.append({"load_before": os.getloadavg()[0], **one_run(folder, args.seconds, len(runs))})
             report = {"machine": machine, "runs": runs}
             kept.write_text(json.dumps(report, indent=1) + "\n")
-            (out / "load.md").write_text(table(report))
+            page.write_text(table(report), encoding="utf-8")
             print(json.dumps(runs[-1]), flush=True)
     print(table(report))
 
