@@ -1,6 +1,7 @@
 """What a service with more cores and databases would do: a model from figures that were measured here.
 
-    python benchmarks/service_load.py --store postgres --workers 1 --fresh          (and --workers 2, --databases 2)
+    python benchmarks/service_load.py --store postgres --workers 1 --fresh    (also --workers 2, --databases 2 and,
+                                                                               with 1 and 2 workers, --bandits 100)
     python benchmarks/fleet_model.py [--figures build/service_load/postgres.json] [--out docs/service/model.md]
 
 A request is a decision or a reward, 1:1. Its cost is CPU time, which other programs disturb less than rates."""
@@ -31,8 +32,8 @@ class Costs(NamedTuple):
         return self.service + (0.0 if sent_by_name else 0.5 * self.event * (processes - 1))
 
 
-def costs(runs):
-    one, two = (per_request(runs[workers, 1, 1]) for workers in (1, 2))
+def costs(runs, bandits=1):
+    one, two = (per_request(runs[workers, 1, bandits]) for workers in (1, 2))
     event = 2.0 * (two["service"] - one["service"])
     return Costs(one["service"], max(0.0, event), max(one["postgres"], two["postgres"]), one["wal_bytes"])
 
@@ -121,8 +122,18 @@ def hot_extrapolated(known):
     )
 
 
+def small_bandits(known, bandits):
+    return (
+        "Those are the costs of one busy bandit, whose policy is machine code where Numba is installed. A process "
+        f"compiles the policy of a bandit after 200 decisions; until then Python runs it. With {bandits} bandits that "
+        f"have fewer, S = {known.service:.0f} µs, F = {known.event:.0f} µs, D = {known.postgres:.0f} µs and "
+        f"L = {known.log:,.0f} bytes."
+    )
+
+
 def page(runs, head):
     known = costs(runs)
+    many = [key[2] for key in runs if key[:2] == (1, 1) and key[2] > 1 and (2, 1, key[2]) in runs]
     flushing = max(run["flushes"] * run["fsync_ms"] / 10 / run["databases"] for run in runs.values())
     best_rate, _, processes = best(known, CORES, False)
     service = known.of(processes, False)
@@ -141,9 +152,12 @@ def page(runs, head):
         f"S = {known.service:.0f} µs is the service's time with one process. F = {known.event:.0f} µs is twice what "
         "two processes need more than that, so it contains whatever else two processes cost, such as smaller commits. "
         f"D = {known.postgres:.0f} µs. L = {known.log:,.0f} bytes.",
+        *(small_bandits(costs(runs, bandits), bandits) for bandits in many),
         "A process computes on one core, so P processes answer at most P / (S + F (P − 1) / 2) requests per µs, and C "
         "cores at most C / (S + F (P − 1) / 2 + D). The smaller one ends first. Databases do not depend on each other.",
-        "## Extrapolated", extrapolated(known), *hot_extrapolated(known),
+        "## Extrapolated", "With the costs of one hot bandit:", extrapolated(known), *hot_extrapolated(known),
+        *(part for bandits in many for part in
+          (f"With the costs of {bandits} small bandits:", extrapolated(costs(runs, bandits)))),
         f"CPU time ends first. With {CORES} cores and one database, {first} use most of it: {service:.0f} µs for the "
         f"processes and {known.postgres:.0f} µs for PostgreSQL per request. The log then grows by "
         f"{best_rate * known.log / 1e6:.1f} MB per second. Flushes took up to {flushing:.0f}% of the time in the runs "

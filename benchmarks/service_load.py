@@ -185,8 +185,8 @@ def on_postgres(folder, out, args):
                 for name in ["button", *(f"button{n}" for n in range(1, args.bandits))]:
                     made(servers[-1].port, {**NEW, "name": name})
                 servers[-1].warm_up(120, args.workers)
-                if args.bandits > 1:  # each policy is compiled once its bandit has decided often enough
-                    reached(servers[-1], "durable", 10.0, folder, args.bandits)
+                if args.bandits > 1:  # every process opens them
+                    reached(servers[-1], "durable", 5.0, folder, args.bandits)
             usage = stack.enter_context(Usage(servers, places))
             pool = stack.enter_context(ThreadPoolExecutor())
             rate = sum(pool.map(lambda server: reached(server, "durable", args.seconds, folder, args.bandits), servers))
@@ -286,7 +286,7 @@ def main():
     parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--workers", type=int, default=1, help="processes, with --store postgres")
     parser.add_argument("--databases", type=int, default=1, help="PostgreSQL servers, each with so many processes")
-    parser.add_argument("--bandits", type=int, default=1, help="with --store postgres; 1 is a hot bandit")
+    parser.add_argument("--bandits", type=int, default=1, help="with --store postgres (default: one hot bandit)")
     parser.add_argument("--bare", action="store_true", help="only serve the bare endpoint")
     parser.add_argument("--out", default="build/service_load", metavar="FOLDER")
     parser.add_argument("--page", type=Path, help="where the table goes, such as docs/service/load.md")
