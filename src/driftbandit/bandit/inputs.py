@@ -55,14 +55,14 @@ def arm_names(arms: int | Iterable[Hashable]) -> list[Hashable]:
 def checked_labels(labels: Any) -> dict[str, str]:
     """Names with values, in order. A name has no ":" and no "=", which divide it from its value in a query."""
     if not isinstance(labels, Mapping) or len(labels) > MOST_LABELS:
-        raise ValueError(f"labels maps at most {MOST_LABELS} names to values; got {shown(labels)}.")
+        raise ValueError(f"labels maps at most {MOST_LABELS} names to values; got {format_value(labels)}.")
     for text in (*labels, *labels.values()):
         if not isinstance(text, str) or not text.isprintable() or not 1 <= len(text) <= LONGEST_LABEL:
             raise ValueError(
-                f"A label's name and value are printable texts of 1 to {LONGEST_LABEL} characters; got {shown(text)}."
+                f"A label's name and value are printable texts of 1 to {LONGEST_LABEL} characters; got {format_value(text)}."
             )
     if wrong := [name for name in labels if ":" in name or "=" in name]:
-        raise ValueError(f"A label's name has no : and no =; got {shown(wrong[0])}.")
+        raise ValueError(f"A label's name has no : and no =; got {format_value(wrong[0])}.")
     return dict(sorted(labels.items()))
 
 
@@ -72,7 +72,7 @@ def split_labels(texts: Iterable[str], between: str) -> dict[str, str]:
     for name, _, value in (text.partition(between) for text in texts):
         if not name or not value or name in found:
             raise ValueError(
-                f"A label is given once and as name{between}value, such as country{between}de; got {shown(name)}."
+                f"A label is given once and as name{between}value, such as country{between}de; got {format_value(name)}."
             )
         found[name] = value
     return checked_labels(found)
