@@ -59,7 +59,8 @@ def checked_labels(labels: Any) -> dict[str, str]:
     for text in (*labels, *labels.values()):
         if not isinstance(text, str) or not text.isprintable() or not 1 <= len(text) <= LONGEST_LABEL:
             raise ValueError(
-                f"A label's name and value are printable texts of 1 to {LONGEST_LABEL} characters; got {format_value(text)}."
+                f"A label's name and value are printable texts of 1 to {LONGEST_LABEL} characters; "
+                f"got {format_value(text)}."
             )
     if wrong := [name for name in labels if ":" in name or "=" in name]:
         raise ValueError(f"A label's name has no : and no =; got {format_value(wrong[0])}.")
@@ -72,7 +73,8 @@ def split_labels(texts: Iterable[str], between: str) -> dict[str, str]:
     for name, _, value in (text.partition(between) for text in texts):
         if not name or not value or name in found:
             raise ValueError(
-                f"A label is given once and as name{between}value, such as country{between}de; got {format_value(name)}."
+                f"A label is given once and as name{between}value, such as country{between}de; "
+                f"got {format_value(name)}."
             )
         found[name] = value
     return checked_labels(found)
