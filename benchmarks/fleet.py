@@ -208,6 +208,8 @@ def main():
     parser.add_argument("--policy", default="drift-auto")
     parser.add_argument("--out", type=Path, metavar="PAGE", help="a page whose section is replaced")
     args = parser.parse_args()
+    if not ACTIVE <= args.used <= args.bandits:
+        parser.error(f"--used must be from {ACTIVE} to --bandits; got {args.used}.")
     command = f"python benchmarks/fleet.py --store {args.store} --bandits {args.bandits} --used {args.used}"
     head = (
         f"`{command}` on {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before, Python "

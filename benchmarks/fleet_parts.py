@@ -58,8 +58,12 @@ class Database:
         return found
 
     def size(self):
+        """Bytes, while no process has it open."""
         if self.server is None:
-            return os.path.getsize(self.target) if os.path.exists(self.target) else 0
+            if not os.path.exists(self.target):
+                return 0
+            self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return os.path.getsize(self.target)
         return self.execute("SELECT pg_database_size(current_database())")[0][0]
 
     def _control(self, *words):

@@ -8,8 +8,6 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import psycopg
-
 _TICK = os.sysconf("SC_CLK_TCK")
 _STATS = """SELECT (SELECT sum(xact_commit) FROM pg_stat_database), wal_bytes,
                    (SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal') FROM pg_stat_wal"""
@@ -50,6 +48,8 @@ class Usage:
         self._waits, self._done = Counter(), threading.Event()
 
     def _now(self):
+        import psycopg
+
         service = [tree(server.process.pid) for server in self._servers]
         stores = [tree(database.get_pid()) for database in self._databases]
         stats = []
@@ -60,6 +60,8 @@ class Usage:
         return service, stores, [sum(column) for column in zip(*stats, strict=True)], own.ru_utime + own.ru_stime
 
     def _watch(self):
+        import psycopg
+
         with psycopg.connect(self._databases[0].get_uri(), autocommit=True) as connection:
             while not self._done.wait(0.05):
                 self._waits.update(row[0] for row in connection.execute(_WAITS))

@@ -170,7 +170,7 @@ def main():
 
 def write(out, lines):
     if out:
-        Path(out).write_text("\n".join(["| | |", "|---|---|", *lines]) + "\n")
+        Path(out).write_text("\n".join(["# A day, as printed", "", "| | |", "|---|---|", *lines]) + "\n")
 
 
 if __name__ == "__main__":
