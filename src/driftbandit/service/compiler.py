@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 from typing import Any
 
 from driftbandit.bandit.fold import make_player
@@ -17,7 +18,7 @@ from driftbandit.player import JOINT
 from driftbandit.service.problems import log, log_event
 from driftbandit.spec.parse import parse_snapshot
 
-_BUSY = 200  # decisions in this process after which a bandit's policy is compiled
+_BUSY = 200  # decisions in this process, of all bandits with the same policy, after which it is compiled
 _PAUSE = 2.0  # seconds between two looks
 
 
@@ -44,15 +45,19 @@ class Compiler:
 
     def _run(self) -> None:
         while not self._stop.wait(_PAUSE):
-            for name, bandit in self._bandits.held.items():
-                if self._decisions[name] >= _BUSY and not self._stop.is_set():
+            held, decisions = list(self._bandits.held.items()), Counter[Any]()
+            for name, bandit in held:
+                decisions[_code_of(bandit.player)] += self._decisions[name]
+            for name, bandit in held:
+                busy = self._decisions[name] and decisions[_code_of(bandit.player)] >= _BUSY
+                if busy and not self._stop.is_set():
                     self.visit(bandit)
 
     def visit(self, bandit: Any) -> None:
         """Compile the policy of a bandit and use it, unless that was tried in vain."""
-        player, key = bandit.player, None
+        player = bandit.player
+        key = _code_of(player)
         try:
-            key = player.policy, player.half_life is None, player.n_features > 0, player.joint
             if key not in self._done:
                 self._done[key] = self._compile(player)
             if self._done[key] and not hasattr(player, "prepare") and bandit.compile():
@@ -69,6 +74,11 @@ class Compiler:
         code = "import sys; from driftbandit.service.compiler import fill_cache; fill_cache(*sys.argv[1:])"
         self._child = subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.DEVNULL)
         return bool(self._child.wait() == 0)
+
+
+def _code_of(player: Any) -> tuple[Any, ...]:
+    """What the machine code of a player depends on."""
+    return type(player.policy), player.policy, player.half_life is None, player.n_features > 0, player.joint
 
 
 def fill_cache(policy: str, arms: str, half_life: str, columns: str, joint: str) -> None:
