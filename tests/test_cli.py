@@ -182,7 +182,7 @@ def test_an_output_folder_that_cannot_be_written_is_noticed_before_the_work(caps
 def test_without_the_lab_extra_the_sentence_says_what_to_install(capsys, monkeypatch):
     find = commands._shared.importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name == "numba" else find(name, *rest))
-    assert "pip install 'driftbandit[lab]'" in refused(capsys, *PLAY)
+    assert "pip install '.[lab]'" in refused(capsys, *PLAY)
 
 
 def test_a_missing_package_found_out_late_is_said_in_the_same_way(capsys, monkeypatch):
@@ -190,7 +190,7 @@ def test_a_missing_package_found_out_late_is_said_in_the_same_way(capsys, monkey
         raise ModuleNotFoundError("No module named 'numba'", name="numba.core")
 
     monkeypatch.setattr("driftbandit.lab.study.run", fail)
-    assert "pip install 'driftbandit[lab]'" in refused(capsys, *PLAY)
+    assert "pip install '.[lab]'" in refused(capsys, *PLAY)
 
 
 def test_ctrl_c_ends_with_130_and_one_line(capsys, monkeypatch):

@@ -150,6 +150,6 @@ def test_a_missing_library_is_one_sentence_before_anything_is_written(tmp_path, 
     said = capsys.readouterr()
     assert (said.out, said.err) == (
         "",
-        "driftbandit: --executor dask needs distributed: pip install 'driftbandit[dask]'.\n",
+        "driftbandit: --executor dask needs distributed: pip install '.[dask]'.\n",
     )
     assert not list(tmp_path.iterdir())

@@ -2,7 +2,7 @@
 
 `Bandit` decides and learns, in memory or with a journal that survives crashes; `driftbandit.policies` and
 `driftbandit.environments` hold the policies and the environments; `driftbandit.lab` simulates, compares and reproduces
-(needs `pip install 'driftbandit[lab]'`). `driftbandit.errors` has every exception that is raised on purpose.
+(needs `pip install '.[lab]'`). `driftbandit.errors` has every exception that is raised on purpose.
 
 The names here are imported when they are first used, so the command line answers at once and responds to Ctrl-C from
 the first moment."""

@@ -13,23 +13,10 @@ import numpy as np
 from driftbandit.core.beliefs import largest_probabilities
 from driftbandit.core.draws import Stream, mix
 from driftbandit.core.primitives import (
-    AMONG,
-    arm_probability,
-    compilable,
-    learn_late_reward,
-    learns_with_random_numbers,
-    stride,
-    uses_probability,
-)
+    AMONG, arm_probability, compilable, learn_late_reward, learns_with_random_numbers, stride, uses_probability,
+)  # fmt: skip
 from driftbandit.core.state import (
-    add_arm_to,
-    can_know_arms,
-    from_json,
-    init_state,
-    start_state,
-    to_arrays,
-    to_json,
-    to_lists,
+    add_arm_to, can_know_arms, from_json, init_state, start_state, to_arrays, to_json, to_lists,
 )  # fmt: skip
 from driftbandit.core.validity import check_state
 from driftbandit.spec.half_life import half_to_the, learn_by_time

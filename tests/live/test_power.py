@@ -54,7 +54,7 @@ def test_weaker_flushes_lose_what_was_acknowledged_but_damage_nothing(place) -> 
 
 @pytest.mark.long
 def test_dropped_rows_are_in_their_files_before_they_leave_the_journal(place) -> None:
-    pytest.importorskip("pyarrow", reason="pip install 'driftbandit[lab]' brings pyarrow")
+    pytest.importorskip("pyarrow", reason="pip install '.[lab]' brings pyarrow")
     (held,) = power_drops.power_loss_while_dropping(place, 40, seed=1)
     assert held.good, held
     (lost,) = power_drops.power_loss_while_dropping(place, 20, 1, lies=lambda name: name.startswith("exports"))

@@ -11,7 +11,7 @@ from driftbandit.service import compiler as module
 from driftbandit.service.bandits import Bandits
 from driftbandit.service.compiler import Compiler
 
-pytest.importorskip("numba", reason="pip install 'driftbandit[lab]' brings Numba")
+pytest.importorskip("numba", reason="pip install '.[lab]' brings Numba")
 ARMS = ["red", "green", "blue"]
 
 

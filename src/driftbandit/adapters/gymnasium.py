@@ -11,7 +11,7 @@ from driftbandit.spec.parse import parse_environment
 try:
     import gymnasium
 except ImportError as error:
-    raise ImportError("This adapter needs Gymnasium: pip install 'driftbandit[gymnasium]'.", name=error.name) from None
+    raise ImportError("This adapter needs Gymnasium: pip install '.[gymnasium]'.", name=error.name) from None
 
 ID = "driftbandit/Bandit-v0"
 

@@ -9,7 +9,7 @@ from driftbandit.errors import DriftbanditError
 try:
     from litellm.integrations.custom_logger import CustomLogger
 except ImportError as error:
-    raise ImportError("This adapter needs litellm: pip install 'driftbandit[litellm]'.", name=error.name) from None
+    raise ImportError("This adapter needs litellm: pip install '.[litellm]'.", name=error.name) from None
 
 log = logging.getLogger("driftbandit.adapters")
 KEY, OWNER = "driftbandit", "driftbandit_owner"  # in the `model_info` of an attempt: the decision's id, its chooser

@@ -13,9 +13,7 @@ try:
     from openfeature.flag_evaluation import FlagResolutionDetails, Reason
     from openfeature.provider import AbstractProvider, Metadata
 except ImportError as error:
-    raise ImportError(
-        "This adapter needs openfeature-sdk: pip install 'driftbandit[openfeature]'.", name=error.name
-    ) from None
+    raise ImportError("This adapter needs openfeature-sdk: pip install '.[openfeature]'.", name=error.name) from None
 
 log = logging.getLogger("driftbandit.adapters")
 _ACCEPTED = {float: (float, int), list: (tuple,)}  # arms that are values of a type; other types accept themselves

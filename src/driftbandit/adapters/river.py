@@ -9,7 +9,7 @@ from driftbandit.bandit import Bandit, Decision
 try:
     from river import bandit as river_bandit
 except ImportError as error:
-    raise ImportError("This adapter needs river: pip install 'driftbandit[river]'.", name=error.name) from None
+    raise ImportError("This adapter needs river: pip install '.[river]'.", name=error.name) from None
 
 
 class _Pull(NamedTuple):

@@ -286,4 +286,4 @@ def _import_client(module: str) -> Any:
     try:
         return importlib.import_module(f"driftbandit.bandit.{module}")
     except ImportError as error:
-        raise StoreError(f"A service needs {error.name}: pip install 'driftbandit[client]' brings it.") from None
+        raise StoreError(f"A service needs {error.name}: pip install '.[client]' brings it.") from None

@@ -386,5 +386,5 @@ def make_player(
     try:
         from driftbandit.lab.engine.compiled_player import CompiledPlayer
     except ImportError as error:
-        raise ValueError(f"compiled=True needs {error.name}: pip install 'driftbandit[lab]' brings it.") from None
+        raise ValueError(f"compiled=True needs {error.name}: pip install '.[lab]' brings it.") from None
     return CompiledPlayer(policy, n_arms, key, half_life, time, most, columns, joint)

@@ -108,8 +108,7 @@ def arrow_batches(rows: Iterator[dict[str, Any]], features: Mapping[str, Feature
         import pyarrow as pa
     except ImportError:
         raise StoreError(
-            "Parquet and Arrow need pyarrow: pip install 'driftbandit[lab]' installs it; .csv and .jsonl do not need "
-            "it."
+            "Parquet and Arrow need pyarrow: pip install '.[lab]' installs it; .csv and .jsonl do not need it."
         ) from None
     text, moment = pa.string(), pa.timestamp("us", tz="UTC")
     fields = {

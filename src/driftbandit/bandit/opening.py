@@ -99,9 +99,7 @@ def _open(target: str, write: bool) -> Journal:
     try:
         from driftbandit.bandit.postgres import PostgreSQL
     except ImportError as error:
-        raise StoreError(
-            f"A PostgreSQL journal needs {error.name}: pip install 'driftbandit[postgres]' brings it."
-        ) from None
+        raise StoreError(f"A PostgreSQL journal needs {error.name}: pip install '.[postgres]' brings it.") from None
     return PostgreSQL(target, write)
 
 

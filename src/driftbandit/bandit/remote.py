@@ -47,7 +47,7 @@ from driftbandit.spec.parse import parse_snapshot
 
 class RemoteBandit(AnyBandit):
     """A bandit in a service, as `Bandit.open("https://...")` returns it: `AnyBandit` documents its methods. Threads may
-    share it; `adecide` and `areward` are for asyncio. It needs `pip install 'driftbandit[client]'`."""
+    share it; `adecide` and `areward` are for asyncio. It needs `pip install '.[client]'`."""
 
     def __init__(self, sender: Sender, name: str, who: str = "") -> None:
         self.name, self.who = name, who

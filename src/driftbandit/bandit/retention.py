@@ -229,6 +229,6 @@ def _make_folder(folder: Path) -> None:
         for path in new:
             sync_folder(path.parent)
     except ImportError:
-        raise StoreError("Exports need pyarrow: pip install 'driftbandit[lab]' installs it.") from None
+        raise StoreError("Exports need pyarrow: pip install '.[lab]' installs it.") from None
     except OSError as error:
         raise StoreError(f"{folder} cannot be made: {error.strerror}.") from None

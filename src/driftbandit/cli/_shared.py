@@ -29,7 +29,7 @@ SERVE = tuple(name for name, extra in EXTRAS.items() if extra == "serve")
 
 def missing_package(name: str) -> MissingPackage:
     """The error for a package that is not installed, with the extra that brings it."""
-    extra = f"driftbandit[{EXTRAS[name]}]"
+    extra = f".[{EXTRAS[name]}]"
     return MissingPackage(f"This needs {name}, which is not installed: pip install '{extra}' brings it.")
 
 

@@ -1,4 +1,4 @@
-"""Simulation, experiments and figures (`pip install 'driftbandit[lab]'`).
+"""Simulation, experiments and figures (`pip install '.[lab]'`).
 
 >>> from driftbandit.lab import Study, run, simulate
 """

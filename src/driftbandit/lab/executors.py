@@ -59,7 +59,7 @@ def check(text: str) -> None:
     kind = parse(text)[0]
     module = {"dask": "distributed", "ray": "ray"}.get(kind)
     if module and importlib.util.find_spec(module) is None:
-        raise WorkerError(f"--executor {kind} needs {module}: pip install 'driftbandit[{kind}]'.")
+        raise WorkerError(f"--executor {kind} needs {module}: pip install '.[{kind}]'.")
 
 
 @contextlib.contextmanager

@@ -74,7 +74,7 @@ class Source:
         try:
             import pyarrow as pa
         except ImportError:
-            raise ImportError("A log is read with pyarrow: pip install 'driftbandit[lab]'.", name="pyarrow") from None
+            raise ImportError("A log is read with pyarrow: pip install '.[lab]'.", name="pyarrow") from None
         try:
             if self.kind == "journal":
                 yield from self._journal(select, probabilities)

@@ -58,7 +58,7 @@ def compile_loop(shared: Shared, todo: Iterable[Task]) -> Any:
         from numba.core.errors import NumbaError
     except ImportError:
         raise ImportError(
-            "Compiled simulation needs Numba: pip install 'driftbandit[lab]'. "
+            "Compiled simulation needs Numba: pip install '.[lab]'. "
             "Without it, simulate(..., compiled=False) runs the same, slower."
         ) from None
 
