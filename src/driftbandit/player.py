@@ -10,14 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.core import primitives
+from driftbandit.core import state as states
 from driftbandit.core.beliefs import largest_probabilities
 from driftbandit.core.draws import Stream, mix
-from driftbandit.core.primitives import (
-    AMONG, arm_probability, compilable, learn_late_reward, learns_with_random_numbers, stride, uses_probability,
-)  # fmt: skip
-from driftbandit.core.state import (
-    add_arm_to, can_know_arms, from_json, init_state, start_state, to_arrays, to_json, to_lists,
-)  # fmt: skip
 from driftbandit.core.validity import check_state
 from driftbandit.spec.half_life import half_to_the, learn_by_time
 
@@ -64,11 +60,15 @@ class Player:
         self.policy, self.n_arms, self.key, self.half_life = policy, n_arms, key, half_life
         self.learned = 0  # rewards: the policy's own clock
         self.time = time  # that the weights of the state refer to, with a half-life
-        self.uses_probability = uses_probability(policy)  # whether a late reward needs the probability that its arm had
-        self._coins = Stream(key) if learns_with_random_numbers(type(policy)) else None  # random numbers for learning
+        self.uses_probability = primitives.uses_probability(
+            policy
+        )  # whether a late reward needs the probability that its arm had
+        self._coins = (
+            Stream(key) if primitives.learns_with_random_numbers(type(policy)) else None
+        )  # random numbers for learning
         self._in_place = hasattr(policy, "scratch")
         self._scratches: dict[int, list[tuple[int, Any]]] = {}  # by the number of arms: places and fields of a state
-        self._hold(to_lists(start_state(policy, n_arms, most, n_features, joint)))
+        self._hold(states.to_lists(states.start_state(policy, n_arms, most, n_features, joint)))
 
     def recreate(self, make: Callable[..., Any]) -> Any:
         """A compiled player of the same policy that has learned nothing."""
@@ -88,7 +88,7 @@ class Player:
 
     def first_state(self) -> Any:
         """The state before the first reward."""
-        return init_state(self.policy, self.n_arms, self.n_features, self.joint)
+        return states.init_state(self.policy, self.n_arms, self.n_features, self.joint)
 
     def lists(self) -> Any:
         """The state as plain lists; to be read only."""
@@ -96,7 +96,7 @@ class Player:
 
     def arrays(self, at: int = 0) -> Any:
         """A copy of the state as it stands at a time, as arrays."""
-        return to_arrays(self.faded(at), self.first_state())
+        return states.to_arrays(self.faded(at), self.first_state())
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
@@ -163,19 +163,21 @@ class Player:
         Where the policy drew the arm from probabilities, they are renormalised; otherwise see `choose_among`."""
         scores, probabilities = getattr(view, "scores", ()), getattr(view, "probabilities", None)
         if probabilities is not None and (not len(scores) or scores[arm] < max(scores)):
-            left = rng.uniform(AMONG) * sum(probabilities[slot] for slot in allowed)
+            left = rng.uniform(primitives.AMONG) * sum(probabilities[slot] for slot in allowed)
             for slot in allowed:
                 left -= probabilities[slot]
                 if left < 0.0:
                     return slot
-            return allowed[int(rng.uniform(AMONG) * len(allowed))]
+            return allowed[int(rng.uniform(primitives.AMONG) * len(allowed))]
         return int(choose_among(_Again(self, features), view, self.learned, rng, arm, scores, allowed))
 
     def probability_of(self, slot: int, rng: Any, at: int = 0) -> float:
         """The probability with which the policy plays this arm, given the same numbers as `choose`."""
-        found = float(arm_probability(self.policy, self.view(at), self.learned, slot, rng))
+        found = float(primitives.arm_probability(self.policy, self.view(at), self.learned, slot, rng))
         if not 0.0 <= found <= 1.000001:  # a policy of the user's
-            raise ValueError(f"arm_probability of {type(self.policy).__name__} must be a probability; it is {found!r}.")
+            raise ValueError(
+                f"primitives.arm_probability of {type(self.policy).__name__} must be a probability; it is {found!r}."
+            )
         return found
 
     def probabilities(
@@ -210,7 +212,7 @@ class Player:
     def _sample_probabilities(
         self, allowed: list[int], at: int, draws: int, features: Any = None
     ) -> tuple[np.ndarray, float]:
-        keys = np.array([stride(_SAMPLES + n) for n in range(draws)], np.uint64)
+        keys = np.array([primitives.stride(_SAMPLES + n) for n in range(draws)], np.uint64)
         stream = Stream.of(np.asarray(mix(np.uint64(self.key) + keys)))
         counts = np.zeros(self.n_arms)
         for n in range(draws):
@@ -237,7 +239,7 @@ class Player:
         elif features is not None:
             policy.learn_in(self.state, t, slot, reward, features)
         elif probability is not None and self.uses_probability:
-            learn_late_reward(policy, self.state, t, slot, reward, rng, probability)
+            primitives.learn_late_reward(policy, self.state, t, slot, reward, rng, probability)
         elif rng is None:
             policy.learn(self.state, t, slot, reward)
         else:
@@ -254,12 +256,12 @@ class Player:
     def add_arm(self, past: dict[str, Any] | None = None, at: int = 0, features: Any = None) -> bool:
         """One more arm, and whether something is known of it, by a `past` that the policy can take: the arm that it is
         `like`, or its `mean` reward, which is `worth` so many rewards with these features at this time."""
-        if not can_know_arms(self.policy, self.n_features > 0):
+        if not states.can_know_arms(self.policy, self.n_features > 0):
             past = None
         state, known = self.lists(), (past, features)
         if past is not None and self.half_life is not None:
             state, self.time = self.faded(at), max(self.time, at)
-        state = add_arm_to(state, self.policy, self.n_arms, self.learned, self.n_features, self.joint, *known)
+        state = states.add_arm_to(state, self.policy, self.n_arms, self.learned, self.n_features, self.joint, *known)
         self.n_arms += 1
         self._hold(state)
         return past is not None
@@ -282,7 +284,7 @@ class Player:
 
     def dump(self) -> dict[str, Any]:
         """What was learned, as JSON can hold it. Scratch is left out, so that asking changes nothing here."""
-        state = self._with_size(JOINT, lambda: to_json(self.lists()))
+        state = self._with_size(JOINT, lambda: states.to_json(self.lists()))
         for part, name in _scratch(self.policy, state):
             del part[name]
         return {"learned": self.learned, "time": self.time, "state": state}
@@ -309,11 +311,11 @@ class Player:
             raise ValueError("the state is not an object.")
         if not all(type(number) is int and 0 <= number < 1 << 62 for number in (learned, time)):
             raise ValueError("learned and time are whole numbers of 0 or more.")
-        plain, fresh = copy.deepcopy(plain), to_json(to_lists(like))
+        plain, fresh = copy.deepcopy(plain), states.to_json(states.to_lists(like))
         for (part, name), (full, _) in zip(_scratch(self.policy, plain), _scratch(self.policy, fresh), strict=True):
             part[name] = full[name]
-        state = from_json(plain, like)
-        check_state(self.policy, to_arrays(state, like), learned, like)
+        state = states.from_json(plain, like)
+        check_state(self.policy, states.to_arrays(state, like), learned, like)
         self.learned, self.time = learned, time
         self._hold(state)
 
@@ -328,7 +330,7 @@ class _Again(NamedTuple):
         return self.player._ask(state, rng, self.features)
 
 
-@compilable
+@primitives.compilable
 def choose_among(policy: Any, state: Any, t: int, rng: Any, arm: int, scores: Any, allowed: Any) -> Any:
     """The policy's choice `arm` if it is one of those allowed. If not, and it is the arm of largest score, the largest
     among the allowed: the same sample, fewer candidates. Otherwise the policy chooses again with other random numbers.
@@ -347,7 +349,7 @@ def choose_among(policy: Any, state: Any, t: int, rng: Any, arm: int, scores: An
         ties = 0
         for slot in allowed:
             ties += 1 if scores[slot] == top else 0
-        left = int(rng.uniform(AMONG) * ties)
+        left = int(rng.uniform(primitives.AMONG) * ties)
         for slot in allowed:
             if scores[slot] == top:
                 if left == 0:
@@ -358,7 +360,7 @@ def choose_among(policy: Any, state: Any, t: int, rng: Any, arm: int, scores: An
         for slot in allowed:
             if slot == again:
                 return slot
-    return allowed[int(rng.uniform(AMONG) * len(allowed))]
+    return allowed[int(rng.uniform(primitives.AMONG) * len(allowed))]
 
 
 def _scratch(policy: Any, state: Any) -> Iterator[tuple[Any, str]]:
