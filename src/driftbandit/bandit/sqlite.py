@@ -75,6 +75,7 @@ class SQLite(Journal):
         if write:  # only now: it would alter another program's file
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA fullfsync=ON")  # macOS: also empty the cache of the disk
             if application != APPLICATION:
                 connection.executescript(
                     f"BEGIN IMMEDIATE; {SQLITE_TABLES} PRAGMA application_id={APPLICATION}; "

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from driftbandit.bandit.logfiles import sync_folder
 from driftbandit.service.problems import HttpProblem
 
 SCOPES = ("decide", "reward", "read", "admin")
@@ -86,6 +87,7 @@ class Keys:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, self.path)
+        sync_folder(self.path.parent)  # so that a revoked key stays revoked after a power loss
 
     def add(self, name: str, scopes: list[str], bandits: list[str] | None = None, days: float | None = None,
             rate: float | None = None) -> str:  # fmt: skip
