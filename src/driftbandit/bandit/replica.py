@@ -215,7 +215,9 @@ class Replica:
             return
         self.next_check = fold.n + max(_CHECKED, fold.n // 4)
         with contextlib.suppress(StoreError):
-            found = reporting.warnings(fold, self.journal.count_decisions(self.number))
+            decisions = self.journal.count_decisions(self.number)
+            with self.lock:  # a state that another thread is changing may look impossible
+                found = reporting.warnings(fold, decisions)
             for text in found[self._logged :]:
                 log.warning("bandit %s: %s", self._owner.name, text)
             self._logged = max(self._logged, len(found))

@@ -294,20 +294,21 @@ class Reports(Watched, ReadableBandit):
 
     def health(self) -> dict[str, Any]:
         decisions, fold = self._journal.count_decisions(self._number), self._fold
-        out = {
-            "decisions": decisions,
-            "rewards": fold.reported.rewards,
-            "defaults": fold.reported.defaults,
-            "late": fold.reported.late,
-            "waiting": len(fold.waiting),
-            "events": fold.n,
-            "plays": reporting.policy_played(fold),
-            "cut": reporting.count_cut_rewards(fold),
-            "delays": fold.reported.delays or None,
-            "warnings": reporting.warnings(fold, decisions),
-            "missing": fold.seen.missing,
-            "undeclared": fold.seen.undeclared,
-        }
+        with self._lock:
+            out = {
+                "decisions": decisions,
+                "rewards": fold.reported.rewards,
+                "defaults": fold.reported.defaults,
+                "late": fold.reported.late,
+                "waiting": len(fold.waiting),
+                "events": fold.n,
+                "plays": reporting.policy_played(fold),
+                "cut": reporting.count_cut_rewards(fold),
+                "delays": fold.reported.delays or None,
+                "warnings": reporting.warnings(fold, decisions),
+                "missing": fold.seen.missing,
+                "undeclared": fold.seen.undeclared,
+            }
         if self._replica.writer is None:  # only looking: the process that writes has the rest
             return out
         return out | {
