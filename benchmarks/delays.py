@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from driftbandit.environments import Abrupt
 from driftbandit.field.binary import BINARY, list_entrants, make_policy
 from driftbandit.field.suite import find_facts
@@ -50,7 +52,8 @@ def main() -> None:
     found = _table(rows)
     print(f"{sum(len(row) for row in found.values())} of {len(names) * len(DELAYS)} played")
     for ending in (".svg", ".png"):
-        save_chart(lambda figure: _draw(figure, found, args.runs), args.out.with_suffix(ending), (5.4, 9.2))
+        path = save_chart(lambda figure: _draw(figure, found, args.runs), args.out.with_suffix(ending), (5.4, 9.2))
+    Image.open(path).convert("RGB").quantize(128).save(path, optimize=True)  # a third of the size
 
 
 def _kept(path: Path, runs: int) -> dict[tuple[str, ...], list[str]]:
