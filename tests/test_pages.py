@@ -101,6 +101,8 @@ def prepared(tmp_path_factory):
     """The files that commands on the pages name: the examples, a journal, logs, and a policy and an environment."""
     tmp_path = tmp_path_factory.mktemp("reader")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    (tmp_path / "benchmarks").mkdir()
+    shutil.copyfile(ROOT / "benchmarks/safe_bandit.py", tmp_path / "benchmarks/safe_bandit.py")
     own = (
         text_of(ROOT / "examples" / "own_policy.py").replace("Cautious", "MyPolicy").replace("Seasons", "MyEnvironment")
     )

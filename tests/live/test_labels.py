@@ -33,6 +33,7 @@ def test_lists_are_filtered_by_all_labels_and_follow_every_change(shop) -> None:
     assert names(shop, labels=GERMAN) == ["a", "b"]
     assert names(shop, labels={**GERMAN, "page": "home"}) == ["a"]
     assert names(shop, labels=GERMAN, search="B") == ["b"]
+    assert names(shop, search="a\0") == []
     assert names(shop, labels={"country": "d"}) == names(shop, labels={"de": "country"}) == []
     with Bandit.open(shop, "a") as bandit:
         assert bandit.config.labels == {"country": "de", "page": "home"}

@@ -54,6 +54,8 @@ class Naming:
         """Names of bandits, in order: those after a name that contain a text, in upper or lower case, and have all of
         these labels; those that are archived, or those that are not; if names are given, only those `among` them, where
         "button:*" stands for all that begin with "button:"."""
+        if "\0" in search + after:  # in no name, and PostgreSQL takes no such text
+            return []
         pattern = "".join("!" + letter if letter in "!%_" else letter for letter in search.lower())
         only, among_values = match_names(among)
         pairs = list(checked_labels(labels or {}).items())
