@@ -22,7 +22,7 @@ from driftbandit.bandit import settings
 from driftbandit.bandit.asks import AddChange
 from driftbandit.bandit.opening import arithmetic, writing
 from driftbandit.bandit.records import Change
-from driftbandit.bandit.snapshots import own_key
+from driftbandit.bandit.snapshots import draw_key
 from driftbandit.spec.parse import parse_policy
 
 ARMS, BATCH, EVENTS = ["red", "green", "blue"], 1000, 1000
@@ -98,13 +98,13 @@ def make_bandits(database, count, policy):
     database.execute(*inserts)
     opened = writing(database.target)
     made = settings.checked_policy(parse_policy(policy))
-    config = settings.first_config(made, ARMS, own_key(), "hash", {"reward_range": (0, 1)})
+    config = settings.first_config(made, ARMS, draw_key(), "hash", {"reward_range": (0, 1)})
     config = config._replace(arithmetic=arithmetic(made))
     numbers = list(opened.journal.bandits().values())
     for first in range(0, count, BATCH):
         at, asks = opened.journal.now(), []
         for number in numbers[first : first + BATCH]:
-            body = Change("create", "benchmark", False, config._replace(key=str(own_key()))).text()
+            body = Change("create", "benchmark", False, config._replace(key=str(draw_key()))).text()
             asks.append(AddChange(number, 1, at, body))
         opened.writer.submit(asks).wait()
     opened.release()
