@@ -206,7 +206,7 @@ class Nginx:
 
 
 def insecure():
-    """TLS with a certificate that nobody signed."""
+    """TLS with a self-signed certificate."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

@@ -1,6 +1,6 @@
 """Pictures of the service's page, of the demonstration's bandits after a minute and a half:
-`python -m tools.site.screenshot` writes docs/service/bandit.png and context.png, and further ones for a look (dark, and
-400 px wide) below build/screenshots. It needs Chromium."""
+`python -m tools.site.screenshot` writes docs/service/bandit.png, and further ones (what matters in a context,
+dark, and 400 px wide) below build/screenshots. It needs Chromium."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ SERVICE, LOOK = ROOT / "docs/service", ROOT / "build/screenshots"
 SECONDS = 95  # of traffic: three changes
 SHOTS: dict[Path, tuple[Any, ...]] = {  # file: page of which bandit, width, height, colour scheme, part of the page
     SERVICE / "bandit.png": ("abrupt", 1280, 1500, "light"),
-    SERVICE / "context.png": ("banner", 1000, 1500, "light", "#context"),
+    LOOK / "context.png": ("banner", 1000, 1500, "light", "#context"),
     LOOK / "bandit-dark.png": ("abrupt", 1280, 1500, "dark"),
     LOOK / "bandit-narrow.png": ("abrupt", 400, 2600, "light"),
     LOOK / "context-narrow-dark.png": ("banner", 400, 2600, "dark"),
