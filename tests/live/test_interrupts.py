@@ -77,7 +77,7 @@ def test_the_same_with_a_connection_that_may_be_in_the_middle_of_something(name,
 
 def interrupt_everywhere(name: str, target: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(writer, "_UNCALLED", 0.005)
-    number, reached = 0, True
+    number, reached, before = 0, True, set(threading.enumerate())
     with Bandit.open(target, "b", DiscountedTS(), 2, wait="1 h") as bandit:
         bandit.decide("first")
         while reached and number < 150:  # where ids are made ahead there are hundreds more, all alike
@@ -95,4 +95,4 @@ def interrupt_everywhere(name: str, target: Any, monkeypatch: Any) -> None:
             assert bandit.decide(f"d{number}").id in rows  # the last one was not interrupted
     assert number > 30
     assert [report.differences for report in audit(target)] == [[]]
-    assert not [thread for thread in threading.enumerate() if thread.name == "driftbandit-writer"]
+    assert not {thread for thread in threading.enumerate() if thread.name == "driftbandit-writer"} - before
