@@ -277,7 +277,7 @@ def test_finite_support_pays_its_few_amounts_with_the_mean_it_claims(shared):
             x = np.array([environment.pull(t, arm, stream.at(t)) for t in range(first, first + 5000)])
             amounts = np.unique(x)
             assert len(amounts) == 5
-            assert set(amounts) <= set(environment.support.tolist())
+            assert set(amounts) <= set(environment.payer.support.tolist())
             assert ((amounts >= 0) & (amounts <= 1)).all()
             # one in a million of a false alarm each
             assert abs(x.mean() - environment.mean(first, arm)) < 4.9 * x.std(ddof=1) / math.sqrt(5000)

@@ -207,7 +207,8 @@ def test_a_bad_environment_is_refused_in_one_sentence(build):
 @pytest.mark.parametrize("name", LAWS)
 def test_a_scaled_environment_pays_by_its_law_and_one_type_serves_all(name):
     environment, law, stream = Scaled("stationary", name, 3, 80).realise(1), LAWS[name][1], Stream(4)
-    assert type(environment.reward_law) is type(Scaled("trap", "counts").realise(1).reward_law)
+    assert type(environment) is type(Scaled("trap", "counts").realise(1))
+    assert type(environment.payer.law) is type(Scaled("trap", "counts").realise(1).payer.law)
     for t in range(80):
         mean = environment.mean(t, t % 3)
         plain = law.draw(mean, stream.at(t))

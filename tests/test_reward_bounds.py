@@ -20,7 +20,7 @@ from driftbandit.environments import (
     TruncatedGaussian,
     phased,
 )
-from driftbandit.environments.lagged import Lagged
+from driftbandit.environments.abrupt import Lagged
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.study import loads
 from driftbandit.policies import EXP3S, BetaTS, PeriodicRestart

@@ -5,7 +5,7 @@ import pytest
 
 from driftbandit.core.draws import Stream
 from driftbandit.environments import Abrupt, Constant, PhaseTable, Smooth
-from driftbandit.environments.lagged import Lagged
+from driftbandit.environments.abrupt import Lagged
 from driftbandit.lab.engine.simulate import Simulation, simulate
 from driftbandit.paper.disagreements import EFFECTS, effect_cells, measure_effects
 from driftbandit.paper.items import choose, items

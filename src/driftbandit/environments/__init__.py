@@ -1,9 +1,7 @@
 """Environments: means that change abruptly, smoothly or in other ways, and the laws of the rewards."""
 
-from driftbandit.environments.abrupt import Abrupt, AbruptGap, AbruptLimited, PhaseTable
-from driftbandit.environments.drifts import CommonShift, Mixed, Rising, Seasonal
-from driftbandit.environments.finite import AbruptFinite
-from driftbandit.environments.jumps import Bursts, Local, Rare, Trap
+from driftbandit.environments.abrupt import Abrupt, AbruptFinite, AbruptGap, AbruptLimited, PhaseTable
+from driftbandit.environments.further import Bursts, CommonShift, Local, Mixed, Rare, Rising, Seasonal, Trap
 from driftbandit.environments.linear import Linear
 from driftbandit.environments.phased import Phased, from_means, phased
 from driftbandit.environments.rewards import Bernoulli, BetaLaw, Constant, Gaussian, TruncatedGaussian

@@ -1,15 +1,18 @@
-"""Environments that change abruptly: the paper's settings of Figures 2, 3, 4 and 7a.
+"""Environments that change abruptly: the paper's settings of Figures 2, 3, 4 and 7a, its rewards from a finite support,
+and the lag of the authors' simulator.
 
 `instance` defines the means: "fresh" draws new ones for every run, "authors" takes those of the authors'
 code (legacy NumPy generator, seed 0). A number such as "7" draws them with that seed, the same for all runs."""
 
+from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.core.parameters import checked, described, within
-from driftbandit.environments.phased import Phased, drawn, equal_starts, phased
-from driftbandit.environments.rewards import Bernoulli
+from driftbandit.core.protocols import Environment
+from driftbandit.environments.phased import Phased, Repaid, drawn, equal_starts, instance_seed, phased
+from driftbandit.environments.rewards import Bernoulli, Constant
 
 
 @drawn("abrupt", authors=True)
@@ -117,3 +120,100 @@ class PhaseTable(NamedTuple):
 
     def realise(self, key: int) -> Phased:
         return phased(self.means, self.starts, self.horizon, self.law)
+
+
+@described(pays="[0, 1]")
+class FiniteAmounts(NamedTuple):
+    """Pays one of a few amounts."""
+
+    points: int
+    support: Any  # amount d of arm i in phase p at (p * n_arms + i) * points + d
+    cumulative: Any  # probability of amounts 0..d, in the same layout
+
+    def pay(self, base: Any, t: int, arm: int, rng: Any) -> float:
+        first = (base.phase(t) * base.n_arms + arm) * self.points
+        u = rng.uniform(0)
+        d = 0
+        while d < self.points - 1 and u >= self.cumulative[first + d]:
+            d += 1
+        return self.support[first + d] + 0.0  # type: ignore[no-any-return]
+
+
+@drawn("finite", authors=True, pays="[0, 1]")
+class AbruptFinite(NamedTuple):
+    """Each arm pays one of `points` amounts drawn from [0, 1], with probabilities redrawn in each phase.
+
+    The amounts are redrawn in each phase too. The authors' code has one probability vector per phase for all arms
+    (`shared_probabilities=True`); it also draws one per arm and throws it away, which `shared_probabilities=False`
+    uses. They never report a result with these rewards. `instance="authors"` is their seed-0 environment."""
+
+    n_arms: Annotated[int, within(">= 1")] = 5
+    horizon: Annotated[int, within(">= 1")] = 100_000
+    phases: Annotated[int, within(">= 1")] = 10
+    points: Annotated[int, within(">= 1")] = 5
+    shared_probabilities: bool = True
+    instance: str = "fresh"
+
+    def realise(self, key: int) -> Repaid:
+        return _finite(self, instance_seed(self, key))
+
+
+@lru_cache(maxsize=256)
+def _finite(spec: AbruptFinite, seed: int | None) -> Repaid:
+    shape = (spec.phases, spec.n_arms, spec.points)
+    if seed is None:
+        support, own, shared = _authors(*shape)
+    else:
+        rng = np.random.default_rng(seed)
+        support, own, shared = rng.uniform(0, 1, shape), rng.uniform(1, 10, shape), rng.uniform(1, 10, shape)[:, :1]
+    weights = np.broadcast_to(shared if spec.shared_probabilities else own, shape)
+    probabilities = weights / weights.sum(axis=2, keepdims=True)
+    base = phased(
+        (support * probabilities).sum(axis=2), equal_starts(spec.horizon, spec.phases), spec.horizon, Constant()
+    )
+    cumulative = probabilities.cumsum(axis=2)
+    amounts = FiniteAmounts(spec.points, support.ravel().copy(), cumulative.ravel().copy())
+    return Repaid(spec.n_arms, spec.horizon, base, amounts)
+
+
+def _authors(phases: int, n_arms: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The draws of the authors' generator, phase by phase: amounts and unused weights per arm, then the weights that
+    all arms share."""
+    legacy = np.random.RandomState(0)
+    drawn = [(legacy.uniform(0, 1, (n_arms, 2, points)), legacy.uniform(1, 10, points)) for _ in range(phases)]
+    own = np.array([pair[0] for pair in drawn])
+    return own[:, :, 0], own[:, :, 1], np.array([pair[1] for pair in drawn])[:, None]
+
+
+class Lag(NamedTuple):
+    """Pays by the means of the round before."""
+
+    def pay(self, base: Any, t: int, arm: Any, rng: Any) -> Any:
+        return base.pull(max(t - 1, 0), arm, rng)
+
+
+@checked
+class Lagged(NamedTuple):
+    """Another environment with rewards that are one round late: round t pays by the means of round t - 1, and regret
+    counts the means of round t.
+
+    The authors' simulator moves to the new means only after a round was played under the old ones. (It also scores its
+    last round by the means of the one before, which this leaves out.) Without a short name it is not used in a command
+    by accident."""
+
+    base: Any  # the environment, e.g. Abrupt()
+
+    def validate(self) -> None:
+        if isinstance(self.base, type) or not isinstance(self.base, Environment):
+            raise ValueError(f"Lagged needs an environment such as Abrupt(); got {self.base!r:.60}.")
+
+    @property
+    def n_arms(self) -> int:
+        return self.base.n_arms  # type: ignore[no-any-return]
+
+    @property
+    def horizon(self) -> int:
+        return self.base.horizon  # type: ignore[no-any-return]
+
+    def realise(self, key: int) -> Repaid:
+        return Repaid(self.n_arms, self.horizon, self.base.realise(key), Lag())

@@ -66,28 +66,39 @@ class Phased(NamedTuple):
         return f"<{len(self.starts) - 1} phases, {self.n_arms} arms, {self.horizon} rounds, {self.law!r}>"
 
 
-def means_of_base(cls: type[T]) -> type[T]:
-    """Class decorator for a realised environment that takes its means from the field `base` and has its own rewards."""
+class Repaid(NamedTuple):
+    """A realised environment with the means of `base` whose rewards are paid by `payer.pay(base, t, arm, rng)`."""
 
-    def mean(self: Any, t: int, arm: Any) -> Any:
+    n_arms: int
+    horizon: int
+    base: Any
+    payer: Any
+
+    @property
+    def pays(self) -> str | None:
+        return getattr(self.payer, "pays", None)
+
+    @property
+    def breakpoints(self) -> np.ndarray:
+        return self.base.breakpoints  # type: ignore[no-any-return]
+
+    def mean(self, t: int, arm: Any) -> Any:
         return self.base.mean(t, arm)
 
-    def best(self: Any, t: int) -> Any:
+    def best(self, t: int) -> Any:
         return self.base.best(t)
 
-    def best_arm(self: Any, t: int) -> int:
+    def pull(self, t: int, arm: Any, rng: Any) -> Any:
+        return self.payer.pay(self.base, t, arm, rng)
+
+    def best_arm(self, t: int) -> int:
         return self.base.best_arm(t)  # type: ignore[no-any-return]
 
-    def means(self: Any, start: int, stop: int) -> Any:
+    def means(self, start: int, stop: int) -> Any:
         return self.base.means(start, stop)
 
-    def realise(self: Any, key: int) -> Any:
+    def realise(self, key: int) -> "Repaid":
         return self
-
-    for method in (mean, best, best_arm, means, realise):
-        setattr(cls, method.__name__, method)
-    cls.breakpoints = property(lambda self: self.base.breakpoints)  # type: ignore[attr-defined]
-    return cls
 
 
 def phased(means: Any, starts: Any, horizon: int, law: Any = None) -> Phased:
@@ -97,19 +108,11 @@ def phased(means: Any, starts: Any, horizon: int, law: Any = None) -> Phased:
     >>> [float(mean) for mean in (environment.mean(49, 0), environment.mean(50, 0), environment.best(50))]
     [0.2, 0.9, 0.9]
     """
+    table = _read_means(means, "phase")
     try:
-        table = np.array(means, np.float64)
         first = np.array(starts, np.int64)
     except (TypeError, ValueError):
-        raise ValueError(
-            "A table of means needs numbers: one row per phase, one column per arm, all rows of the same length."
-        ) from None
-    if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 1:
-        raise ValueError(
-            f"A table of means needs one row per phase and one column per arm; got the shape {table.shape}."
-        )
-    if not np.isfinite(table).all():
-        raise ValueError("A table of means needs finite numbers; it has a NaN or an infinite entry.")
+        first = np.zeros(0, np.int64)
     if first.shape != (len(table),) or first[0] != 0 or (np.diff(first) <= 0).any() or first[-1] >= horizon:
         raise ValueError(
             f"Breakpoints need one first round per phase ({len(table)} here), beginning with 0, increasing, "
@@ -119,6 +122,19 @@ def phased(means: Any, starts: Any, horizon: int, law: Any = None) -> Phased:
     coarse = _coarse(tuple(first.tolist()), int(horizon))
     ends = np.append(first, horizon)
     return Phased(table.shape[1], int(horizon), law, table.ravel(), table.max(axis=1), ends, coarse)
+
+
+def _read_means(values: Any, row: str) -> np.ndarray:
+    """A table of means; refused if a number is missing or not finite."""
+    try:
+        table = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        table = np.zeros(0)
+    if table.ndim != 2 or 0 in table.shape or not np.isfinite(table).all():
+        raise ValueError(
+            f"A table of means needs finite numbers: one row per {row}, one column per arm; got {values!r:.80}."
+        )
+    return table
 
 
 @lru_cache(maxsize=256)
@@ -203,14 +219,7 @@ def from_means(array: Any, law: Any = None) -> Phased:
     >>> from_means([[0.1, 0.9], [0.9, 0.1]]).best_arm(1)
     0
     """
-    try:
-        rows = np.array(array, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("An array of means needs numbers: one row per round, one column per arm.") from None
-    if rows.ndim != 2 or 0 in rows.shape:
-        raise ValueError(
-            f"An array of means needs one row per round and one column per arm; got the shape {rows.shape}."
-        )
+    rows = _read_means(array, "round")
     changed = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
     starts = np.flatnonzero(changed)
     return phased(rows[starts], starts, len(rows), law)

@@ -92,7 +92,6 @@ class LogNormal(NamedTuple):
     share: Annotated[float, within("(0, 1]")] = 1.0  # of rewards that are not 0
 
     def draw(self, mean: Any, rng: Any) -> Any:
-        """A reward with this mean."""
         if rng.uniform(0) >= self.share:
             return 0.0
         return mean / self.share * math.exp(self.sigma * rng.normal(0) - 0.5 * self.sigma * self.sigma)
@@ -107,7 +106,6 @@ class Purchases(NamedTuple):
     sigma: Annotated[float, within("> 0")] = 1.0  # standard deviation of the amount's logarithm
 
     def draw(self, mean: Any, rng: Any) -> Any:
-        """A reward with this mean, at most `spend`."""
         if rng.uniform(0) * self.spend >= mean:
             return 0.0
         return self.spend * math.exp(self.sigma * rng.normal(0) - 0.5 * self.sigma * self.sigma)
@@ -147,7 +145,6 @@ class Outliers(NamedTuple):
     share: Annotated[float, within("[0, 1]")] = 5e-4  # of rewards that are far off
 
     def draw(self, mean: Any, rng: Any) -> Any:
-        """A reward with this mean."""
         u = rng.uniform(0)
         off = 0.0 if u >= self.share else self.size if u < 0.5 * self.share else -self.size
         return mean + self.sd * rng.normal(0) + off

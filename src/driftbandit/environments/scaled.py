@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.parameters import checked, described, within
-from driftbandit.environments.phased import Phased, means_of_base, phased
+from driftbandit.environments.phased import Repaid, phased
 from driftbandit.environments.rewards import (
     Bernoulli,
     BetaLaw,
@@ -63,7 +63,6 @@ class AnyLaw(NamedTuple):
         return str(laws[self.number].pays)
 
     def draw(self, mean: Any, rng: Any) -> Any:
-        """A reward of the law with this mean."""
         if self.number == 0:
             return self.gaussian.draw(mean, rng)
         if self.number == 1:
@@ -79,24 +78,19 @@ class AnyLaw(NamedTuple):
         return self.outliers.draw(mean, rng)
 
 
-@means_of_base
-class ScaledEnvironment(NamedTuple):
-    """A `Scaled` of one run; the noise is ten times larger in every second stretch of rounds, if there are any."""
+class LouderInTurn(NamedTuple):
+    """Pays by a law, with ten times the noise in every second stretch of rounds, if there are any."""
 
-    n_arms: int
-    horizon: int
-    base: Phased
-    reward_law: AnyLaw
+    law: AnyLaw
     stretch: int  # rounds before the noise changes; 0: it does not
 
     @property
     def pays(self) -> str:
-        return self.reward_law.pays
+        return self.law.pays
 
-    def pull(self, t: int, arm: Any, rng: Any) -> Any:
-        """A reward of an arm in round t."""
-        mean = self.base.mean(t, arm)
-        reward = self.reward_law.draw(mean, rng)
+    def pay(self, base: Any, t: int, arm: Any, rng: Any) -> Any:
+        mean = base.mean(t, arm)
+        reward = self.law.draw(mean, rng)
         if self.stretch > 0 and (t // self.stretch) % 2 == 1:
             return mean + 10.0 * (reward - mean)
         return reward
@@ -119,18 +113,16 @@ class Scaled(NamedTuple):
     horizon: Annotated[int, within(">= 1")] = 20_000
 
     def validate(self) -> None:
-        """Refuse an unknown kind or law."""
         for name, value, known in (("kind", self.kind, KINDS), ("reward", self.reward, tuple(LAWS))):
             if value not in known:
                 raise ValueError(f"{name} is one of {', '.join(known)}; got {value!r:.60}.")
 
-    def realise(self, key: int) -> Any:
-        """The environment of one run."""
+    def realise(self, key: int) -> Repaid:
         return _make_scaled(self, key)
 
 
 @lru_cache(maxsize=64)
-def _make_scaled(spec: Scaled, key: int) -> Any:
+def _make_scaled(spec: Scaled, key: int) -> Repaid:
     values = _values(spec, np.random.default_rng(key))
     starts = np.append(0, 1 + np.flatnonzero((np.diff(values, axis=0) != 0.0).any(axis=1)))
     means, law = LAWS[spec.reward]
@@ -138,7 +130,7 @@ def _make_scaled(spec: Scaled, key: int) -> Any:
     check_law(law, float(table.min()), float(table.max()))
     stretch = max(1, spec.horizon // 8) if spec.reward == "noise-changes" else 0
     base = phased(table, starts, spec.horizon, Constant())
-    return ScaledEnvironment(spec.n_arms, spec.horizon, base, AnyLaw.of(law), stretch)
+    return Repaid(spec.n_arms, spec.horizon, base, LouderInTurn(AnyLaw.of(law), stretch))
 
 
 def _values(spec: Scaled, rng: np.random.Generator) -> np.ndarray:

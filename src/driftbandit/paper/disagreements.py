@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.environments.lagged import Lagged
+from driftbandit.environments.abrupt import Lagged
 from driftbandit.errors import NotComputed
 from driftbandit.lab.intervals import t_interval
 from driftbandit.lab.work import Cell
