@@ -23,8 +23,8 @@ import numpy as np
 
 from driftbandit import Bandit
 from driftbandit.core.draws import Stream
-from driftbandit.field.binary import ENVIRONMENTS as BINARY
-from driftbandit.field.linear import ENVIRONMENTS as LINEAR
+from driftbandit.field.binary import BINARY
+from driftbandit.field.real_rewards import LINEAR
 
 ARMS, DEVICES, SHARES = ["a", "b", "c"], ["mobile", "desktop", "tablet"], [0.6, 0.3, 0.1]
 MINUTE = 60_000_000
@@ -102,7 +102,7 @@ DAYS = {"seasonal-K5": 20_000, "seasonal-K20": 20_000, "H08-season": 5000, "N06-
 
 def season_regret(name, hour, seed):
     """The regret after every round of an environment of the suites, with or without `hour of day`."""
-    suites = {one.name: one.environment for one in (*BINARY, *LINEAR)}
+    suites = {one.name: one.environment for one in (*BINARY.environments, *LINEAR.environments)}
     environment = suites[name].realise(seed)
     linear, numbers = hasattr(environment, "features"), Stream(seed)
     names = [f"x{n}" for n in range(environment.n_features)] if name == "H08-season" else []

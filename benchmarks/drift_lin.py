@@ -133,11 +133,12 @@ def change(name: str, package: Path) -> None:
 
 def groups() -> dict[str, tuple[Any, ...]]:
     """The design environments: of either suite, and those where an idle arm changes."""
-    from driftbandit.field import linear, scale
-    from driftbandit.field.suite import DESIGN
+    from driftbandit.field.suite import DESIGN, load_suite
 
-    design = {suite: [one for one in suite.ENVIRONMENTS if one.role == DESIGN] for suite in (scale, linear)}
-    found = {suite.__name__.split(".")[-1]: tuple(one for one in design[suite] if one.changing) for suite in design}
+    design = {
+        name: [one for one in load_suite(name).environments if one.role == DESIGN] for name in ("scale", "linear")
+    }
+    found = {name: tuple(one for one in design[name] if one.changing) for name in design}
     return {**found, "idle arms": tuple(one for both in design.values() for one in both if not one.changing)}
 
 

@@ -281,7 +281,7 @@ def test_finite_support_pays_its_few_amounts_with_the_mean_it_claims(shared):
             assert ((amounts >= 0) & (amounts <= 1)).all()
             # one in a million of a false alarm each
             assert abs(x.mean() - environment.mean(first, arm)) < 4.9 * x.std(ddof=1) / math.sqrt(5000)
-    widths = np.diff(environment.cumulative.reshape(3, 3, 5), axis=2, prepend=0)
+    widths = np.diff(environment.payer.cumulative.reshape(3, 3, 5), axis=2, prepend=0)
     assert np.allclose(widths.sum(axis=2), 1.0)
     assert widths.min() >= 1 / (1 + 4 * 10) - 1e-12  # weights between 1 and 10
     assert bool((widths == widths[:, :1]).all()) == shared

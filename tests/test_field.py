@@ -11,8 +11,9 @@ import pytest
 
 from driftbandit.environments import Abrupt, PhaseTable, Smooth
 from driftbandit.environments.scaled import LAWS
-from driftbandit.field import binary, contest, linear, scale, tables
+from driftbandit.field import binary, contest
 from driftbandit.field.binary import APART, BINARY
+from driftbandit.field.real_rewards import LINEAR, LINEAR_GRID, SCALE, measure_scale
 from driftbandit.field.standings import (
     KeptLine,
     find_best_tuned,
@@ -27,6 +28,7 @@ from driftbandit.field.suite import (
     CHECK,
     DESIGN,
     SUITES,
+    Suite,
     SuiteEnvironment,
     choose_environments,
     find_facts,
@@ -119,9 +121,16 @@ FEW = BINARY._replace(
 LITTLE = SuiteEnvironment("little", "stationary", DESIGN, Abrupt(3, 2000, 1))
 
 
+def tuned(environment: SuiteEnvironment, suite: Suite, folder: Path) -> list[KeptLine]:
+    plan = contest.TuningPlan(suite, folder, runs=12, workers=1)
+    ((name, lines),) = [(one.name, lines) for one, lines in contest.tune_grid([environment], plan)]
+    assert name == environment.name
+    return lines
+
+
 @pytest.mark.long
 def test_dear_settings_far_behind_play_the_first_runs_only(tmp_path):
-    lines = {one.label: one for one in contest.tune([LITTLE], contest.TuningPlan(FEW, tmp_path, runs=12, workers=1))}
+    lines = {one.label: one for one in tuned(LITTLE, FEW, tmp_path)}
     assert lines["d-klucb(gamma=0.5)"].runs == contest.FIRST_RUNS  # a memory of two rounds
     assert lines["kl-ucb.tuned"].runs == 12
     assert lines["uniform.tuned"].runs == 12  # cheap
@@ -130,7 +139,7 @@ def test_dear_settings_far_behind_play_the_first_runs_only(tmp_path):
 @pytest.mark.long
 def test_in_a_long_environment_cheap_settings_far_behind_play_the_first_runs_only_too(monkeypatch, tmp_path):
     monkeypatch.setattr(contest, "LONG", 2000)
-    lines = {one.label: one for one in contest.tune([LITTLE], contest.TuningPlan(FEW, tmp_path, runs=12, workers=1))}
+    lines = {one.label: one for one in tuned(LITTLE, FEW, tmp_path)}
     assert lines["uniform.tuned"].runs == contest.FIRST_RUNS
     assert lines["ts.tuned"].runs == 12  # the best, or near it
 
@@ -145,23 +154,16 @@ def test_the_race_is_left_when_the_first_runs_are_clearly_behind_what_patience_a
 @pytest.mark.long
 def test_in_the_environments_of_the_frontier_everybody_plays_all_runs(tmp_path):
     environment = LITTLE._replace(name=BINARY.all_runs[0])
-    assert {one.runs for one in contest.tune([environment], contest.TuningPlan(FEW, tmp_path, runs=12, workers=1))} == {
-        12
-    }
+    assert {one.runs for one in tuned(environment, FEW, tmp_path)} == {12}
 
 
 def test_tuning_goes_on_where_it_stopped(tmp_path):
     one = BINARY._replace(labels=lambda environment, coarse: ["ds-ts(gamma=0.9)", "ds-ts(gamma=0.99)"])
-    plan = contest.TuningPlan(one, tmp_path, runs=8, workers=1)
-    first = contest.tune([LITTLE], plan)
+    first = tuned(LITTLE, one, tmp_path)
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.chunk")}
-    seen = []
-    again = contest.tune(
-        [LITTLE], plan, finished=lambda environment, lines: seen.append((environment.name, len(lines)))
-    )
-    assert again == first
+    assert tuned(LITTLE, one, tmp_path) == first
+    assert len(first) == 2
     assert files == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.chunk")}
-    assert seen == [("little", 2)]
 
 
 # ---- what is kept
@@ -200,7 +202,7 @@ def test_what_the_package_keeps_is_what_the_code_computes():
     for text in texts:
         from driftbandit.lab.work import compute
 
-        (cell,) = contest._make_cells(BINARY, [text], [environment], BINARY.runs, contest.SEED)
+        (cell,) = contest.make_cells(BINARY, [text], [environment], BINARY.runs, contest.SEED)
         mine = make_kept_line(environment.name, text, compute(cell.chunks()[0]).regret[:, -1])
         theirs = lines[environment.name, text]
         assert theirs.runs == mine.runs
@@ -294,7 +296,7 @@ def results():
 def test_the_table_says_who_is_best_with_which_parameters_and_everybody_is_in_the_csv(tmp_path):
     best, found, totals = results()
     played = {"ts": {line.environment: line for line in LINES if line.label == "ts.tuned"}}
-    result = tables.Contest(BINARY, THREE, best, played, found, totals, "How.")
+    result = contest.Contest(BINARY, THREE, best, played, found, totals, "How.")
     result.save_markdown(tmp_path / "t.md")
     text = (tmp_path / "t.md").read_text(encoding="utf-8")
     assert "| move | design | `sw-ts(window=100)` | 20 ± 1.0 | 4.50 ± 0.23 |" in text
@@ -319,20 +321,21 @@ def test_a_contest_names_the_command_that_makes_it_and_needs_the_tuned_settings(
 
 
 def test_the_figure_is_drawn_the_same_twice_and_holds_a_dot_per_environment(tmp_path):
-    _, found, _ = results()
-    names = ["ts", "sw-ts(window=300)"]
-    one = tables.save_figure(found, names, tmp_path / "one.svg")
-    two = tables.save_figure(found, names, tmp_path / "two.svg")
+    best, found, totals = results()
+    played = {"ts": {}, "sw-ts(window=300)": {}}
+    result = contest.Contest(BINARY, THREE, best, played, found, totals, "How.")
+    one = result.save_figure(tmp_path / "one.svg")
+    two = result.save_figure(tmp_path / "two.svg")
     assert one.read_bytes() == two.read_bytes()
     from matplotlib.figure import Figure
 
     figure = Figure()
-    tables._draw(figure, found, THREE, names, 1)
+    result.draw(figure)
     (axes,) = figure.axes
     dots = [line for line in axes.lines if line.get_linestyle() == "None"]
     assert len(dots) == 2 * (3 + 2)
     ticks = axes.get_xticklabels()
-    assert [tick.get_text() for tick in ticks] == ["stand", "move", "drift *", "geometric mean", "worst"]
+    assert [tick.get_text() for tick in ticks] == ["move", "drift *", "stand", "geometric mean", "worst"]
 
 
 @pytest.mark.parametrize("name", field_targets.BY_SUITE)
@@ -368,14 +371,14 @@ def test_rivals_are_given_the_noise_and_the_range_of_each_environment():
     environment = next(
         environment for environment in load_suite("scale").environments if environment.name == "smooth-K10-gbig"
     )
-    given = scale.measure_scale(environment.environment)
+    given = measure_scale(environment.environment)
     assert given.noise == pytest.approx(100.0, rel=0.05)
     assert 5_000 < given.mean < 6_000
     assert 900 < given.width <= 1_000
-    rival = scale.make_policy("d-gts(0.99, 0.5)", environment)
+    rival = SCALE.make_policy("d-gts(0.99, 0.5)", environment)
     assert (rival.gamma, rival.noise, rival.prior_mean) == (0.99, 0.5 * given.noise, given.mean)
-    assert scale.make_policy("d-ucb(1, 0.001)", environment).reward_max == given.width
-    assert scale.make_policy("ds-ts(gamma=0.9)", environment).gamma == 0.9  # any other text is a policy's
+    assert SCALE.make_policy("d-ucb(1, 0.001)", environment).reward_max == given.width
+    assert SCALE.make_policy("ds-ts(gamma=0.9)", environment).gamma == 0.9  # any other text is a policy's
 
 
 # ---- the suite with contexts
@@ -392,14 +395,14 @@ def test_the_suite_with_contexts_has_the_environments_of_the_specification_and_t
 
 def test_linear_rivals_are_given_the_noise_and_a_theory_the_changes_of_the_coefficients():
     environment = choose_environments(["H11-lownoise"], load_suite("linear").environments)[0]
-    rival = linear.make_policy("d-lin-ucb(gamma=0.99, alpha=0.3, lam=0.2)", environment)
+    rival = LINEAR.make_policy("d-lin-ucb(gamma=0.99, alpha=0.3, lam=0.2)", environment)
     assert rival.sd == pytest.approx(0.05, rel=0.05)
-    assert linear.make_policy("d-lin-ucb(gamma=0.99)", environment).sd == 1.0  # any other text is a policy's
+    assert LINEAR.make_policy("d-lin-ucb(gamma=0.99)", environment).sd == 1.0  # any other text is a policy's
     facts = find_facts(environment.environment)
     assert (facts.phases, facts.n_features, facts.joint) == (21, 4, False)
-    assert linear.make_policy("d-lin-ucb.tuned", environment).gamma == pytest.approx(
+    assert LINEAR.make_policy("d-lin-ucb.tuned", environment).gamma == pytest.approx(
         1 - (facts.variation / (25 * facts.horizon)) ** (2 / 3)
     )
-    for label in linear.GRID:
-        linear.make_policy(label, environment)
-    assert len(set(linear.GRID)) == len(linear.GRID)
+    for label in LINEAR_GRID:
+        LINEAR.make_policy(label, environment)
+    assert len(set(LINEAR_GRID)) == len(LINEAR_GRID)

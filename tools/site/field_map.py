@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftbandit.field.binary import BINARY, GRID, LEFT_OUT, MEMORIES
+from driftbandit.field.binary import BINARY, GRID, LEFT_OUT, MEMORIES, fill_form
 from driftbandit.field.standings import KeptLine, read_kept
 from driftbandit.field.suite import find_short_name
 from tools.site import colours
@@ -71,9 +71,10 @@ def trails(found: Iterable[Spot]) -> list[list[Spot]]:
     """The settings of a policy that differ in memory alone, in the order of the grid."""
     by_label = {spot.label: spot for spot in found}
     out = []
-    for family in GRID:
-        for form in family.forms:
-            line = [by_label[label] for memory in MEMORIES if (label := form(memory)) in by_label]
+    for family in GRID.values():
+        for form in family:
+            labels = dict.fromkeys(fill_form(form, memory) for memory in MEMORIES)
+            line = [by_label[label] for label in labels if label in by_label]
             if len(line) > 1:
                 out.append(line)
     return out

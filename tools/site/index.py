@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandit.field.tables import ratio
+from driftbandit.field.contest import ratio
 from driftbandit.lab.files import replace_file
 from tools.site import facts, standing
 from tools.site.behaviour import Behaviour

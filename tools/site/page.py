@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftbandit.field.tables import number, ratio
+from driftbandit.field.contest import number, ratio
 from driftbandit.lab.intervals import interval
 from tools.site import facts, standing
 from tools.site.behaviour import Behaviour

@@ -88,7 +88,7 @@ def _skip(text: str) -> None:
 
 
 def _print(contest: Any) -> None:
-    from driftbandit.field.tables import ratio
+    from driftbandit.field.contest import ratio
 
     mine = [place for place, one in enumerate(contest.totals) if one.name in contest.played]
     near = {place + step for place in mine for step in (-1, 0, 1)}

@@ -132,7 +132,8 @@ def _read_means(values: Any, row: str) -> np.ndarray:
         table = np.zeros(0)
     if table.ndim != 2 or 0 in table.shape or not np.isfinite(table).all():
         raise ValueError(
-            f"A table of means needs finite numbers: one row per {row}, one column per arm; got {values!r:.80}."
+            f"A table of means needs finite numbers: one row per {row}, one column per arm; got "
+            f"{' '.join(repr(values).split()):.80}."
         )
     return table
 

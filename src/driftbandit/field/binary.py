@@ -3,8 +3,7 @@
 A label is a policy's text, the same in all environments: `sw-ts(window=1000)` is one setting, `sw-ts.tuned` what the
 policy's own theory gives for the horizon, phases and arms."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from driftbandit.environments import (
     Abrupt,
@@ -30,6 +29,7 @@ from driftbandit.field.suite import (
     SuiteEnvironment,
     find_facts,
     find_short_name,
+    shorten,
 )
 from driftbandit.spec.parse import policies
 from driftbandit.spec.user_code import load_policy
@@ -112,19 +112,6 @@ ENVIRONMENTS = (
 )
 
 
-_SHORT = ("fresh-K5-p10", "gap.2-K5", "smooth-K5-short", "stat-K5", "trap-K5", "common.2")
-_QUICK_HORIZON = 5_000
-
-
-def _shorten_environment(environment: SuiteEnvironment) -> SuiteEnvironment:
-    fields = {"horizon": _QUICK_HORIZON}
-    if isinstance(environment.environment, CommonShift):
-        fields["days"] = _QUICK_HORIZON // 100
-    return environment._replace(
-        environment=type(environment.environment)(**{**environment.environment._asdict(), **fields})
-    )
-
-
 # Rounds. The last is tried only where the horizon is as long, the others in every environment.
 MEMORIES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 HAZARDS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -134,44 +121,25 @@ FEWER = "max_runs=300"
 BASE = "ts"  # the policy inside periodic-restart
 
 
-def _window(short: str, more: str = "") -> Callable[[int], str]:
-    return lambda memory: f"{short}(window={memory}{more})"
-
-
-def _gamma(short: str, more: str = "") -> Callable[[int], str]:
-    return lambda memory: f"{short}(gamma={1 - 1 / memory:.7g}{more})"
-
-
-class TriedSettings(NamedTuple):
-    """A policy and its settings: each memory in each form, and those without a memory."""
-
-    short: str
-    forms: tuple[Callable[[int], str], ...] = ()
-    fixed: tuple[str, ...] = ()
-
-
-GRID: tuple[TriedSettings, ...] = (
-    TriedSettings("ds-ts", (_gamma("ds-ts"), _gamma("ds-ts", ", tau_max=0.05"), _gamma("ds-ts", ", tau_max=0.01"))),
-    TriedSettings("dts", (_gamma("dts"),)),
-    TriedSettings("sw-ts", (_window("sw-ts"),)),
-    TriedSettings("d-ucb", (_gamma("d-ucb"), _gamma("d-ucb", ", xi=0.05"))),
-    TriedSettings("sw-ucb", (_window("sw-ucb"), _window("sw-ucb", ", xi=0.05"))),
-    TriedSettings("d-klucb", (_gamma("d-klucb"),)),
-    TriedSettings("sw-lb-sda", (_window("sw-lb-sda"),)),
-    TriedSettings("eps-greedy", (_gamma("eps-greedy", ", explore=0.05"), _gamma("eps-greedy", ", explore=0.01"))),
-    TriedSettings("periodic-restart", (lambda memory: f"periodic-restart(base={BASE}, period={memory})",)),
-    TriedSettings("global-cts", (), tuple(f"global-cts(hazard={hazard:g}, {FEWER})" for hazard in HAZARDS)),
-    TriedSettings("pa-cts", (), tuple(f"pa-cts(hazard={hazard:g}, {FEWER})" for hazard in HAZARDS[:-1])),
-    TriedSettings(
-        "cusum-ucb",
-        (),
-        tuple(
-            f"cusum-ucb(threshold={threshold}, explore={explore}, xi=0.5)"
-            for threshold in (10, 30)
-            for explore in (0.001, 0.01)
-        ),
+# The settings of each policy: a form with a memory is tried with every one, the others are settings as they are.
+GRID: dict[str, tuple[str, ...]] = {
+    "ds-ts": ("ds-ts(gamma={gamma})", "ds-ts(gamma={gamma}, tau_max=0.05)", "ds-ts(gamma={gamma}, tau_max=0.01)"),
+    "dts": ("dts(gamma={gamma})",),
+    "sw-ts": ("sw-ts(window={memory})",),
+    "d-ucb": ("d-ucb(gamma={gamma})", "d-ucb(gamma={gamma}, xi=0.05)"),
+    "sw-ucb": ("sw-ucb(window={memory})", "sw-ucb(window={memory}, xi=0.05)"),
+    "d-klucb": ("d-klucb(gamma={gamma})",),
+    "sw-lb-sda": ("sw-lb-sda(window={memory})",),
+    "eps-greedy": ("eps-greedy(gamma={gamma}, explore=0.05)", "eps-greedy(gamma={gamma}, explore=0.01)"),
+    "periodic-restart": (f"periodic-restart(base={BASE}, period={{memory}})",),
+    "global-cts": tuple(f"global-cts(hazard={hazard:g}, {FEWER})" for hazard in HAZARDS),
+    "pa-cts": tuple(f"pa-cts(hazard={hazard:g}, {FEWER})" for hazard in HAZARDS[:-1]),
+    "cusum-ucb": tuple(
+        f"cusum-ucb(threshold={threshold}, explore={explore}, xi=0.5)"
+        for threshold in (10, 30)
+        for explore in (0.001, 0.01)
     ),
-)
+}
 COARSE = ("ds-ts", "sw-ts", "d-ucb", "sw-lb-sda")  # the families of the quick form
 # Yardsticks, wrappers, and policies that are given the noise of rewards; they are in no table.
 LEFT_OUT = ("delayed", "fixed", "oracle", "d-gts", "sw-gts")
@@ -201,47 +169,44 @@ def list_entrants() -> list[str]:
     return [short for short in found if short not in LEFT_OUT]
 
 
+def fill_form(form: str, memory: int) -> str:
+    """The setting of a form with this memory.
+
+    >>> fill_form("dts(gamma={gamma})", 300), fill_form("sw-ts(window={memory})", 300)
+    ('dts(gamma=0.9966667)', 'sw-ts(window=300)')
+    """
+    return form.format(memory=memory, gamma=f"{1 - 1 / memory:.7g}")
+
+
 def labels(horizon: int, coarse: bool = False) -> list[str]:
     """Every setting to try for this many rounds; if `coarse`, a few of a few families."""
     memories = [memory for memory in MEMORIES if memory <= max(horizon, MEMORIES[-2])]
-    if coarse:
-        families = [family for family in GRID if family.short in COARSE]
-        return [*(family.forms[0](memory) for family in families for memory in memories), "ts.tuned", "uniform.tuned"]
-    out = []
-    for family in GRID:
-        out += [*(form(memory) for form in family.forms for memory in memories), *family.fixed]
-    return [*out, *(f"{short}.tuned" for short in list_entrants() if short not in UNTUNED)]
+    forms = [GRID[short][0] for short in COARSE] if coarse else [form for family in GRID.values() for form in family]
+    out = [label for form in forms for label in dict.fromkeys(fill_form(form, memory) for memory in memories)]
+    theory = ["ts", "uniform"] if coarse else [short for short in list_entrants() if short not in UNTUNED]
+    return [*out, *(f"{short}.tuned" for short in theory)]
 
 
 def make_policy(label: str, facts: KnownFacts) -> Any:
     """Make the policy of a label for an environment with these facts."""
     if label.endswith(".tuned"):
         short = label.removesuffix(".tuned")
+        for cls in policies().values():
+            if (changes := getattr(cls, "aliases", {}).get(short)) is not None:
+                return cls.tuned(facts.horizon, facts.phases, facts.n_arms)._replace(**changes)  # type: ignore[attr-defined]
         given = {"rexp3": f"(variation={max(facts.variation, 0.1)!r})", "periodic-restart": f"(base={BASE})"}
-        alias = _alias(short)
-        if alias is not None:
-            cls, changes = alias
-            return cls.tuned(facts.horizon, facts.phases, facts.n_arms)._replace(**changes)
         label += given.get(short, "")
     return load_policy(label, environment=facts)
-
-
-def _alias(short: str) -> tuple[Any, dict[str, Any]] | None:
-    for cls in policies().values():
-        changes = getattr(cls, "aliases", {}).get(short)
-        if changes is not None:
-            return cls, changes
-    return None
 
 
 BINARY = Suite(
     name="binary",
     environments=ENVIRONMENTS,
-    quick=tuple(_shorten_environment(environment) for environment in ENVIRONMENTS if environment.name in _SHORT),
+    quick=shorten(ENVIRONMENTS, 5_000, "fresh-K5-p10", "gap.2-K5", "smooth-K5-short", "stat-K5", "trap-K5", "common.2"),
     entrants=("drift-ts",),
     labels=lambda environment, coarse: labels(environment.environment.horizon, coarse),
     make_policy=lambda label, environment: make_policy(label, find_facts(environment.environment)),
-    families=tuple(family.short for family in GRID),
+    families=tuple(GRID),
     kept=REPOSITORY / "benchmarks" / "field" / "kept.csv",
     runs=32,
     display_name=display_name,

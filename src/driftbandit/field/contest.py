@@ -2,15 +2,18 @@
 
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.field.standings import (
+    BestTuned,
     KeptLine,
+    RatioSummary,
     Results,
+    Standing,
     find_best_tuned,
     make_kept_line,
     read_kept,
@@ -20,7 +23,8 @@ from driftbandit.field.standings import (
     write_kept,
 )
 from driftbandit.field.suite import DESIGN, Suite, SuiteEnvironment, choose_environments, find_short_name, load_suite
-from driftbandit.field.tables import Contest, number
+from driftbandit.lab.files import markdown_table, replace_file, save_rows
+from driftbandit.lab.plots import find_styles, save_chart
 from driftbandit.lab.work import Cell, Part, Store, check_own
 
 SEED = 0  # of tuning
@@ -29,6 +33,13 @@ LONG = 1_000_000  # rounds of an environment in which every setting is expensive
 PATIENCE = 1.25  # an expensive setting is out if its first runs clearly cost more than this many times the best
 AT_ONCE = 2  # expensive settings that continue together
 QUICK_RUNS = 8
+
+SHOWN = 5  # policies in the figure and in the table by environment, in addition to those given
+_LEAST, _MOST = 0.2, 20.0  # ratios beyond are drawn at the edge
+_TICKS = (0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
+
+
+# ---- tuning ----------------------------------------------------------------------------------------------------------
 
 
 class TuningPlan(NamedTuple):
@@ -53,22 +64,17 @@ class TuningPlan(NamedTuple):
         return [store.result(cell) for cell in cells]
 
 
-def tune(
-    environments: Sequence[SuiteEnvironment],
-    plan: TuningPlan,
-    progress: bool | Callable[[float], None] = False,
-    finished: Callable[[SuiteEnvironment, list[KeptLine]], None] = lambda environment, lines: None,
-) -> list[KeptLine]:
-    """Play the grid in every environment: those for design first, short ones before long ones, so that an early stop
-    leaves most of it done. `finished` is called after each."""
-    lines: list[KeptLine] = []
-    for environment in sorted(
-        environments, key=lambda w: (w.role != DESIGN, w.environment.horizon * (10 + w.environment.n_arms))
-    ):
-        found = _tune_one(environment, plan, progress)
-        lines += found
-        finished(environment, found)
-    return lines
+def tune_grid(
+    environments: Sequence[SuiteEnvironment], plan: TuningPlan, progress: bool | Callable[[float], None] = False
+) -> Iterator[tuple[SuiteEnvironment, list[KeptLine]]]:
+    """Play the grid, environment by environment: those for design first, short ones before long ones, so that an early
+    stop leaves most of it done."""
+
+    def order(one: SuiteEnvironment) -> tuple[bool, int]:
+        return one.role != DESIGN, one.environment.horizon * (10 + one.environment.n_arms)
+
+    for environment in sorted(environments, key=order):
+        yield environment, _tune_one(environment, plan, progress)
 
 
 def _tune_one(
@@ -103,6 +109,208 @@ def may_win(first: np.ndarray, best: np.ndarray) -> bool:
     return float(behind.mean()) - error <= (PATIENCE - 1.0) * float(reference.mean())
 
 
+# ---- tables and figure -----------------------------------------------------------------------------------------------
+
+
+def number(value: float) -> str:
+    """A regret for people.
+
+    >>> number(3912.4), number(98.64), number(4.25)
+    ('3,912', '99', '4.2')
+    """
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.1f}"
+
+
+def ratio(value: float) -> str:
+    """A ratio for people.
+
+    >>> ratio(1.049), ratio(12.34), ratio(math.nan)
+    ('1.05', '12.3', '-')
+    """
+    return "-" if math.isnan(value) else (f"{value:.2f}" if value < 10 else f"{value:.1f}")
+
+
+def format_cell(value: Any) -> Any:
+    """A cell of ratios.csv; NaN is empty."""
+    return value if not isinstance(value, float) else "" if math.isnan(value) else f"{value:.5g}"
+
+
+class Contest(NamedTuple):
+    """The policies of a contest, compared with the best tuned policy of each environment."""
+
+    suite: Suite
+    environments: Sequence[SuiteEnvironment]
+    best: dict[str, BestTuned]
+    played: dict[str, Results]
+    found: list[Standing]
+    totals: list[RatioSummary]
+    how: str
+
+    def shown(self) -> list[str]:
+        """The policies of the figure: those given, the best with one setting for all environments, and TS."""
+        others = [one.name for one in self.totals if one.name not in self.played]
+        last = ["ts"] if "ts" in others else []
+        return [*self.played, *[name for name in others if "(" in name][: SHOWN - len(last)], *last]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        listed = [
+            {**one._asdict(), "environment": repr(one.environment), "best": self._best_tuned(one).to_dict()}
+            for one in self.environments
+        ]
+        standings = [one.to_dict() for one in self.found]
+        totals = [one._asdict() for one in self.totals]
+        about = {"suite": self.suite.name, "how": self.how}
+        return {**about, "environments": listed, "standings": standings, "summary": totals}
+
+    def _best_tuned(self, environment: SuiteEnvironment) -> Standing:
+        """The best tuned policy of an environment, as a policy of the table."""
+        line, policy, _, _ = self.best[environment.name]
+        return Standing(environment, "best tuned", line._replace(label=policy), 1.0, math.nan, 1.0)
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write tables and figures."""
+        folder.mkdir(parents=True, exist_ok=True)
+        return [
+            self.save_csv(folder / "ratios.csv"),
+            self.save_markdown(folder / "table.md"),
+            self.save_figure(folder / "ratios.svg"),
+        ]
+
+    def save_csv(self, path: Path) -> Path:
+        """Write the best tuned policies with their parameters, and every policy in every environment."""
+        played = list({one.environment.name: one.environment for one in self.found}.values())
+        rows = [one.to_dict() for one in (*map(self._best_tuned, played), *self.found)]
+        text = [[format_cell(value) for value in row.values()] for row in rows]
+        return save_rows(list(rows[0]), text, path)
+
+    def save_markdown(self, path: Path) -> Path:
+        """Write the page: environment by environment for the policies shown, all policies, and the environments."""
+        listed = [[one.name, one.kind, one.role, f"`{one.environment!r}`"] for one in self.environments]
+        page = [
+            f"# The suite `{self.suite.name}`, measured\n\n{self.how}\n",
+            f"## Environment by environment\n\n{self._environments_part()}",
+            f"## All policies\n\n{self._summary_part()}",
+            f"## The environments\n\n{markdown_table(['environment', 'kind', 'role', '`--env`'], listed)}",
+        ]
+        with replace_file(path) as draft:
+            draft.write_text("\n".join(page), encoding="utf-8")
+        return path
+
+    def _environments_part(self) -> str:
+        at = {(one.environment.name, one.name): one for one in self.found}
+        rows = []
+        for environment in self.environments:
+            line = self.best[environment.name].line
+            row = [environment.name, environment.role, f"`{line.label}`", f"{number(line.mean)} ± {number(line.error)}"]
+            here = [at.get((environment.name, name)) for name in self.shown()]
+            rows.append([*row, *("-" if one is None else f"{ratio(one.ratio)} ± {one.error:.2f}" for one in here)])
+        fair = [math.log(one.fair / one.line.mean) for one in self.best.values() if one.line.mean > 0 and one.fair > 0]
+        above = 100 * (math.exp(sum(fair) / max(1, len(fair))) - 1)
+        note = (
+            "Regret and ratios, each ± one standard error. Best tuned is the minimum over the grid, on the runs it is "
+            "reported from. Choosing the setting on one half of the runs and measuring it on the other gives "
+            f"{above:.1f}% more regret in geometric mean: by so much the ratios are too large.\n\n"
+        )
+        head = ["environment", "role", "best tuned policy", "its regret"]
+        return note + markdown_table([*head, *(f"{name}, ratio" for name in self.shown())], rows)
+
+    def _summary_part(self) -> str:
+        head = ["policy", "design", "check", "all that change", "worst", "where", "every environment", "within 10%"]
+        rows = [
+            [
+                f"`{one.name}`" if "," not in one.name or "(" in one.name else one.name,
+                ratio(one.design),
+                ratio(one.check),
+                f"{ratio(one.mean)} ± {one.mean * one.error:.2f}" if one.mean == one.mean else "-",
+                ratio(one.worst),
+                one.worst_environment,
+                ratio(one.every),
+                f"{one.near} of {one.environments}",
+            ]
+            for one in self.totals
+        ]
+        note = (
+            "Geometric means of the ratio to the best tuned policy: over the averaged environments for design, those "
+            "for checks, and both; the worst of them; over every environment, including those that are not averaged; "
+            "and the environments within 10% of the best tuned."
+        )
+        if any(one.aside > one.mean for one in self.totals):
+            column, why = self.suite.aside_note
+            head.append(column)
+            rows = [[*row, ratio(one.aside)] for row, one in zip(rows, self.totals, strict=True)]
+            note += f" {why}; the last column has the mean if they counted."
+        return f"{note}\n\n{markdown_table(head, rows)}"
+
+    # ---- the figure: a dot per environment; geometric mean and worst at the right ------------------------------------
+
+    def save_figure(self, path: Path) -> Path:
+        """Draw the ratios of the policies shown, those given large."""
+        return save_chart(self.draw, path, (4.0 + 0.17 * len(self._ordered()), 4.9), dpi=130)
+
+    def _ordered(self) -> list[SuiteEnvironment]:
+        found = dict.fromkeys(one.environment for one in self.found)
+        return sorted(found, key=lambda environment: not environment.changing)
+
+    def draw(self, figure: Any) -> None:
+        """Fill an empty figure."""
+        from matplotlib.lines import Line2D
+
+        environments, names, axes = self._ordered(), self.shown(), figure.add_subplot()
+        changing = sum(environment.changing for environment in environments)
+        places = {environment.name: float(place) for place, environment in enumerate(environments)}
+        mean_at, worst_at = len(environments) + 0.8, len(environments) + 2.0
+        keys = []
+        for order, (name, look) in enumerate(zip(names, find_styles(names), strict=True)):
+            large = name in self.played
+            style = {"color": look["color"], "marker": look["marker"], "markersize": 6.5 if large else 4.5,
+                     "markerfacecolor": look["color"] if large else "white", "alpha": 1.0 if large else 0.8,
+                     "zorder": 5 if large else 3, "linestyle": "none"}  # fmt: skip
+            keys.append(Line2D([], [], label=name, **style))
+            dots = [(places[one.environment.name], one.ratio, one.error) for one in self.found if one.name == name]
+            total = next((one for one in self.totals if one.name == name), None)
+            if total is not None and changing:
+                dots += [(mean_at, total.mean, 0.0), (worst_at, total.worst, 0.0)]
+            for place, ratio, error in dots:
+                _draw_dot(axes, place + (0.0 if large else 0.12 * (order % 3 - 1)), ratio, error, style)
+        labels = [one.name if one.role == DESIGN else f"{one.name} *" for one in environments]
+        _set_axes(axes, [*places.values(), mean_at, worst_at], [*labels, "geometric mean", "worst"])
+        for edge in {changing - 0.5, len(environments) - 0.1} if changing else {len(environments) - 0.1}:
+            axes.axvline(edge, color="#777777", linewidth=0.9)
+        axes.set_title("Regret as a multiple of the best tuned policy's", loc="left")
+        apart = ", ".join(dict.fromkeys(one.kind for one in environments if not one.changing))
+        note = "* for checks only" + (f"; right of the first line, not averaged: {apart}" if apart else "")
+        columns = int(figure.get_figwidth() / (0.5 + 0.075 * max(map(len, names))))  # the letters' width in inches
+        text = {"title": note, "title_fontsize": 7.5, "fontsize": 8}
+        figure.legend(handles=keys, loc="outside lower center", ncols=max(1, min(3, columns)), **text)
+
+
+def _draw_dot(axes: Any, place: float, ratio: float, error: float, style: dict[str, Any]) -> None:
+    inside = min(max(ratio, _LEAST), _MOST)
+    low, high = max(ratio - error, _LEAST), min(ratio + error, _MOST)
+    bar = {"color": style["color"], "linewidth": 1.1, "alpha": 0.6, "zorder": style["zorder"] - 1}
+    if low < high:
+        axes.plot([place, place], [low, high], **bar)
+    marker = style["marker"] if ratio == inside else "^"
+    axes.plot(place, inside, clip_on=False, **{**style, "marker": marker})
+
+
+def _set_axes(axes: Any, ticks: list[float], labels: list[str]) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(FixedLocator(_TICKS))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_ylim(_LEAST, _MOST)
+    axes.set_xticks(ticks, labels, rotation=90, fontsize=8)
+    axes.set_xlim(-0.7, ticks[-1] + 0.7)
+    axes.axhline(1.0, color="#333333", linewidth=1.1)
+
+
+# ---- the contest -----------------------------------------------------------------------------------------------------
+
+
 def field(
     policies: Sequence[str] = (),
     environments: Sequence[str] = (),
@@ -131,12 +339,23 @@ def field(
     tuning = TuningPlan(suite, folder / "store", runs if tune else suite.runs, False, executor, workers)
     tuning = tuning._replace(runs=QUICK_RUNS, coarse=True) if quick else tuning
     texts = tuple(dict.fromkeys(policies)) or suite.entrants
-    cells = _make_cells(suite, texts, chosen, runs, seed)
+    cells = make_cells(suite, texts, chosen, runs, seed)
     check_own(cells)  # refuse before any work what cannot be played
     if quick or tune:
-        lines = _tune_and_keep(chosen, tuning, folder / "kept.csv", progress, say)
+        lines = read_kept(folder / "kept.csv")
+        for environment, found in tune_grid(chosen, tuning, progress):
+            lines = [one for one in lines if one.environment != environment.name] + found
+            write_kept(lines, folder / "kept.csv")
+            line = find_best_tuned(suite, [environment], found)[environment.name].line
+            say(f"{environment.name}: {line.label}, regret {number(line.mean)} ± {number(line.error)}")
+    elif not (file := Path(kept or suite.kept)).is_file():
+        raise ValueError(
+            f"There is no file {str(file)!r}; results of tuning are part of a checkout, not of an installed package, "
+            "so name a checkout's with --kept (binary: benchmarks/field/kept.csv; others: docs/field/SUITE/kept.csv) "
+            "or tune with --tune."
+        )
     else:
-        lines = _find_kept(kept or suite.kept)
+        lines = read_kept(file)
     best = find_best_tuned(suite, chosen, lines)
     present = [environment for environment in chosen if environment.name in best]
     if not present:
@@ -146,7 +365,7 @@ def field(
     played: dict[str, Results] = {}
     for part in tuning.play([cell for cell in cells if cell.environment_name in best], progress, "field"):
         played.setdefault(part.policy, {})[part.environment] = make_kept_line(part.environment, part.policy, part.final)
-    found = standings(present, best, {**settings(suite, present, lines, best), **played})
+    ratios = standings(present, best, {**settings(suite, present, lines, best), **played})
     given = {"suite": suite.name, "environments": ",".join(environments), "runs": asked, "seed": seed, "kept": kept}
     words = [*policies, *(word for name, value in given.items() if value for word in (f"--{name}", str(value)))]
     words += ["--quick"] * quick + ["--tune"] * tune
@@ -156,45 +375,15 @@ def field(
         f"{max(one.line.runs for one in best.values())} runs, seed {SEED}, in {len(present)} of {len(chosen)} "
         "environments."
     )
-    return Contest(suite, present, best, played, found, summaries(found), how)
+    return Contest(suite, present, best, played, ratios, summaries(ratios), how)
 
 
-def _find_kept(path: str | Path) -> list[KeptLine]:
-    if not Path(path).is_file():
-        raise ValueError(
-            f"There is no file {str(path)!r}; results of tuning are part of a checkout, not of an installed package, "
-            "so name a checkout's with --kept (binary: benchmarks/field/kept.csv; others: docs/field/SUITE/kept.csv) "
-            "or tune with --tune."
-        )
-    return read_kept(Path(path))
-
-
-def _make_cells(
+def make_cells(
     suite: Suite, texts: Sequence[str], environments: Sequence[SuiteEnvironment], runs: int, seed: int
 ) -> list[Cell]:
+    """The simulations of policies in environments."""
     return [
-        Cell(suite.make_policy(text, environment), environment.environment, runs, seed, 1)._replace(
-            policy_name=text, environment_name=environment.name
-        )
+        Cell(suite.make_policy(text, one), one.environment, runs, seed, 1, policy_name=text, environment_name=one.name)
         for text in texts
-        for environment in environments
+        for one in environments
     ]
-
-
-def _tune_and_keep(
-    environments: Sequence[SuiteEnvironment],
-    plan: TuningPlan,
-    path: Path,
-    progress: bool | Callable[[float], None],
-    say: Callable[[str], None],
-) -> list[KeptLine]:
-    """Tune in every environment, and write the lines to `path` after each."""
-    so_far = read_kept(path)
-
-    def finished(environment: SuiteEnvironment, found: list[KeptLine]) -> None:
-        so_far[:] = [one for one in so_far if one.environment != environment.name] + found
-        write_kept(so_far, path)
-        best = find_best_tuned(plan.suite, [environment], found)[environment.name].line
-        say(f"{environment.name}: {best.label}, regret {number(best.mean)} ± {number(best.error)}")
-
-    return tune(environments, plan, progress, finished)

@@ -31,10 +31,6 @@ class KeptLine(NamedTuple):
         half = self.runs // 2
         return (self.mean * self.runs - self.first_half * half) / (self.runs - half)
 
-    def to_dict(self) -> dict[str, Any]:
-        environment, setting, runs, regret, error, _ = self
-        return {"environment": environment, "setting": setting, "runs": runs, "regret": regret, "error": error}
-
 
 def make_kept_line(environment: str, label: str, regret: np.ndarray) -> KeptLine:
     """The line of a setting from its final regret in every run (two runs or more)."""
@@ -83,11 +79,8 @@ class BestTuned(NamedTuple):
     fair: float  # regret of the setting chosen on one half of the runs, measured on the other; both ways, averaged
     aside: float  # the least regret if the families set aside counted
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**self.line.to_dict(), "policy": self.policy, "fair": self.fair, "aside": self.aside}
 
-
-class Contestant(NamedTuple):
+class Standing(NamedTuple):
     """A policy in an environment."""
 
     environment: SuiteEnvironment
@@ -98,7 +91,11 @@ class Contestant(NamedTuple):
     aside: float  # the ratio if the families set aside counted
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.line.to_dict(), "policy": self.name, "ratio": self.ratio, "ratio_error": self.error}
+        """The columns of ratios.csv."""
+        (name, kind, role, *_), line = self.environment, self.line
+        about = {"environment": name, "role": role, "kind": kind, "policy": self.name, "runs": line.runs}
+        numbers = {"regret": line.mean, "error": line.error, "ratio": self.ratio, "ratio_error": self.error}
+        return {**about, **numbers, "setting": line.label}
 
 
 class RatioSummary(NamedTuple):
@@ -146,74 +143,67 @@ def settings(
         if one.environment in best:
             by_label.setdefault(one.label, {})[one.environment] = one
     out = {suite.display_name(label): found for label, found in by_label.items() if label.endswith(".tuned")}
-    design = [
-        environment.name for environment in environments if environment.role == DESIGN and environment.name in best
-    ]
+    design = [one.name for one in environments if one.role == DESIGN and one.name in best]
+
+    def ratio_over_design(label: str) -> float:
+        return geometric([by_label[label][name].mean / best[name].line.mean for name in design])
+
     for family in suite.families:
-        members = {label: found for label, found in by_label.items() if find_short_name(label) == family}
-        fixed = {
-            label: found
-            for label, found in members.items()
-            if not label.endswith(".tuned") and design and all(name in found for name in design)
-        }
-        if fixed:
-            choice = min(fixed, key=lambda label: _log_mean([fixed[label][name] for name in design], best))
-            out[choice] = fixed[choice]
-        if members:
-            seen = {name for found in members.values() for name in found}
-            out[f"{family}, tuned for each environment"] = {
-                name: min((found[name] for found in members.values() if name in found), key=lambda one: one.mean)
-                for name in seen
-            }
+        members = [label for label in by_label if find_short_name(label) == family]
+        fixed = [label for label in members if not label.endswith(".tuned") and set(design) <= set(by_label[label])]
+        if fixed and design:
+            choice = min(fixed, key=ratio_over_design)
+            out[choice] = by_label[choice]
+        least: Results = {}
+        for one in (one for label in members for one in by_label[label].values()):
+            if one.environment not in least or one.mean < least[one.environment].mean:
+                least[one.environment] = one
+        if least:
+            out[f"{family}, tuned for each environment"] = least
     return out
-
-
-def _log_mean(lines: Sequence[KeptLine], best: Mapping[str, BestTuned]) -> float:
-    return sum(math.log(max(one.mean, 1e-9) / best[one.environment].line.mean) for one in lines) / len(lines)
 
 
 def standings(
-    environments: Sequence[SuiteEnvironment], best: Mapping[str, BestTuned], contestants: Mapping[str, Results]
-) -> list[Contestant]:
+    environments: Sequence[SuiteEnvironment], best: Mapping[str, BestTuned], played: Mapping[str, Results]
+) -> list[Standing]:
     """The ratio of every policy in every environment to the best tuned policy there."""
     out = []
-    for name, results in contestants.items():
+    for name, results in played.items():
         for environment in environments:
             if environment.name in results and environment.name in best:
-                mine, theirs = results[environment.name], best[environment.name].line
+                mine, (theirs, _, _, aside) = results[environment.name], best[environment.name]
                 ratio = mine.mean / theirs.mean
                 error = ratio * math.hypot(mine.error / max(mine.mean, 1e-9), theirs.error / theirs.mean)
-                out.append(Contestant(environment, name, mine, ratio, error, mine.mean / best[environment.name].aside))
+                out.append(Standing(environment, name, mine, ratio, error, mine.mean / aside))
     return out
 
 
-def summaries(found: Sequence[Contestant]) -> list[RatioSummary]:
+def summaries(found: Sequence[Standing]) -> list[RatioSummary]:
     """Every policy over all its environments, ordered by the geometric mean over those that change."""
-    by_name: dict[str, list[Contestant]] = {}
-    for one in found:
-        by_name.setdefault(one.name, []).append(one)
-    out = [_summary(name, here) for name, here in by_name.items()]
+    out = []
+    for name in dict.fromkeys(one.name for one in found):
+        here = [one for one in found if one.name == name]
+        changing = [one for one in here if one.environment.changing]
+        worst = max(changing or here, key=lambda one: one.ratio)
+        error = math.hypot(*(one.error / one.ratio for one in changing if one.ratio > 0)) / max(1, len(changing))
+        out.append(
+            RatioSummary(
+                name,
+                geometric([one.ratio for one in changing if one.environment.role == DESIGN]),
+                geometric([one.ratio for one in changing if one.environment.role != DESIGN]),
+                geometric([one.ratio for one in changing]),
+                error,
+                worst.ratio,
+                worst.environment.name,
+                geometric([one.ratio for one in here]),
+                sum(one.ratio <= 1.1 for one in here),
+                len(here),
+                geometric([one.aside for one in changing]),
+            )
+        )
     return sorted(out, key=lambda one: (math.isnan(one.mean), one.mean, one.every))
 
 
-def _summary(name: str, here: Sequence[Contestant]) -> RatioSummary:
-    changing = [one for one in here if one.environment.changing]
-    worst = max(changing or here, key=lambda one: one.ratio)
-    error = math.sqrt(sum((one.error / one.ratio) ** 2 for one in changing if one.ratio > 0)) / max(1, len(changing))
-    return RatioSummary(
-        name,
-        _geometric([one.ratio for one in changing if one.environment.role == DESIGN]),
-        _geometric([one.ratio for one in changing if one.environment.role != DESIGN]),
-        _geometric([one.ratio for one in changing]),
-        error,
-        worst.ratio,
-        worst.environment.name,
-        _geometric([one.ratio for one in here]),
-        sum(one.ratio <= 1.1 for one in here),
-        len(here),
-        _geometric([one.aside for one in changing]),
-    )
-
-
-def _geometric(ratios: Sequence[float]) -> float:
+def geometric(ratios: Sequence[float]) -> float:
+    """The geometric mean; nan of nothing."""
     return math.exp(sum(math.log(max(ratio, 1e-9)) for ratio in ratios) / len(ratios)) if ratios else math.nan

@@ -15,7 +15,8 @@ from driftbandit.core.checks import nearest
 
 DESIGN, CHECK = "design", "check"
 REPOSITORY = Path(__file__).parents[3]  # results of tuning lie there and not in the package
-SUITES = ("binary", "scale", "linear")  # each a module of this folder with its `Suite` under its name in capitals
+# Each is a `Suite` with its name in capitals in this module.
+SUITES = {"binary": "binary", "scale": "real_rewards", "linear": "real_rewards"}
 
 
 class SuiteEnvironment(NamedTuple):
@@ -63,7 +64,8 @@ def load_suite(name: str) -> Suite:
     """The suite of this name."""
     if name not in SUITES:
         raise ValueError(f"There is no suite {name!r:.60}; suites are {', '.join(SUITES)}.")
-    return getattr(import_module(f"driftbandit.field.{name}"), name.upper())  # type: ignore[no-any-return]
+    module = import_module(f"driftbandit.field.{SUITES[name]}")
+    return getattr(module, name.upper())  # type: ignore[no-any-return]
 
 
 def find_short_name(label: str) -> str:
@@ -75,21 +77,27 @@ def find_short_name(label: str) -> str:
     return label.split("(")[0].split(".")[0]
 
 
+def shorten(environments: Sequence[SuiteEnvironment], horizon: int, *names: str) -> tuple[SuiteEnvironment, ...]:
+    """The environments of these names with fewer rounds."""
+    short = []
+    for one in environments:
+        if one.name in names:
+            fields = {**one.environment._asdict(), "horizon": horizon}
+            fields |= {"days": horizon // 100} if "days" in fields else {}
+            short.append(one._replace(environment=type(one.environment)(**fields)))
+    return tuple(short)
+
+
 def choose_environments(words: Sequence[str], environments: Sequence[SuiteEnvironment]) -> list[SuiteEnvironment]:
     """Choose environments by name, kind ("smooth") or role ("design", "check"); all, if no word is given."""
-    known = {word for environment in environments for word in (environment.name, environment.kind, environment.role)}
+    known = {word for one in environments for word in (one.name, one.kind, one.role)}
     for word in words:
         if word not in known:
             raise ValueError(
                 f"The suite has no environment, kind or role {word!r}{nearest(word, known) or '.'} "
-                f"Kinds: {', '.join(dict.fromkeys(environment.kind for environment in environments))}; roles: "
-                f"design, check."
+                f"Kinds: {', '.join(dict.fromkeys(one.kind for one in environments))}; roles: design, check."
             )
-    return [
-        environment
-        for environment in environments
-        if not words or {environment.name, environment.kind, environment.role} & set(words)
-    ]
+    return [one for one in environments if not words or {one.name, one.kind, one.role} & set(words)]
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from driftbandit.core.checks import nearest
@@ -30,9 +30,10 @@ _RETRIES = 3  # how often a cluster tries a chunk again whose worker died
 class Pool(NamedTuple):
     """A running executor."""
 
-    executor: Executor | None  # None: threads, which `Store` starts because it can stop them
+    executor: Executor
     slots: Callable[[], int]  # how many chunks it computes at a time; workers may come and go
     renew: Callable[[], Executor] | None = None  # replaces a broken one, if it is ours
+    stop: threading.Event | None = None  # of threads of this process, which are given it
 
 
 def parse(text: str) -> tuple[str, str]:
@@ -87,21 +88,27 @@ def open_pool(executor: Any = None, workers: int | None = None) -> Iterator[Pool
     kind, detail = parse(executor or "threads")
     check(kind)
     count = int(detail) if detail.isdigit() else (workers or os.cpu_count() or 1)
-    if kind == "threads":
-        yield Pool(None, lambda: count)
-    elif kind == "processes":
-        with _processes(count) as pool:
-            yield pool
-    else:
-        with {"dask": _dask, "ray": _ray}[kind](detail if not detail.isdigit() else "", count) as pool:
-            yield pool
+    start = {"threads": _threads, "processes": _processes, "dask": _dask, "ray": _ray}[kind]
+    with start("" if detail.isdigit() else detail, count) as pool:
+        yield pool
 
 
-# ---- processes -------------------------------------------------------------------------------------------------------
+# ---- threads and processes -------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def _processes(count: int) -> Iterator[Pool]:
+def _threads(address: str, count: int) -> Iterator[Pool]:
+    stop = threading.Event()
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            yield Pool(pool, lambda: count, stop=stop)
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _processes(address: str, count: int) -> Iterator[Pool]:
     pools: list[ProcessPoolExecutor] = []
 
     def renew() -> Executor:

@@ -14,7 +14,7 @@ import pickle
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,11 +76,9 @@ class Cell(NamedTuple):
         """Cut the runs into pieces that take a few seconds each; a chunk is a cell without labels."""
         size = max(1, _WORK // (self.environment.horizon * self.environment.n_arms))
         size = size // LANES * LANES if size >= LANES else size
-        end = self.first_run + self.runs
-        shared = (self.seed, self.checkpoints, self.drift)
+        end, bare = self.first_run + self.runs, Cell(*self[:7])
         return [
-            Cell(self.policy, self.environment, min(size, end - first), *shared, first)
-            for first in range(self.first_run, end, size)
+            bare._replace(runs=min(size, end - first), first_run=first) for first in range(self.first_run, end, size)
         ]
 
 
@@ -228,8 +226,6 @@ class Store:
                 outcome = compute(chunk, self.compiled)
                 self.put(name, outcome)
             found.append(outcome)
-        if len(found) == 1:
-            return Part(cell, found[0].rounds, found[0].regret, found[0].seconds, found[0].drift)
         columns = [one.drift for one in found if one.drift]
         drift = {key: np.concatenate([each[key] for each in columns]) for key in columns[0]} if columns else None
         regret = np.concatenate([one.regret for one in found])
@@ -263,78 +259,56 @@ class Store:
                 contextlib.nullcontext(progress) if isinstance(progress, Progress) else Progress(total, progress, label)
             )
             with executors.open_pool(executor, workers) as pool, counting as bar:
-                (self._play_in_threads if pool.executor is None else self._play_elsewhere)(todo, compiled, pool, bar)
+                # Interpreted chunks hold Python's lock: in this thread, Ctrl-C stops them at once.
+                here = [] if pool.stop is None else [name for name in todo if not compiled[name]]
+                self._spread({name: todo[name] for name in todo if name not in here}, compiled, pool, bar)
+                for name in here:
+                    self.put(name, compute(todo[name], False))
+                    bar.add(todo[name].weight)
         return Tally(len(plan) - len(todo), len(todo))
 
-    def _play_in_threads(
-        self, todo: dict[str, Cell], compiled: dict[str, bool], pool: executors.Pool, bar: Progress
-    ) -> None:
-        """Compiled chunks in threads. Interpreted ones, which hold Python's lock, in this thread, where Ctrl-C stops
-        them at once."""
-        stop = threading.Event()
-        with ThreadPoolExecutor(pool.slots()) as threads:
-            try:
-                quick = {name: chunk for name, chunk in todo.items() if compiled[name]}
-                self._spread(quick, lambda name: threads.submit(compute, todo[name], True, stop), pool, bar)
-            finally:
-                stop.set()
-                threads.shutdown(wait=False, cancel_futures=True)
-        for name, chunk in todo.items():
-            if not compiled[name]:
-                self.put(name, compute(chunk, False))
-                bar.add(chunk.weight)
-
-    def _play_elsewhere(
-        self, todo: dict[str, Cell], compiled: dict[str, bool], pool: executors.Pool, bar: Progress
-    ) -> None:
-        """In other processes. If one of ours is killed, the pool is lost but not its finished chunks, and another is
-        started. Dask and Ray do this themselves."""
-        executor, breaks, sent, left = pool.executor, 0, dict[str, executors.SentTask](), todo
+    def _spread(self, todo: dict[str, Cell], compiled: dict[str, bool], pool: executors.Pool, bar: Progress) -> None:
+        """Compute chunks by an executor. If one of our processes is killed, the pool is lost but not its finished
+        chunks, and another is started. Dask and Ray do this themselves."""
+        breaks, left = 0, todo
         while True:
-            assert executor is not None
-
-            def submit(name: str, executor: Executor = executor) -> Future[Any]:
-                sent[name] = executors.pack((compute, todo[name], compiled[name]))
-                return executor.submit(executors.compute_sent, tuple(sent[name]))
-
             try:
-                self._spread(left, submit, pool, bar, lambda name, answer: executors.unpack(sent.pop(name), answer))
+                self._keep_busy(left, compiled, pool, bar)
                 return
             except BrokenExecutor:
                 before, left = left, {name: todo[name] for name in left if name not in self.names()}
                 breaks = 1 if len(left) < len(before) else breaks + 1
                 if pool.renew is None or breaks > _BREAKS:
                     raise
-                executor = pool.renew()
+                pool = pool._replace(executor=pool.renew())
             except Exception as error:
                 stored = f"{len(self.names() & set(todo))} of {len(todo)} missing chunks are stored"
-                if (failure := executors.worker_failure(error, stored)) is None:
+                failure = executors.worker_failure(error, stored) if pool.stop is None else None
+                if failure is None:
                     raise
                 raise failure from None
 
-    def _spread(
-        self,
-        todo: dict[str, Cell],
-        submit: Callable[[str], Future[Any]],
-        pool: executors.Pool,
-        bar: Progress,
-        unpack: Callable[[str, Any], Simulation] = lambda name, answer: answer,
-    ) -> None:
+    def _keep_busy(self, todo: dict[str, Cell], compiled: dict[str, bool], pool: executors.Pool, bar: Progress) -> None:
         """Keep two chunks per worker in flight and store each result as it comes, so that memory does not grow with the
         number of chunks."""
         waiting: dict[Future[Any], str] = {}
+        sent: dict[str, executors.SentTask] = {}
         names = iter(todo)
         try:
             while True:
                 limit = 2 * pool.slots() + 2
                 while len(waiting) < limit and (name := next(names, None)) is not None:
-                    waiting[submit(name)] = name
+                    if pool.stop is not None:
+                        waiting[pool.executor.submit(compute, todo[name], compiled[name], pool.stop)] = name
+                    else:
+                        sent[name] = executors.pack((compute, todo[name], compiled[name]))
+                        waiting[pool.executor.submit(executors.compute_sent, tuple(sent[name]))] = name
                 if not waiting:
                     return
                 done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in done:
-                    name = waiting.pop(future)
-                    self.put(name, unpack(name, future.result()))
+                    name, answer = waiting.pop(future), future.result()
+                    self.put(name, answer if pool.stop is not None else executors.unpack(sent.pop(name), answer))
                     bar.add(todo[name].weight)
         finally:
             for future in waiting:

@@ -26,7 +26,8 @@ from driftbandit.spec import policy_check
 from driftbandit.spec.half_life import half_to_the, learn_by_time
 
 _I64 = ir.IntType(64)
-_INTEGERS, _REALS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
+_WHOLE, _REAL = types.int64, types.float64
+_INTEGERS, _REALS = types.Array(_WHOLE, 1, "C"), types.Array(_REAL, 1, "C")
 
 
 class StateRef:
@@ -112,38 +113,33 @@ def choose_once(policy: Any, ref: Any, t: int, key: Any, features: Any) -> Any:
     return policy.choose_in(load(ref), t, Draws(key), features)
 
 
-def learn_once(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any, features: Any) -> None:
-    """Learn one reward, the t-th, of an arm that was chosen with these features or None."""
-    if features is None:
-        learn_reward(policy, load(ref), t, arm, reward, Draws(round_key(key, t)))
+def learn_once(
+    policy: Any, ref: Any, t: int, key: Any, time: int, half_life: Any, arm: int, reward: float, decided: int,
+    features: Any, probability: Any,
+) -> Any:  # fmt: skip
+    """Learn one reward, the t-th; the state's time afterwards. What the player does without is None."""
+    state = load(ref)
+    if half_life is not None:
+        return learn_by_time(policy, state, time, half_life, arm, reward, decided, features)
+    if features is not None:
+        policy.learn_in(state, t, arm, reward, features)
+    elif probability is not None:
+        learn_late_reward(policy, state, t, arm, reward, Draws(round_key(key, t)), probability)
     else:
-        policy.learn_in(load(ref), t, arm, reward, features)
+        learn_reward(policy, state, t, arm, reward, Draws(round_key(key, t)))
+    return time
 
 
-def learn_once_late(policy: Any, ref: Any, t: int, arm: int, reward: float, key: Any, probability: float) -> None:
-    """Learn one reward of an arm that was played with this probability."""
-    learn_late_reward(policy, load(ref), t, arm, reward, Draws(round_key(key, t)), probability)
-
-
-def learn_once_at(
-    policy: Any, ref: Any, time: int, half_life: int, arm: int, reward: float, decided: int, features: Any
+def learn_all(
+    policy: Any, ref: Any, t: int, key: Any, time: int, half_life: Any, arms: Any, rewards: Any, decided: Any
 ) -> Any:
-    """Learn one reward by the age of its decision; the state's time afterwards."""
-    return learn_by_time(policy, load(ref), time, half_life, arm, reward, decided, features)
-
-
-def learn_all(policy: Any, ref: Any, t: int, key: Any, arms: Any, rewards: Any) -> None:
-    """Learn rewards one after the other, the first of them the t-th."""
+    """Learn rewards one after the other, the first of them the t-th; the state's time afterwards."""
     state = load(ref)
     for j in range(len(arms)):
-        learn_reward(policy, state, t + j, arms[j], rewards[j], Draws(round_key(key, t + j)))
-
-
-def learn_all_at(policy: Any, ref: Any, time: int, half_life: int, arms: Any, rewards: Any, decided: Any) -> Any:
-    """The same with a half-life. The state's time afterwards."""
-    state = load(ref)
-    for j in range(len(arms)):
-        time = learn_by_time(policy, state, time, half_life, arms[j], rewards[j], decided[j], None)
+        if half_life is not None:
+            time = learn_by_time(policy, state, time, half_life, arms[j], rewards[j], decided[j], None)
+        else:
+            learn_reward(policy, state, t + j, arms[j], rewards[j], Draws(round_key(key, t + j)))
     return time
 
 
@@ -171,11 +167,10 @@ class CompiledPlayer(Player):
         numba_methods.prepare(policy)
         self._key = np.uint64(key)
         super().__init__(policy, n_arms, key, half_life, time, most, n_features, joint)
-        self._choose = self._entry(choose_once, types.int64, types.uint64, self._features())
-        self._learn_entry()  # what cannot be compiled is refused before anything is decided
+        self._choose = self._entry(choose_once, _WHOLE, types.uint64, self._features())
+        self._learner()  # what cannot be compiled is refused before anything is decided
 
     def rekey(self, key: int) -> None:
-        """Take random numbers for learning from another stream."""
         super().rekey(key)
         self._key = np.uint64(key)
 
@@ -189,7 +184,6 @@ class CompiledPlayer(Player):
         self._viewed = None
         self._refs: dict[int, Any] = {}  # in the joint form, by the number of arms: the state with its scratch
         self._entries: dict[Any, Any] = {}
-        self._learn: Any = None  # what learns one reward
 
     def _replace(self, state: Any) -> None:
         if self._view_ref is not self._ref:
@@ -207,7 +201,7 @@ class CompiledPlayer(Player):
     def _entry(self, function: Any, *kinds: Any) -> Any:
         """The compiled function for just these types, past Numba's look at the arguments, which takes longer than all
         the rest."""
-        found = self._entries.get(function)
+        found = self._entries.get((function, kinds))
         if found is None:
             signature = (numba.typeof(self.policy), numba.typeof(self._ref), *kinds)
             dispatcher = code_cache.compiled(function, self.policy, self.state)
@@ -216,7 +210,7 @@ class CompiledPlayer(Player):
                     dispatcher.compile(signature)
             except NumbaError as error:
                 raise TypeError(numba_methods.explain(error, self.policy)) from error
-            found = self._entries[function] = dispatcher.get_overload(signature)
+            found = self._entries[function, kinds] = dispatcher.get_overload(signature)
         return found
 
     def view(self, at: int = 0) -> Any:
@@ -227,7 +221,7 @@ class CompiledPlayer(Player):
         if self._viewed != stamp:
             self._view_block[:] = self._block
             if self.half_life is not None and at > self.time:
-                fade = self._entry(fade_once, types.int64, types.int64)
+                fade = self._entry(fade_once, _WHOLE, _WHOLE)
                 fade(self.policy, self._view_ref, at - self.time, self.half_life)
             self._viewed = stamp
         return self._view
@@ -252,47 +246,49 @@ class CompiledPlayer(Player):
         self, slot: int, reward: float, decided: int = 0, probability: float | None = None, features: Any = None
     ) -> None:
         """Learn one reward."""
+        t = self.learned
         if not 0 <= slot < self.n_arms:
             self._check_slot(slot)
-        t, learn = self.learned, self._learn or self._learn_entry()
         if self.n_features or features is not None:
             features = self.check_features(features)
         if self.half_life is not None:
-            coins = self._coins if features is None else None
-            value = float(reward if coins is None else self.policy.seen(reward, coins.at(t)))
-            self.time = int(learn(self.policy, self._ref, self.time, self.half_life, slot, value, decided, features))
-        elif features is None and probability is not None and self.uses_probability:
-            kinds = types.int64, types.int64, types.float64, types.uint64, types.float64
-            late = self._entry(learn_once_late, *kinds)
-            late(self.policy, self._ref, t, slot, reward, self._key, probability)
-        else:
-            learn(self.policy, self._ref, t, slot, reward, self._key, features)
+            reward = (
+                reward if self._coins is None or features is not None else self.policy.seen(reward, self._coins.at(t))
+            )
+            probability = None
+        elif not self.uses_probability or features is not None:
+            probability = None
+        learn = self._learner(probability is not None)
+        now = t, self._key, self.time, self.half_life
+        self.time = learn(self.policy, self._ref, *now, slot, reward, decided, features, probability)
         self.learned = t + 1
 
+    def _clock(self) -> tuple[Any, ...]:
+        """The compiler's types of `t`, `key`, `time` and `half_life`."""
+        return _WHOLE, types.uint64, _WHOLE, types.none if self.half_life is None else _WHOLE
+
     def _features(self) -> Any:
-        """The compiler's type of the features."""
         return _REALS if self.n_features else types.none
 
-    def _learn_entry(self) -> Any:
-        """What learns one reward."""
-        whole, real = types.int64, types.float64
-        if self.half_life is None:
-            self._learn = self._entry(learn_once, whole, whole, real, types.uint64, self._features())
-        else:
-            self._learn = self._entry(learn_once_at, whole, whole, whole, real, whole, self._features())
-        return self._learn
+    def _learner(self, late: bool = False) -> Any:
+        """What learns one reward, `late` with the probability that its arm had."""
+        found = self._entries.get(late)
+        if found is None:
+            kinds = *self._clock(), _WHOLE, _REAL, _WHOLE, self._features(), _REAL if late else types.none
+            found = self._entries[late] = self._entry(learn_once, *kinds)
+        return found
+
+    def _batch_learner(self) -> Any:
+        return self._entry(learn_all, *self._clock(), _INTEGERS, _REALS, _INTEGERS)
 
     def prepare(self) -> None:
         """Compile everything that this player may need later."""
-        whole, real = types.int64, types.float64
         if self.half_life is not None:
-            self._entry(fade_once, whole, whole)
-        if self.uses_probability and not self.n_features and self.half_life is None:
-            self._entry(learn_once_late, whole, whole, real, types.uint64, real)
-        elif not self.n_features and self.half_life is None:
-            self._entry(learn_all, whole, types.uint64, _INTEGERS, _REALS)
+            self._entry(fade_once, _WHOLE, _WHOLE)
+        if not self.n_features and self.uses_probability and self.half_life is None:
+            self._learner(late=True)
         elif not self.n_features:
-            self._entry(learn_all_at, whole, whole, _INTEGERS, _REALS, _INTEGERS)
+            self._batch_learner()
 
     def _check_slot(self, slot: int) -> int:
         if not 0 <= slot < self.n_arms:  # machine code would not notice
@@ -307,16 +303,12 @@ class CompiledPlayer(Player):
             return
         arms = np.array([self._check_slot(row[0]) for row in rows], np.int64)
         values = np.array([row[1] for row in rows], np.float64)
-        if self.half_life is None:
-            entry = self._entry(learn_all, types.int64, types.uint64, _INTEGERS, _REALS)
-            entry(self.policy, self._ref, self.learned, self._key, arms, values)
-        else:
-            if self._coins is not None:
-                seen, coins, t = self.policy.seen, self._coins, self.learned
-                values = np.array([seen(value, coins.at(t + n)) for n, value in enumerate(values.tolist())])
-            decided = np.array([row[2] for row in rows], np.int64)
-            entry = self._entry(learn_all_at, types.int64, types.int64, _INTEGERS, _REALS, _INTEGERS)
-            self.time = int(entry(self.policy, self._ref, self.time, self.half_life, arms, values, decided))
+        decided = np.array([row[2] for row in rows], np.int64)
+        t, coins = self.learned, self._coins
+        if self.half_life is not None and coins is not None:
+            values = np.array([self.policy.seen(value, coins.at(t + n)) for n, value in enumerate(values.tolist())])
+        now = t, self._key, self.time, self.half_life
+        self.time = self._batch_learner()(self.policy, self._ref, *now, arms, values, decided)
         self.learned += len(rows)
 
 

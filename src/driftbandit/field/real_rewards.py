@@ -1,8 +1,10 @@
-"""The suite `scale`: rewards of every scale and law, against rivals that are given the noise and the range.
+"""The suites `scale` and `linear`: rewards of every scale and law, and mean rewards that are linear in features.
 
-A label such as `d-gts(0.99, 0.5)` is D-GTS with gamma = 0.99 and half of the true noise. DriftLinTS and DriftAuto are
-given nothing."""
+DriftLinTS and DriftAuto are given nothing. Rivals are given the noise, in `scale` also the range: `d-gts(0.99, 0.5)` is
+D-GTS with gamma = 0.99 and half of the true noise, and a linear policy has the true noise as its `sd` and the root of
+the mean square of all means as its `coefficient_norm`."""
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -10,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.draws import CONTEXT, ENVIRONMENT, REWARD, Stream, stream_key
+from driftbandit.environments.linear import NAMED, Linear
 from driftbandit.environments.scaled import Scaled
-from driftbandit.field.suite import CHECK, DESIGN, REPOSITORY, Suite, SuiteEnvironment, find_facts
+from driftbandit.field.suite import CHECK, DESIGN, REPOSITORY, Suite, SuiteEnvironment, find_facts, shorten
 from driftbandit.policies.gaussian_ts import DiscountedGaussianTS, SlidingGaussianTS
 from driftbandit.policies.ucb import DiscountedUCB
 from driftbandit.spec.user_code import load_policy
 
-APART = ("trap", "rising")  # idle arms that change: not averaged
+APART = ("trap", "rising")  # kinds in which an idle arm changes: not averaged
 _LAWS = {
     "g.01": "gauss-0.01", "g.1": "gauss-0.1", "g1": "gauss-1", "gbig": "large", "bern": "binary", "rev": "revenue",
     "lat": "latency", "beta": "beta", "count": "counts", "scale": "noise-changes", "out": "outliers",
@@ -39,7 +42,7 @@ _DESIGN = (
     "local-K5-g1-100k", "trap-K5-g.1", "rising-K5-g1", "trap-K5-rev",
 )  # fmt: skip
 _CHECKS = ("abrupt-K5-count", "trap-K5-lat", "trap-K5-gbig", "rising-K5-rev", "rising-K5-beta", "rising-K5-out")
-ENVIRONMENTS = (*map(_one, _DESIGN), *(_one(name, CHECK) for name in _CHECKS))
+_SCALED = (*map(_one, _DESIGN), *(_one(name, CHECK) for name in _CHECKS))
 
 
 class RewardScale(NamedTuple):
@@ -98,10 +101,9 @@ GRID: dict[str, Callable[[RewardScale], Any]] = {
     **{f"sw-gts({w}, {share:g})": _normal(SlidingGaussianTS, w, share) for w in _WINDOWS for share in _SHARES},
     **{f"d-ucb({g:g}, {xi:g})": _bounds(g, xi) for g in _GAMMAS for xi in _XIS},
 }
-_COARSE = tuple(label for label in GRID if label.endswith((", 0.5)", ", 0.001)")))
 
 
-def make_policy(label: str, environment: SuiteEnvironment) -> Any:
+def _make_rival(label: str, environment: SuiteEnvironment) -> Any:
     """The policy of a setting of the grid, or of any policy's text."""
     if label in GRID:
         return GRID[label](measure_scale(environment.environment))
@@ -110,16 +112,67 @@ def make_policy(label: str, environment: SuiteEnvironment) -> Any:
 
 SCALE = Suite(
     name="scale",
-    environments=ENVIRONMENTS,
-    quick=tuple(
-        environment._replace(environment=environment.environment._replace(horizon=2_000))
-        for environment in ENVIRONMENTS
-        if environment.name in ("abrupt-K5-g.1", "smooth-K10-lat", "stat-K10-rev", "trap-K5-gbig")
-    ),
+    environments=_SCALED,
+    quick=shorten(_SCALED, 2_000, "abrupt-K5-g.1", "smooth-K10-lat", "stat-K10-rev", "trap-K5-gbig"),
     entrants=("drift-lin-ts", "drift-auto"),
-    labels=lambda environment, coarse: list(_COARSE if coarse else GRID),
-    make_policy=make_policy,
+    labels=lambda environment, coarse: [
+        label for label in GRID if not coarse or label.endswith((", 0.5)", ", 0.001)"))
+    ],
+    make_policy=_make_rival,
     families=("d-gts", "sw-gts", "d-ucb"),
     kept=REPOSITORY / "docs" / "field" / "scale" / "kept.csv",
     runs=16,
+)
+
+
+# ---- with contexts ---------------------------------------------------------------------------------------------------
+
+
+def _one_linear(name: str) -> SuiteEnvironment:
+    environment = Linear(**NAMED[name])
+    role = CHECK if name.startswith("N") else DESIGN
+    return SuiteEnvironment(name, environment.change, role, environment, environment.change not in APART)
+
+
+_GROUPS = ("D", "H", "context-", "N")  # by the beginnings of their names
+_LINEAR = tuple(_one_linear(name) for first in _GROUPS for name in NAMED if name.startswith(first))
+_BOUND = "alpha={}, lam=0.2)"
+LINEAR_GRID = (
+    *(f"lin-ucb({_BOUND.format(alpha)}" for alpha in (0.3, 1.0)),
+    "lin-ts(alpha=1.0, lam=0.2)",
+    *(f"d-lin-ucb(gamma={g}, {_BOUND.format(alpha)}" for g in (0.97, 0.99, 0.997, 0.999) for alpha in (0.15, 0.3, 1.0)),
+    *(f"sw-lin-ucb(window={w}, {_BOUND.format(0.3)}" for w in (300, 1_000)),
+    *(f"restart-lin-ucb(period={w}, {_BOUND.format(0.3)}" for w in (1_000, 3_000)),
+    *(
+        f"cusum-lin-ucb(threshold={threshold}, explore=0, local={local}, {_BOUND.format(0.3)}"
+        for threshold in (10, 20)
+        for local in (False, True)
+    ),
+)
+
+
+def _make_linear_rival(label: str, environment: SuiteEnvironment) -> Any:
+    """The policy of a setting of the grid, or of any policy's text."""
+    policy = load_policy(label, environment=find_facts(environment.environment))
+    if label in LINEAR_GRID:
+        scale = measure_scale(environment.environment)
+        given = {"sd": scale.noise, "coefficient_norm": math.hypot(scale.mean, scale.sd)}
+        policy = policy._replace(**{name: value for name, value in given.items() if name in policy._fields})
+    return policy
+
+
+LINEAR = Suite(
+    name="linear",
+    environments=_LINEAR,
+    quick=shorten(_LINEAR, 2_000, "D02-abrupt", "D06-russac-abrupt", "N11-newcomer"),
+    entrants=("drift-lin-ts",),
+    labels=lambda environment, coarse: [
+        label for label in LINEAR_GRID if not coarse or (label.startswith(("lin-", "d-lin-")) and "alpha=0.3" in label)
+    ],
+    make_policy=_make_linear_rival,
+    families=("lin-ucb", "lin-ts", "d-lin-ucb", "sw-lin-ucb", "restart-lin-ucb", "cusum-lin-ucb"),
+    kept=REPOSITORY / "docs" / "field" / "linear" / "kept.csv",
+    runs=8,
+    aside=("cusum-lin-ucb",),
+    aside_note=("detection counted", "Change detection, a family with more to tune, is never the best tuned"),
 )
