@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.paper.claims import claim_cells, claims, verdicts
-from driftbandit.paper.claims.abrupt_claims import regret_at
+from driftbandit.paper.claims.checks import regret_at
 from driftbandit.paper.claims.evidence import (
     FAILS,
     HOLDS,

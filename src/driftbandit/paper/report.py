@@ -19,9 +19,8 @@ from driftbandit.lab.digest import library_versions, machine, package_digest
 from driftbandit.lab.files import replace_file, writable
 from driftbandit.lab.intervals import t_interval
 from driftbandit.lab.work import Cell
-from driftbandit.paper.claims import claim_cells, verdicts
+from driftbandit.paper.claims import claim_cells, unsettled, verdicts
 from driftbandit.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED, ClaimVerdict
-from driftbandit.paper.claims.other_claims import UNSETTLED
 from driftbandit.paper.disagreements import effect_cells, measure_effects
 from driftbandit.paper.items import items
 from driftbandit.paper.items.item import Item, PaperOptions
@@ -70,7 +69,7 @@ def _page(run: Any, decided: list[ClaimVerdict]) -> str:
         counts=verdict_counts(verdict_rows(shown, run.options.parameters)),
         signs=SIGNS,
         effects=[found for found in measure_effects(run) if found.rows or not part],
-        unsettled=UNSETTLED,
+        unsettled=unsettled(),
         absent=[name for name in items() if name not in run.items],
         without_runs=[] if part else sorted(found.claim.id for found in undecided),
         rounds=sum(chunk.runs * chunk.environment.horizon for chunk in run.plan.values()),

@@ -5,7 +5,7 @@ runs. Student's t-interval of the mean difference decides: wholly above 0 the st
 else it is undecided. A claim of m statements takes each interval at the level 1 - 0.05 / m (Bonferroni). So the
 probability of a wrong verdict on the claim is at most 0.05 however many figures it is about."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy as np
 from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.errors import NotComputed
 from driftbandit.lab.intervals import t_interval
-from driftbandit.lab.work import Cell
 from driftbandit.paper.theory.diagnosis import diagnose
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
@@ -200,13 +199,8 @@ def compare(
     return MeasuredStatement(where, f"{name_a} {a.mean():.0f}, {name_b} {b.mean():.0f}{ratio}", factor * b - a)
 
 
-def in_all(items: tuple[str, ...], check: Callable[[Evidence, str], Node]) -> Callable[[Evidence], AtLeast]:
-    """A statement that must hold in every item."""
-    return lambda evidence: every([check(evidence, item) for item in items])
-
-
 class Claim(NamedTuple):
-    """A sentence of the paper and the statement that decides it."""
+    """A sentence of the paper, as claims.toml has it."""
 
     id: str
     place: str  # where the sentence is
@@ -214,9 +208,7 @@ class Claim(NamedTuple):
     criterion: str  # the statement that is decided
     reason: str  # why this one
     items: tuple[str, ...]  # the items it is about
-    check: Callable[[Evidence], Node]
     parameters: bool = True  # False: about environments only, the same under every parameter set
-    cells: Callable[[Any, Mapping[str, Any]], dict[str, Cell]] | None = None  # simulations beyond the items'
 
 
 class ClaimVerdict(NamedTuple):
