@@ -165,6 +165,13 @@ def is_narrow(figure: Any) -> bool:
     return float(figure.get_size_inches()[0]) < NARROW
 
 
+def order_legend(axes: Any, ends: Sequence[float]) -> tuple[list[Any], list[str]]:
+    """Handles and names in the order in which the curves end, so that each is found without its colour."""
+    handles, names = axes.get_legend_handles_labels()
+    order = np.argsort([-float(end) for end in ends], kind="stable")
+    return [handles[i] for i in order], [names[i] for i in order]
+
+
 def add_legend(figure: Any, handles: Sequence[Any], names: Sequence[str], **more: Any) -> None:
     """Add a legend to the right of the axes, or below them in a narrow figure."""
     if is_narrow(figure):
@@ -248,7 +255,7 @@ def _draw(several: list[Any], title: str | None, width: float) -> Any:
     below = width < NARROW or max(len(name) for name in names) > _LONG
     lines = sum(name.count("\n") + 1 for name in names)
     height = 4.2 + (0.19 * lines if below else max(0.0, 0.19 * (lines - 18)))
-    figure = Figure(figsize=(min(width, 6.6) if below else width, height), layout="constrained")
+    figure: Any = Figure(figsize=(min(width, 6.6) if below else width, height), layout="constrained")
     axes = figure.add_subplot()
     styles = find_styles([part.cell.policy for _, part in curves])
     for number, ((_, part), name) in enumerate(zip(curves, names, strict=True)):
@@ -262,7 +269,9 @@ def _draw(several: list[Any], title: str | None, width: float) -> Any:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(thousands))
     axes.xaxis.set_major_locator(MaxNLocator(6 if width >= NARROW else 4))
-    _order_legend(figure, axes, [part.final.mean() for _, part in curves], below)
+    place = "outside lower left" if below else "outside right upper"
+    legend = order_legend(axes, [part.final.mean() for _, part in curves])
+    figure.legend(*legend, loc=place, handlelength=4.2, labelspacing=0.55)
     return figure
 
 
@@ -307,16 +316,6 @@ def _curve(axes: Any, part: Any, style: dict[str, Any], number: int, total: int,
     if len(part.regret) > 1:
         low, high = (np.append(0.0, side) for side in t_interval(part.regret))
         axes.fill_between(x, low, high, color=style["color"], alpha=0.16, linewidth=0, zorder=2)
-
-
-def _order_legend(figure: Any, axes: Any, finals: list[Any], below: bool) -> None:
-    """A legend outside the axes, in the order in which the curves end, so that each is found without its colour."""
-    handles, names = axes.get_legend_handles_labels()
-    order = np.argsort([-float(final) for final in finals], kind="stable")
-    place = "outside lower left" if below else "outside right upper"
-    figure.legend(
-        [handles[i] for i in order], [names[i] for i in order], loc=place, handlelength=4.2, labelspacing=0.55
-    )
 
 
 def _dips(results: list[Any]) -> bool:

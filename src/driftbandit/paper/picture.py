@@ -80,12 +80,9 @@ def marker_places(count: int, number: int, total: int) -> tuple[int, int]:
     return min(count - 1, step // 2 + number * step // total), step
 
 
-def draw_legend(figure: Any, ends: dict[str, float]) -> None:
-    """A legend in the order in which the curves end, so that each is found without its colour."""
-    handles, names = figure.axes[0].get_legend_handles_labels()
-    by_name = dict(zip(names, handles, strict=True))
-    ordered = [NAMES[label] for label in sorted(ends, key=lambda label: -ends[label])]
-    style.add_legend(figure, [by_name[name] for name in ordered], ordered, labelspacing=0.6)
+def draw_legend(figure: Any, ends: Sequence[float]) -> None:
+    """A legend of the curves, which end at these values."""
+    style.add_legend(figure, *style.order_legend(figure.axes[0], ends), labelspacing=0.6)
 
 
 def draw_means(axes: Any, rounds: np.ndarray, means: np.ndarray, steps: bool = False) -> None:

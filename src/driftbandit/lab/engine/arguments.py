@@ -142,16 +142,16 @@ class Arguments(NamedTuple):
     policy: Any
     state: Any
     environment: Any
-    draws: Any
-    reward_rng: Any
-    start: int
-    stop: int
-    regret_so_far: Any
-    marks: Any
-    cursor: Any
-    out: Any
-    counts: Any
-    trace: Any
+    draws: Any = None
+    reward_rng: Any = None
+    start: int = 0
+    stop: int = 0
+    regret_so_far: Any = None
+    marks: Any = None
+    cursor: Any = None
+    out: Any = None
+    counts: Any = None
+    trace: Any = None
 
 
 def prepare(shared: Shared, task: Task) -> Arguments:
@@ -167,16 +167,9 @@ def prepare(shared: Shared, task: Task) -> Arguments:
         policy,
         init_in(policy, environments[0]),
         environments[0],
-        draws=None,
-        reward_rng=None,
-        start=0,
-        stop=0,
-        regret_so_far=None,
         marks=np.append(shared.marks, shared.horizon + 1),  # one beyond the end, since the loop looks at the next
         cursor=np.array([0, shared.n_arms]),
         out=np.zeros((task.lanes, len(shared.marks))),
-        counts=None,
-        trace=None,
     )
     if task.lanes > 1:
         return _lanes(shared, common, keys, environments, task.lanes)
@@ -349,11 +342,12 @@ def in_lanes(state: Any, lanes: int) -> Any:
     """The state with every number repeated for every lane."""
     from driftbandit.lab.engine.lane_arrays import LaneArray
 
-    def repeated(field: Any) -> Any:
+    def repeat(field: Any) -> Any:
+        if isinstance(field, tuple):
+            return in_lanes(field, lanes)
         return LaneArray(np.repeat(np.asarray(field)[:, None], lanes, axis=1))
 
-    fields = [in_lanes(field, lanes) if isinstance(field, tuple) else repeated(field) for field in state]
-    return type(state)._make(fields)
+    return type(state)._make(map(repeat, state))
 
 
 def _stack(environments: list[Any]) -> Any:
@@ -363,12 +357,9 @@ def _stack(environments: list[Any]) -> Any:
     first = environments[0]
     if all(environment is first for environment in environments):
         return first
-    fields = []
-    for position, field in enumerate(first):
-        if isinstance(field, np.ndarray) and any(
-            (environment[position] != field).any() for environment in environments
-        ):
-            fields.append(LaneArray(np.stack([environment[position] for environment in environments], axis=1)))
-        else:
-            fields.append(field)
-    return type(first)._make(fields)
+
+    def stack(*fields: Any) -> Any:
+        same = not isinstance(fields[0], np.ndarray) or all(np.array_equal(field, fields[0]) for field in fields)
+        return fields[0] if same else LaneArray(np.stack(fields, axis=1))
+
+    return type(first)._make(map(stack, *environments))

@@ -154,13 +154,9 @@ def _copy_state(target: Any, source: Any) -> Any:
 
 @overload(primitives.learn_reward, jit_options=INLINED, strict=False)
 def _learn_reward(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> Any:
-    def with_numbers(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> None:
-        policy.learn(state, t, arm, reward, rng)
-
-    def without(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any) -> None:
-        policy.learn(state, t, arm, reward)
-
-    return with_numbers if primitives.learns_with_random_numbers(policy.instance_class) else without
+    if primitives.learns_with_random_numbers(policy.instance_class):
+        return lambda policy, state, t, arm, reward, rng: policy.learn(state, t, arm, reward, rng)
+    return lambda policy, state, t, arm, reward, rng: policy.learn(state, t, arm, reward)
 
 
 def _uses_probability(policy: Any) -> bool:
@@ -184,18 +180,15 @@ def _arm_probability(policy: Any, state: Any, t: Any, arm: Any, rng: Any) -> Any
 
 @overload(primitives.learn_late_reward, jit_options=INLINED, strict=False)
 def _learn_late_reward(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, probability: Any) -> Any:
-    def with_numbers(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, probability: Any) -> None:
-        policy.learn_late(state, t, arm, reward, rng, probability)
-
-    def without(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, probability: Any) -> None:
-        policy.learn_late(state, t, arm, reward, probability)
-
-    def as_any(policy: Any, state: Any, t: Any, arm: Any, reward: Any, rng: Any, probability: Any) -> None:
-        primitives.learn_reward(policy, state, t, arm, reward, rng)
-
     if not _uses_probability(policy):
-        return as_any
-    return with_numbers if primitives.learns_with_random_numbers(policy.instance_class) else without
+        return lambda policy, state, t, arm, reward, rng, probability: primitives.learn_reward(
+            policy, state, t, arm, reward, rng
+        )
+    if primitives.learns_with_random_numbers(policy.instance_class):
+        return lambda policy, state, t, arm, reward, rng, probability: policy.learn_late(
+            state, t, arm, reward, rng, probability
+        )
+    return lambda policy, state, t, arm, reward, rng, probability: policy.learn_late(state, t, arm, reward, probability)
 
 
 _set_item = arraydecl.SetItemBuffer.generic

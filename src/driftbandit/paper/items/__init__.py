@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from driftbandit.core.checks import nearest
-from driftbandit.paper.items import curves, gaps, means
+from driftbandit.paper.items import curves, means
 from driftbandit.paper.items.item import Item
 
 
@@ -15,8 +15,8 @@ def items() -> dict[str, Item]:
         *means.FIGURE_1,
         *means.FIGURE_2,
         *curves.FIGURE_3,
-        *gaps.FIGURE_4,
-        *gaps.TABLE_1,
+        *curves.FIGURE_4,
+        *curves.TABLE_1,
         *means.FIGURE_5,
         *curves.FIGURE_6,
         *curves.FIGURE_7,
