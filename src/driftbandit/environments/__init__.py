@@ -8,27 +8,7 @@ from driftbandit.environments.rewards import Bernoulli, BetaLaw, Constant, Gauss
 from driftbandit.environments.smooth import Smooth
 
 __all__ = [
-    "Abrupt",
-    "AbruptFinite",
-    "AbruptGap",
-    "AbruptLimited",
-    "Bernoulli",
-    "BetaLaw",
-    "Bursts",
-    "CommonShift",
-    "Constant",
-    "Gaussian",
-    "Linear",
-    "Local",
-    "Mixed",
-    "PhaseTable",
-    "Phased",
-    "Rare",
-    "Rising",
-    "Seasonal",
-    "Smooth",
-    "Trap",
-    "TruncatedGaussian",
-    "from_means",
-    "phased",
-]
+    "Abrupt", "AbruptFinite", "AbruptGap", "AbruptLimited", "Bernoulli", "BetaLaw", "Bursts", "CommonShift",
+    "Constant", "Gaussian", "Linear", "Local", "Mixed", "PhaseTable", "Phased", "Rare", "Rising", "Seasonal",
+    "Smooth", "Trap", "TruncatedGaussian", "from_means", "phased",
+]  # fmt: skip
