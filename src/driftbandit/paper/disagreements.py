@@ -2,7 +2,9 @@
 
 Each effect compares two policies, or one policy in two environments, that differ only in the disputed point."""
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +31,7 @@ Pairs = Iterator[tuple[Side, Side]]
 
 
 class Effect(NamedTuple):
-    """A disagreement."""
+    """A disagreement, as disagreements.toml has it."""
 
     id: str
     title: str
@@ -120,60 +122,21 @@ def _fresh_environments(item: Item, environment: Any) -> Pairs:
         yield first, Side(f"{label}, fresh environments", policy, item.make_environment("fresh"))
 
 
-EFFECTS = (
-    Effect(
-        "gamma", "DS-TS's discount",
-        "The text and Corollary 1 have 1 - sqrt(B_T / T); the authors' code has 1 - 10 sqrt((B_T - 1) / T), a memory a "
-        "tenth as long. Means are kept on both sides.",
-        ("fig3a", "fig3b", "fig3c", "fig3d"), _discount("ds-ts", forget_below=0.0),
-    ),
-    Effect(
-        "forgetting", "Means of idle arms",
-        "In the paper an arm that is not played keeps its mean forever; in the code its mean becomes 0 once its "
-        "discounted count falls below 1e-8.",
-        ("fig3a", "fig3b"), _forgetting,
-    ),
-    Effect(
-        "exp3s", "EXP3.S's exploration rate",
-        "The printed formula closes a parenthesis too late: it always gives 1, which is uniform play. Here the text's "
-        "parameters use the original publication's formula; the code uses a tenth of it, with B_T - 1 for B_T.",
-        ("fig3a", "fig3b"), _misprint,
-    ),
-    Effect(
-        "d-ucb", "D-UCB's discount",
-        "Text: 1 - sqrt(B_T / T) / 4. Code: a sixteenth with abrupt changes, a twelfth with smooth ones.",
-        ("fig3a", "fig3b", "fig6a"), _discount("d-ucb"),
-    ),
-    Effect(
-        "sw-lb-sda", "SW-LB-SDA's forced exploration",
-        "The original publication has the exponent 1/2, the authors' code 0.333; the paper names none.",
-        ("fig3a", "fig3b"), _forced_play,
-    ),
-    Effect(
-        "cusum", "CUSUM's warm-up",
-        "The authors' code plays every arm M times at the start and after each of its alarms; neither the paper nor "
-        "the original publication mentions it.",
-        ("fig3a", "fig3b"), _warmup,
-    ),
-    Effect(
-        "smooth-gamma", "DS-TS's discount with smooth changes",
-        "The text sets beta = 1/2, for which Corollary 2 gives 1 - 1 / sqrt(T), and then takes ten times that distance "
-        "from 1.",
-        ("fig6a", "fig6b", "fig6c"), _corollary2,
-    ),
-    Effect(
-        "lag", "The simulator's lag",
-        "In the authors' simulator a round's rewards come from the means of the round before, while its regret is "
-        "measured by the means of the round.",
-        ("fig3a", "fig6a"), _lag,
-    ),
-    Effect(
-        "environments", "One environment or many",
-        "According to the text each run has its own environment; the code draws one with seed 0 and uses it in all "
-        "runs. Compare the spreads over runs: with one environment the interval does not cover others.",
-        ("fig3a", "fig3b"), _fresh_environments,
-    ),
-)  # fmt: skip
+_COMPARED: Mapping[str, Callable[[Any, Any], Pairs]] = {
+    "gamma": _discount("ds-ts", forget_below=0.0),
+    "forgetting": _forgetting,
+    "exp3s": _misprint,
+    "d-ucb": _discount("d-ucb"),
+    "sw-lb-sda": _forced_play,
+    "cusum": _warmup,
+    "smooth-gamma": _corollary2,
+    "lag": _lag,
+    "environments": _fresh_environments,
+}
+EFFECTS = tuple(
+    Effect(**{**found, "items": tuple(found["items"])}, pairs=_COMPARED[found["id"]])
+    for found in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["effect"]
+)
 
 
 def _pairs(options: PaperOptions, items: Mapping[str, Item], effect: Effect) -> Iterator[tuple[str, str, Side, Side]]:
