@@ -9,13 +9,7 @@ from typing import Any, NamedTuple
 from driftbandit.lab.result import Result
 from driftbandit.lab.study import provenance
 from driftbandit.lab.work import Cell
-from driftbandit.policies.beta_ts import BetaTS, SlidingTS
-from driftbandit.policies.cusum_ucb import CusumUCB
-from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.policies.exp3 import EXP3S
-from driftbandit.policies.lb_sda import SlidingLBSDA
-from driftbandit.policies.m_ucb import MonitoredUCB
-from driftbandit.policies.ucb import DiscountedUCB
+from driftbandit.spec.parse import find
 from driftbandit.spec.user_code import text_of
 
 PARAMETERS = ("text", "code")  # what the paper prints, what the authors' code runs
@@ -40,17 +34,6 @@ EIGHT = ("exp3s", "sw-lb-sda", "cusum-ucb", "d-ucb", "m-ucb", "ts", "sw-ts", "ds
 SIX = tuple(label for label in EIGHT if label not in ("cusum-ucb", "m-ucb"))  # for smooth changes
 KNOWN = "ds-ts-mu"  # DS-TS with tau_max from the largest mean
 
-_CLASSES: dict[str, Any] = {
-    "exp3s": EXP3S,
-    "sw-lb-sda": SlidingLBSDA,
-    "cusum-ucb": CusumUCB,
-    "d-ucb": DiscountedUCB,
-    "m-ucb": MonitoredUCB,
-    "ts": BetaTS,
-    "sw-ts": SlidingTS,
-    "ds-ts": DiscountedTS,
-    KNOWN: DiscountedTS,
-}
 _SLOW = ("sw-ts", "ts")  # computed first, so that all cores finish an item at about the same time
 
 
@@ -71,7 +54,8 @@ def make_policy(label: str, parameters: str, environment: Any, mu_max: float = 1
     """
     smooth = not hasattr(environment, "phases")
     sizes = environment.horizon, 1 if smooth else environment.phases, environment.n_arms
-    policy = getattr(_CLASSES[label], parameters)(*sizes, smooth=smooth)
+    named = find("ds-ts" if label == KNOWN else label, only_policies=True)
+    policy = getattr(named, parameters)(*sizes, smooth=smooth)
     return policy._replace(tau_max=mu_max / 5) if label == KNOWN else policy
 
 
