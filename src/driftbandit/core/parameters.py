@@ -26,6 +26,7 @@ def described(**facts: Any) -> Callable[[type[T]], type[T]]:
     * `formula` is its rule in LaTeX, one equation per line: i is an arm, a the one played, x its reward, an arrow an
       update.
     * `rewards` and `pays` declare which rewards it accepts or pays (see checks.py).
+    * `arrays` names the fields of a state that are arrays in the interpreter too (see `core.state.to_lists`).
     * `lockstep` declares that its methods also work on rows of lanes, `simulated_only` that it can only be simulated.
 
     A policy with a `family`, and nothing to tune, gets `tuned`."""
