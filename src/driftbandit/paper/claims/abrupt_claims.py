@@ -23,7 +23,7 @@ from driftbandit.paper.claims.evidence import (
     most,
 )
 from driftbandit.paper.items.item import Item, PaperOptions
-from driftbandit.policies.m_ucb import MonitoredUCB
+from driftbandit.policies.detecting_ucb import MonitoredUCB
 
 FIG3 = ("fig3a", "fig3b", "fig3c", "fig3d")
 FIG4 = ("fig4a", "fig4b", "fig4c", "fig4d")

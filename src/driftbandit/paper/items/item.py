@@ -10,11 +10,10 @@ from driftbandit.lab.result import Result
 from driftbandit.lab.study import provenance
 from driftbandit.lab.work import Cell
 from driftbandit.policies.beta_ts import BetaTS, SlidingTS
-from driftbandit.policies.cusum_ucb import CusumUCB
+from driftbandit.policies.detecting_ucb import CusumUCB, MonitoredUCB
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
 from driftbandit.policies.lb_sda import SlidingLBSDA
-from driftbandit.policies.m_ucb import MonitoredUCB
 from driftbandit.policies.ucb import DiscountedUCB
 from driftbandit.spec.user_code import text_of
 
