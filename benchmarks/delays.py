@@ -21,7 +21,7 @@ from driftbandit.field.suite import find_facts
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.files import save_rows
 from driftbandit.lab.plots import MARKERS, save_chart, thousands
-from driftbandit.policies.delayed import Delayed
+from driftbandit.policies.wrappers import Delayed
 
 ENVIRONMENT = Abrupt(n_arms=5, horizon=20_000, phases=4)
 HEAD = ["policy", "tuned", "delay", "runs", "regret", "standard error"]

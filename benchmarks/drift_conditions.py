@@ -15,9 +15,9 @@ from pages import shown_and_kept
 from driftbandit.environments import Abrupt, Rare
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.beta_ts import BetaTS
-from driftbandit.policies.delayed import Delayed
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.drift import DriftTS
+from driftbandit.policies.wrappers import Delayed
 
 HORIZON = 100_000
 DS_TS = DiscountedTS(gamma=0.999)

@@ -58,11 +58,13 @@ CONTINUE = (
 )  # fmt: skip
 SQUARES = (
     ("    error = 0.0\n    whole = 0.0\n",
-     "    error = 0.0\n    whole = 0.0\n    mixed = 0.0\n    for block in range(state.counts[BLOCKS]):\n"
-     "        predicted = open_rows(state.forecast, 0, 1, block)[0]\n"
-     "        variance = open_rows(state.spread, 0, 1, block)[0]\n"
-     "        away = predicted - expected\n"
-     "        mixed = add_row(mixed, open_rows(state.weights, 0, 1, block)[0] * (noise * variance + away * away))\n"
+     "    error = 0.0\n    whole = 0.0\n    mixed = 0.0\n    total = 0.0\n"
+     "    for block in range(0, stop, at_once(stop)):\n"
+     "        away = open_rows(predictions, 0, 1, block, at_once(stop))[0] - expected\n"
+     "        variance = open_rows(variances, 0, 1, block, at_once(stop))[0]\n"
+     "        weight = open_rows(state.weights, 0, 1, block, at_once(stop))[0]\n"
+     "        mixed = add_row(mixed, weight * (noise * variance + away * away))\n"
+     "        total = add_row(total, weight)\n"
      "    mixed = mixed / total\n"),
     ("            exponent = ((surprise - ahead / 2.0) * ahead - most) / (noise * variance)\n"
      "            exponent = where(",
@@ -110,6 +112,13 @@ VARIANTS: dict[str, tuple[Any, ...]] = {
     "CAP 4": ("CAP=4.0",),
     "CAP 25": ("CAP=25.0",),
 }  # fmt: skip
+
+WHY = """
+**Why the policy stays as specified.** "Own drifts continue from the heaviest" has 4% less regret over both suites: 6%
+on `scale`, 2% on `linear`, where a gain of 3% was asked for. In return it has 14 to 22% more regret where one arm
+changes at a time, the known weakness of DriftLinTS, and it adds a rule to the specification. "Weights by squared error"
+would save a constant, and its 1% lies within the standard error. The form as specified meets all targets, so neither
+was adopted."""
 
 
 def change(name: str, package: Path) -> None:
@@ -194,6 +203,7 @@ def variant_lines(names: list[str], runs: int) -> Iterator[str]:
         if name != "as it is":
             found = measured(name, runs)
             yield f"| {name} | {' | '.join(ratio(found, base, column, runs) for column in columns.values())} |"
+    yield WHY
 
 
 # ---- speed -----------------------------------------------------------------------------------------------------------

@@ -65,10 +65,10 @@ KEPT = Path("build/drift-variants")
 
 def change(constants: dict[str, float]) -> None:
     """Set constants in all modules of the policy, before anything of it is compiled."""
-    from driftbandit.policies.drift import draw, drift_ts, hypotheses, runs
+    from driftbandit.policies.drift import drift_ts, hypotheses, runs
 
     for name, value in constants.items():
-        modules = [module for module in (hypotheses, runs, draw, drift_ts) if hasattr(module, name)]
+        modules = [module for module in (hypotheses, runs, drift_ts) if hasattr(module, name)]
         if not modules:
             raise ValueError(f"DriftTS has no constant {name}.")
         for module in modules:

@@ -18,7 +18,7 @@ from driftbandit.field.binary import make_policy
 from driftbandit.field.suite import find_facts
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.files import replace_file, writable
-from driftbandit.policies.delayed import Delayed
+from driftbandit.policies.wrappers import Delayed
 
 RUNS = 32
 # The default policy, TS, and the five best families of docs/field/table.md with one setting everywhere.

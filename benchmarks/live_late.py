@@ -20,8 +20,8 @@ from driftbandit.core.primitives import learn_reward
 from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt, Smooth
 from driftbandit.lab import simulate
-from driftbandit.policies.delayed import Delayed
 from driftbandit.policies.exp3 import EXP3S, REXP3
+from driftbandit.policies.wrappers import Delayed
 
 HORIZON, ARMS, PHASES = 10_000, 5, 5
 ENVIRONMENTS = {

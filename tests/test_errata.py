@@ -18,12 +18,11 @@ from driftbandit.environments import Constant, Smooth
 from driftbandit.policies.adswitch import AdSwitch
 from driftbandit.policies.baseline import EpsilonGreedy, Oracle, Uniform
 from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
-from driftbandit.policies.cusum_ucb import CusumUCB
+from driftbandit.policies.detecting_ucb import CusumUCB, MonitoredUCB
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S, REXP3
 from driftbandit.policies.glr_klucb import GLRKLUCB, h_inverse, theory_threshold
 from driftbandit.policies.kl_ucb import DiscountedKLUCB
-from driftbandit.policies.m_ucb import MonitoredUCB
 from driftbandit.policies.ucb import DiscountedUCB
 from driftbandit.spec.parse import policies
 from naive.plays import PARAMETERS

@@ -22,7 +22,7 @@ from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
 from driftbandit.policies.cts import GlobalCTS, PerArmCTS
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.drift import DriftAuto, DriftLinTS, DriftTS
-from driftbandit.policies.restart import PeriodicRestart
+from driftbandit.policies.wrappers import PeriodicRestart
 from driftbandit.spec.parse import policies
 from naive.plays import PARAMETERS
 from small_policies import play_arm

@@ -231,7 +231,7 @@ def test_whole_numbers_in_a_state_give_the_same_bits_compiled_and_interpreted(tm
 
 
 def test_a_policy_inside_a_wrapper_is_looked_at_too(tmp_path: Path) -> None:
-    from driftbandit.policies.restart import PeriodicRestart
+    from driftbandit.policies.wrappers import PeriodicRestart
 
     policy = PeriodicRestart(made(tmp_path, RIGHT.replace("rng.uniform(arm)", "np.random.rand()")), period=50)
     with pytest.raises(TypeError, match=r"mine.py, line \d+: .* same seed"):

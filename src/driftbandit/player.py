@@ -314,10 +314,10 @@ class Player:
         plain, fresh = copy.deepcopy(plain), states.to_json(states.to_lists(like))
         for (part, name), (full, _) in zip(_scratch(self.policy, plain), _scratch(self.policy, fresh), strict=True):
             part[name] = full[name]
-        state = states.from_json(plain, like)
-        check_state(self.policy, states.to_arrays(state, like), learned, like)
+        state = states.to_arrays(states.from_json(plain, like), like)
+        check_state(self.policy, state, learned, like)
         self.learned, self.time = learned, time
-        self._hold(state)
+        self._hold(states.to_lists(state))
 
 
 class _Again(NamedTuple):

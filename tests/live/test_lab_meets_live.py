@@ -9,7 +9,7 @@ from driftbandit.core.primitives import learns_with_random_numbers
 from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.policies.delayed import Delayed
+from driftbandit.policies.wrappers import Delayed
 from driftbandit.spec.parse import policies
 from live.button import Clock
 

@@ -14,7 +14,7 @@ from driftbandit.bandit.opening import is_url, policy_maker
 from driftbandit.bandit.records import mark
 from driftbandit.player import Player
 from driftbandit.policies.exp3 import EXP3S, REXP3
-from driftbandit.policies.restart import PeriodicRestart
+from driftbandit.policies.wrappers import PeriodicRestart
 from live.button import ARMS, Clock, assert_proved, opened
 
 RULES = {"floor": 0.1, "holdback": 0.1, "baseline": "uniform", "learn_holdback": True}

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 if __name__ == "__main__":
@@ -45,7 +46,7 @@ def digest(policy: Any) -> str:
 
 
 def numbers(state: Any) -> list[Any]:
-    return [numbers(field) if isinstance(field, tuple) else list(field) for field in state]
+    return [numbers(field) if isinstance(field, tuple) else np.asarray(field).tolist() for field in state]
 
 
 def table() -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from driftbandit.core.draws import POLICY, Stream, stream_key
 from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.policies.cusum_ucb import CusumUCB
+from driftbandit.policies.detecting_ucb import CusumUCB
 from harness import SITUATIONS, abrupt_means, assert_same_as_twin, play, play_twin, rewards
 from naive import TWINS
 

@@ -17,12 +17,11 @@ from driftbandit.environments import Abrupt, PhaseTable
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies import BetaTS, DiscountedTS
 from driftbandit.policies.baseline import Oracle
-from driftbandit.policies.delayed import ORDERS, Delayed
 from driftbandit.policies.drift import DriftTS
 from driftbandit.policies.exp3 import EXP3S, REXP3
 from driftbandit.policies.kl_ucb import KLUCB
 from driftbandit.policies.lb_sda import SlidingLBSDA
-from driftbandit.policies.restart import PeriodicRestart
+from driftbandit.policies.wrappers import ORDERS, Delayed, PeriodicRestart
 from driftbandit.spec.parse import parse_policy
 from naive.delayed import OutcomeList
 

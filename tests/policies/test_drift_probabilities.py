@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from driftbandit.policies.drift.arm_probabilities import _log_gamma
-from driftbandit.policies.drift.belief import DriftBelief
+from driftbandit.policies.drift.belief import DriftBelief, _log_gamma
 from naive.drift_probabilities import probabilities
 
 

@@ -16,10 +16,10 @@ from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.beta_ts import BetaTS
 from driftbandit.policies.drift import DriftTS, hypotheses
 from driftbandit.policies.drift import runs as drift_runs
-from driftbandit.policies.drift.draw import HASTE, update_sums, write_posteriors
 from driftbandit.policies.drift.hypotheses import (
     CHANGES,
     EVERY,
+    HASTE,
     HYPOTHESES,
     LEVEL,
     LEVEL_SPREAD,
@@ -34,6 +34,8 @@ from driftbandit.policies.drift.hypotheses import (
     count_slots,
     power,
     run_counter,
+    update_sums,
+    write_posteriors,
 )
 from harness import SITUATIONS, abrupt_means, assert_same_as_twin, rewards, taught
 from naive import TWINS

@@ -13,8 +13,8 @@ from driftbandit.core.state import to_lists
 from driftbandit.policies.adswitch import AdSwitch
 from driftbandit.policies.cts import GlobalCTS
 from driftbandit.policies.discounted_ts import DiscountedTS
-from driftbandit.policies.restart import PeriodicRestart
 from driftbandit.policies.unimodal import SlidingOSUB, leader_of
+from driftbandit.policies.wrappers import PeriodicRestart
 from harness import abrupt_means, new_debts, rewards
 
 SEEDS, ARMS = st.integers(0, 10**6), st.integers(2, 7)

@@ -11,7 +11,7 @@ from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
 from driftbandit.policies.lb_sda import SlidingLBSDA
-from driftbandit.policies.restart import PeriodicRestart
+from driftbandit.policies.wrappers import PeriodicRestart
 from harness import abrupt_means, play, play_twin, rewards
 from naive import TWINS
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from driftbandit.core.draws import Stream
 from driftbandit.core.primitives import learn_reward
 from driftbandit.core.state import to_lists
-from driftbandit.policies.cusum_ucb import CusumUCB
-from driftbandit.policies.m_ucb import MonitoredUCB
+from driftbandit.policies.detecting_ucb import CusumUCB, MonitoredUCB
 from driftbandit.policies.ucb import DiscountedUCB, SlidingUCB
 from harness import (
     SITUATIONS,

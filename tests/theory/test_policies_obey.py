@@ -9,7 +9,7 @@ from driftbandit.environments import Abrupt, Smooth
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.paper.theory.diagnosis import diagnose, pseudo_stationary
 from driftbandit.policies.beta_ts import SlidingTS
-from driftbandit.policies.cusum_ucb import CusumUCB
+from driftbandit.policies.detecting_ucb import CusumUCB
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.ucb import DiscountedUCB
 from theory import lemmas

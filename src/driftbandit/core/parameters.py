@@ -26,15 +26,19 @@ def described(**facts: Any) -> Callable[[type[T]], type[T]]:
     * `formula` is its rule in LaTeX, one equation per line: i is an arm, a the one played, x its reward, an arrow an
       update.
     * `rewards` and `pays` declare which rewards it accepts or pays (see checks.py).
+    * `arrays` names the fields of a state that are arrays in the interpreter too (see `core.state.to_lists`).
     * `lockstep` declares that its methods also work on rows of lanes, `simulated_only` that it can only be simulated.
 
-    A policy with a `family`, and nothing to tune, gets `tuned`."""
+    Methods that several classes share are attached in the same way. A policy with a `family` and nothing to tune gets
+    `tuned`; one whose parameters in the paper's `text` are those of the authors' code gets `code`."""
 
     def attach(cls: type[T]) -> type[T]:
         for name, fact in facts.items():
             setattr(cls, name, fact)
         if "family" in facts and not hasattr(cls, "tuned"):
             cls.tuned = classmethod(_check_sizes(tuned))  # type: ignore[attr-defined]
+        if hasattr(cls, "text") and not hasattr(cls, "code"):
+            cls.code = vars(cls)["text"]  # type: ignore[attr-defined]
         return cls
 
     return attach

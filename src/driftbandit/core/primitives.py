@@ -189,26 +189,24 @@ def learn_late_reward(policy: Any, state: Any, t: int, arm: Any, reward: Any, rn
         policy.learn_late(state, t, arm, reward, probability)
 
 
-# ---- rows of numbers, in compiled code only --------------------------------------------------------------------------
+# ---- rows of numbers -------------------------------------------------------------------------------------------------
 
 WIDTH = 4  # numbers in a row: what AVX2 computes at once
-_COMPILED_ONLY = "Rows of numbers exist in compiled code only; `lab.engine.lane_arrays` defines them."
 
 
-def open_rows(values: Any, first: int, count: int, block: int) -> Any:
+def open_rows(values: Any, first: int, count: int, block: int, blocks: int) -> Any:
     """The table of `count` rows that is block number `block` of those that begin at `first`, in the memory of `values`.
-    All rows of a block follow each other."""
-    raise NotImplementedError(_COMPILED_ONLY)
-
-
-def blank_rows(values: Any, count: int) -> Any:
-    """A table of `count` rows to be written before it is read, in the memory of `values`."""
-    raise NotImplementedError(_COMPILED_ONLY)
+    All rows of a block follow each other. Interpreted, a row has the numbers of so many `blocks`, compiled of one."""
+    start, size = first + block * count * WIDTH, blocks * count * WIDTH
+    rows = values[start : start + size]
+    return rows.reshape(1, blocks, WIDTH) if count == 1 else rows.reshape(blocks, count, WIDTH).swapaxes(0, 1)
 
 
 def add_row(total: Any, row: Any) -> Any:
     """The total and the numbers of a row, added in a fixed order."""
-    raise NotImplementedError(_COMPILED_ONLY)
+    for a, b, c, d in row.tolist():
+        total += (a + b) + (c + d)
+    return total
 
 
 # ---- shared by interpreter and compiler ------------------------------------------------------------------------------

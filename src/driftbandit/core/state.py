@@ -1,5 +1,4 @@
-"""States in their three forms: arrays (as `init` makes them), plain lists (for the interpreter), JSON (for
-snapshots)."""
+"""States in their three forms: arrays (as `init` makes them), lists (for the interpreter), JSON (for snapshots)."""
 
 import math
 import os
@@ -12,11 +11,16 @@ S = TypeVar("S")
 
 
 def to_lists(value: Any) -> Any:
-    """The same tuple with every array as a plain list, on which interpreted Python is several times faster."""
+    """The same tuple with every array as a plain list, on which interpreted Python is several times faster. The fields
+    that a class names in `arrays` are copied, since its methods use NumPy on them."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return tuple.__new__(type(value), [to_lists(item) for item in value])
+        arrays = getattr(value, "arrays", ())
+        fields = zip(value._fields, value, strict=True)
+        return tuple.__new__(
+            type(value), [np.array(item) if name in arrays else to_lists(item) for name, item in fields]
+        )
     return value
 
 
@@ -34,7 +38,8 @@ def to_json(value: Any) -> Any:
     and "nan"."""
     if isinstance(value, tuple):
         return {name: to_json(item) for name, item in zip(value._fields, value, strict=True)}  # type: ignore[attr-defined]
-    return [number if math.isfinite(number) else str(number) for number in value]
+    numbers = value.tolist() if isinstance(value, np.ndarray) else value
+    return [number if math.isfinite(number) else str(number) for number in numbers]
 
 
 def from_json(data: Any, like: Any) -> Any:

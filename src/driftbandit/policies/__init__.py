@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from driftbandit.policies.baseline import EpsilonGreedy, FixedArm, Oracle, Uniform
     from driftbandit.policies.beta_ts import BetaTS, DiscountedBetaTS, SlidingTS
     from driftbandit.policies.cts import GlobalCTS, PerArmCTS
-    from driftbandit.policies.cusum_ucb import CusumUCB
-    from driftbandit.policies.delayed import Delayed
+    from driftbandit.policies.detecting_ucb import CusumUCB, MonitoredUCB
     from driftbandit.policies.discounted_ts import DiscountedTS
     from driftbandit.policies.drift.drift_auto import DriftAuto
     from driftbandit.policies.drift.drift_lin_ts import DriftLinTS
@@ -36,17 +35,16 @@ if TYPE_CHECKING:
         StableLinTS,
     )
     from driftbandit.policies.linear.linear_ucb import DiscountedLinUCB, DiscountedRandLinUCB, LinUCB, WeightedLinUCB
-    from driftbandit.policies.m_ucb import MonitoredUCB
-    from driftbandit.policies.restart import PeriodicRestart
     from driftbandit.policies.ucb import DiscountedUCB, SlidingUCB
     from driftbandit.policies.unimodal import SlidingOSUB
+    from driftbandit.policies.wrappers import Delayed, PeriodicRestart
 
 _MODULES = {
     "AdSwitch": "adswitch",
     "BetaTS": "beta_ts",
     "CusumLinUCB": "linear.linear_recent",
-    "CusumUCB": "cusum_ucb",
-    "Delayed": "delayed",
+    "CusumUCB": "detecting_ucb",
+    "Delayed": "wrappers",
     "DiscountedBetaTS": "beta_ts",
     "DiscountedGaussianTS": "gaussian_ts",
     "DiscountedKLUCB": "kl_ucb",
@@ -69,10 +67,10 @@ _MODULES = {
     "LBSDA": "lb_sda",
     "LinTS": "linear.linear_ts",
     "LinUCB": "linear.linear_ucb",
-    "MonitoredUCB": "m_ucb",
+    "MonitoredUCB": "detecting_ucb",
     "Oracle": "baseline",
     "PerArmCTS": "cts",
-    "PeriodicRestart": "restart",
+    "PeriodicRestart": "wrappers",
     "REXP3": "exp3",
     "RestartLinUCB": "linear.linear_recent",
     "SlidingGaussianTS": "gaussian_ts",
@@ -92,7 +90,7 @@ __all__ = [  # noqa: RUF022
     "DiscountedTS", "DiscountedUCB", "DriftAuto", "DriftLinTS", "DriftTS", "EXP3S", "EpsilonGreedy", "FixedArm",
     "GLRKLUCB", "GlobalCTS", "KLUCB", "KalmanTS", "LBSDA", "LinTS", "LinUCB", "MonitoredUCB", "Oracle", "PerArmCTS",
     "PeriodicRestart", "REXP3", "RestartLinUCB", "SlidingGaussianTS", "SlidingKLUCB", "SlidingLBSDA", "SlidingLinUCB",
-    "SlidingOSUB", "SlidingTS", "SlidingUCB", "StableLinTS", "Uniform", "WeightedLinUCB",
+    "SlidingOSUB", "SlidingTS", "SlidingUCB", "StableLinTS", "Uniform", "WeightedLinUCB"
 ]  # fmt: skip
 if not TYPE_CHECKING:  # a type checker uses the imports above, so that it finds a misspelt name
 

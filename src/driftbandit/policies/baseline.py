@@ -5,11 +5,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core.forgetting import DISCOUNT, half_life_discount, tune_discount
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax_fair
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, REALS, SCRATCH, fits
+from driftbandit.policies.forgetting import DISCOUNT, half_life_discount, learn_discounted, tune_discount
 
 
 class UniformState(NamedTuple):
@@ -158,6 +158,7 @@ class EpsilonGreedyState(NamedTuple):
     short="eps-greedy",
     family="discounts",
     scratch=("scores",),
+    learn=learn_discounted,
     forgets="discounts every past reward by gamma per round; an idle arm keeps its mean",
     knows="how often the environment changes, to set gamma and explore",
     rewards="any",
@@ -196,10 +197,6 @@ class EpsilonGreedy(NamedTuple):
             scores[explored] = math.inf
             return explored
         return argmax_fair(scores, rng)
-
-    def learn(self, state: EpsilonGreedyState, t: int, arm: Any, reward: Any) -> None:
-        self.fade(state, self.gamma)
-        self.take(state, arm, reward, 1.0)
 
     def fade(self, state: EpsilonGreedyState, factor: float) -> None:
         pulls = state.pulls

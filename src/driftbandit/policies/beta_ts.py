@@ -7,12 +7,20 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.beliefs import BetaBelief
-from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE, tune_discount
 from driftbandit.core.parameters import Domain, checked, described, within
 from driftbandit.core.primitives import COIN, argmax, argmax_fair, compilable, where
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, fits
-from driftbandit.policies.window import WINDOW, log_window, ring_fits, root_window, slide
+from driftbandit.policies.forgetting import (
+    DISCOUNT,
+    HALF_LIFE,
+    WINDOW,
+    log_window,
+    ring_fits,
+    root_window,
+    slide,
+    tune_discount,
+)
 
 _BELIEF: Domain = within("[1e-101, 2e15]")  # what priors and rewards add up to
 PRIOR: Domain = within("(0, 1e15]", "1 and 1 is the uniform prior; next to 1e15 no reward would count.")
@@ -100,10 +108,6 @@ class BetaTS(NamedTuple):
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "BetaTS":
         """The paper does not name the prior; the authors' code has the uniform one."""
         return cls()
-
-    @classmethod
-    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "BetaTS":
-        return cls.text(horizon, phases, n_arms, smooth)
 
 
 @described(
@@ -289,10 +293,6 @@ class SlidingTS(NamedTuple):
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingTS":
         """The paper's window, 2 sqrt(horizon ln(horizon) / phases) with one phase in smooth environments."""
         return cls(log_window(horizon, 1 if smooth else phases))
-
-    @classmethod
-    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingTS":
-        return cls.text(horizon, phases, n_arms, smooth)
 
 
 def beta_belief(state: Any) -> BetaBelief:

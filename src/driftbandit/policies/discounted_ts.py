@@ -6,7 +6,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.beliefs import NormalBelief
-from driftbandit.core.forgetting import (
+from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.primitives import argmax, where
+from driftbandit.core.state import new_state
+from driftbandit.core.validity import COUNTS, REALS, fits
+from driftbandit.policies.forgetting import (
     DISCOUNT,
     code_discount,
     half_life_discount,
@@ -14,10 +18,6 @@ from driftbandit.core.forgetting import (
     tune_discount,
     tune_smooth_discount,
 )
-from driftbandit.core.parameters import checked, described, within
-from driftbandit.core.primitives import argmax, where
-from driftbandit.core.state import new_state
-from driftbandit.core.validity import COUNTS, REALS, fits
 
 
 class DiscountedTSState(NamedTuple):

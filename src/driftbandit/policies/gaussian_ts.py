@@ -6,12 +6,20 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.beliefs import NormalBelief
-from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE, tune_discount
 from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax, compilable
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, REALS, fits
-from driftbandit.policies.window import WINDOW, ring_fits, root_window, slide
+from driftbandit.policies.forgetting import (
+    DISCOUNT,
+    HALF_LIFE,
+    WINDOW,
+    learn_discounted,
+    ring_fits,
+    root_window,
+    slide,
+    tune_discount,
+)
 
 POSITIVE = within("> 0")
 
@@ -50,6 +58,8 @@ class DiscountedGaussianTSState(NamedTuple):
     short="d-gts",
     family="discounts",
     scratch=("scores",),
+    learn=learn_discounted,
+    belief=normal_belief,
     half_life=HALF_LIFE,
     forgets="discounts every past reward by gamma per round; an idle arm returns to the prior",
     knows="how often the environment changes, to set gamma; the noise and the spread of the means",
@@ -88,10 +98,6 @@ class DiscountedGaussianTS(NamedTuple):
         draw_means(self, state, rng)
         return argmax(state.scores)
 
-    def learn(self, state: DiscountedGaussianTSState, t: int, arm: Any, reward: Any) -> None:
-        self.fade(state, self.gamma)
-        self.take(state, arm, reward, 1.0)
-
     def fade(self, state: DiscountedGaussianTSState, factor: float) -> None:
         pulls, sums = state.pulls, state.sums
         for i in range(len(pulls)):
@@ -101,9 +107,6 @@ class DiscountedGaussianTS(NamedTuple):
     def take(self, state: DiscountedGaussianTSState, arm: Any, reward: Any, weight: float) -> None:
         state.pulls[arm] += weight
         state.sums[arm] += weight * reward
-
-    def belief(self, state: DiscountedGaussianTSState) -> NormalBelief:
-        return normal_belief(self, state)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         fits(state, pulls=COUNTS, sums=REALS)
@@ -128,6 +131,8 @@ class SlidingGaussianTSState(NamedTuple):
     short="sw-gts",
     family="window",
     scratch=("scores",),
+    learn=slide,
+    belief=normal_belief,
     forgets="all rounds older than the window; an arm not in it is at the prior",
     knows="how often the environment changes, to set the window; the noise and the spread of the means",
     rewards="any",
@@ -163,14 +168,8 @@ class SlidingGaussianTS(NamedTuple):
         draw_means(self, state, rng)
         return argmax(state.scores)
 
-    def learn(self, state: SlidingGaussianTSState, t: int, arm: Any, reward: Any) -> None:
-        slide(self, state, t, arm, reward)
-
     def believe(self, state: SlidingGaussianTSState, arm: Any) -> None:
         """Nothing is derived from the sums before a choice."""
-
-    def belief(self, state: SlidingGaussianTSState) -> NormalBelief:
-        return normal_belief(self, state)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         ring_fits(state, t)

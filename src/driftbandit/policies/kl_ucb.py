@@ -8,13 +8,21 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE
 from driftbandit.core.parameters import Domain, checked, described, within
 from driftbandit.core.primitives import argmax_fair, compilable
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, SHARE, fits, need
+from driftbandit.policies.forgetting import (
+    DISCOUNT,
+    HALF_LIFE,
+    WINDOW,
+    changes,
+    learn_discounted,
+    log_window,
+    ring_fits,
+    slide,
+)
 from driftbandit.policies.ucb import discount
-from driftbandit.policies.window import WINDOW, changes, log_window, ring_fits, slide
 
 C: Domain = within(">= 0", "The theory needs 3; 0 works better in practice.")
 
@@ -159,6 +167,7 @@ class DiscountedKLUCBState(NamedTuple):
     short="d-klucb",
     family="discounts",
     scratch=("scores",),
+    learn=learn_discounted,
     half_life=HALF_LIFE,
     forgets="discounts every past reward by gamma per round; an idle arm's index rises until it is played",
     knows="how often the environment changes, to set gamma; the range of rewards",
@@ -197,10 +206,6 @@ class DiscountedKLUCB(NamedTuple):
             scores[arm] = kl_ucb(mean[arm], budget / pulls[arm]) if pulls[arm] > 0.0 else math.inf
         return argmax_fair(scores, rng)
 
-    def learn(self, state: DiscountedKLUCBState, t: int, arm: Any, reward: Any) -> None:
-        self.fade(state, self.gamma)
-        self.take(state, arm, reward, 1.0)
-
     def fade(self, state: DiscountedKLUCBState, factor: float) -> None:
         pulls = state.pulls
         state.total[0] *= factor
@@ -237,6 +242,7 @@ class SlidingKLUCBState(NamedTuple):
     short="sw-klucb",
     family="window",
     scratch=("scores",),
+    learn=slide,
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the environment changes, to set the window; the range of rewards",
     rewards="[0, 1]",
@@ -274,9 +280,6 @@ class SlidingKLUCB(NamedTuple):
         for arm in range(len(scores)):
             scores[arm] = kl_ucb(mean[arm], budget / pulls[arm]) if pulls[arm] > 0.0 else math.inf
         return argmax_fair(scores, rng)
-
-    def learn(self, state: SlidingKLUCBState, t: int, arm: Any, reward: Any) -> None:
-        slide(self, state, t, arm, reward)
 
     def believe(self, state: SlidingKLUCBState, arm: Any) -> None:
         state.mean[arm] = min(max(state.sums[arm] / max(state.pulls[arm], 1.0), 0.0), 1.0)

@@ -18,7 +18,7 @@ from driftbandit.policies.blocks import (
     tail_of,
     take_turn,
 )
-from driftbandit.policies.window import changes, log_window
+from driftbandit.policies.forgetting import changes, log_window
 
 _LONGEST_LOG = math.log(2.0**63)  # ln of more rounds than anybody will play
 
@@ -335,7 +335,3 @@ class SlidingLBSDA(NamedTuple):
         """What the discounted-Thompson-sampling paper uses: the same with phases instead of changes (1 in smooth
         environments). It does not print forced_power; its code, which drew its figures, has 0.333."""
         return cls(log_window(horizon, 1 if smooth else phases), 0.333)
-
-    @classmethod
-    def code(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "SlidingLBSDA":
-        return cls.text(horizon, phases, n_arms, smooth)

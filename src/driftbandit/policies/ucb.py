@@ -5,12 +5,20 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core.forgetting import DISCOUNT, HALF_LIFE
 from driftbandit.core.parameters import Domain, checked, described, within
 from driftbandit.core.primitives import argmax_fair, where
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, REALS, SHARE, fits
-from driftbandit.policies.window import WINDOW, changes, log_window, ring_fits, slide
+from driftbandit.policies.forgetting import (
+    DISCOUNT,
+    HALF_LIFE,
+    WINDOW,
+    changes,
+    learn_discounted,
+    log_window,
+    ring_fits,
+    slide,
+)
 
 _MEAN: Domain = within("[-1e150, inf]")  # infinite for an arm not played
 XI: Domain = within("> 0", "The theory needs more than 1/2.")
@@ -30,6 +38,7 @@ class DiscountedUCBState(NamedTuple):
     short="d-ucb",
     family="discounts",
     scratch=("scores",),
+    learn=learn_discounted,
     half_life=HALF_LIFE,
     forgets="discounts every past reward by gamma per round; an idle arm's bonus grows until it is played",
     knows="how often the environment changes, to set gamma; the range of rewards",
@@ -73,10 +82,6 @@ class DiscountedUCB(NamedTuple):
         for arm in range(len(scores)):
             scores[arm] = where(pulls[arm] > 0.0, mean[arm] + width * root[arm], math.inf)
         return argmax_fair(scores, rng)
-
-    def learn(self, state: DiscountedUCBState, t: int, arm: Any, reward: Any) -> None:
-        self.fade(state, self.gamma)
-        self.take(state, arm, reward, 1.0)
 
     def fade(self, state: DiscountedUCBState, factor: float) -> None:
         """Multiply the weight of all evidence by `factor`; roots are kept as in DS-TS."""
@@ -129,6 +134,7 @@ class SlidingUCBState(NamedTuple):
     short="sw-ucb",
     family="window",
     scratch=("scores",),
+    learn=slide,
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the environment changes, to set the window; the range of rewards",
     rewards="any",
@@ -170,9 +176,6 @@ class SlidingUCB(NamedTuple):
         for arm in range(len(scores)):
             scores[arm] = mean[arm] + width * root[arm]
         return argmax_fair(scores, rng)
-
-    def learn(self, state: SlidingUCBState, t: int, arm: Any, reward: Any) -> None:
-        slide(self, state, t, arm, reward)
 
     def believe(self, state: SlidingUCBState, arm: Any) -> None:
         pulls = state.pulls[arm]

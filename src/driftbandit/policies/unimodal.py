@@ -9,8 +9,8 @@ from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax_fair, compilable
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import ARM_OR_NONE, FLAG, ROUNDS, fits
+from driftbandit.policies.forgetting import WINDOW, changes, log_window, ring_fits, slide
 from driftbandit.policies.kl_ucb import C, kl_ucb, log_budget
-from driftbandit.policies.window import WINDOW, changes, log_window, ring_fits, slide
 
 
 @compilable

@@ -159,10 +159,13 @@ def _table_shape(context: Any, values: Any, *places: Any) -> Any:
     return LaneArrayType(values.dtype, primitives.WIDTH)
 
 
-def _table(context: Any, builder: Any, signature: Any, values: Any, first: Any, count: Any) -> Any:
-    """The rows that begin at number `first` of an array, as a `LaneArray` in the same memory."""
+def _open_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """A block of rows of an array, as a `LaneArray` in the same memory."""
     kind = signature.return_type
-    data = builder.gep(context.make_array(signature.args[0])(context, builder, value=values).data, [first])
+    places = zip(args[1:4], signature.args[1:4], strict=True)
+    first, count, block = (context.cast(builder, value, kind, types.int64) for value, kind in places)
+    begin = builder.add(first, builder.mul(builder.mul(block, count), ir.Constant(I64, primitives.WIDTH)))
+    data = builder.gep(context.make_array(signature.args[0])(context, builder, value=args[0]).data, [begin])
     row, number = (ir.Constant(I64, size) for size in (8 * kind.lanes, 8))
     store = context.make_array(kind.store)(context, builder)
     shape = [count, ir.Constant(I64, kind.lanes)]
@@ -172,26 +175,13 @@ def _table(context: Any, builder: Any, signature: Any, values: Any, first: Any, 
     return struct._getvalue()
 
 
-def _open_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    places = zip(args[1:], signature.args[1:], strict=True)
-    first, count, block = (context.cast(builder, value, kind, types.int64) for value, kind in places)
-    before = builder.mul(builder.mul(block, count), ir.Constant(I64, primitives.WIDTH))
-    return _table(context, builder, signature, args[0], builder.add(first, before), count)
-
-
-def _blank_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    count = context.cast(builder, args[1], signature.args[1], types.int64)
-    return _table(context, builder, signature, args[0], ir.Constant(I64, 0), count)
-
-
 def _add_row(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     a, b, c, d = (builder.extract_element(args[1], ir.Constant(I32, lane)) for lane in range(primitives.WIDTH))
     total = context.cast(builder, args[0], signature.args[0], types.float64)
     return builder.fadd(total, builder.fadd(builder.fadd(a, b), builder.fadd(c, d)))
 
 
-define(primitives.open_rows, _table_shape, _open_rows, (types.Array, *[types.Integer] * 3))
-define(primitives.blank_rows, _table_shape, _blank_rows, (types.Array, types.Integer))
+define(primitives.open_rows, _table_shape, _open_rows, (types.Array, *[types.Integer] * 4))
 define(primitives.add_row, lambda context, total, row: types.float64, _add_row, (types.Number, LaneRow))
 
 

@@ -26,7 +26,7 @@ from driftbandit.paper.claims.evidence import (
 from driftbandit.paper.items.item import KNOWN, Item, PaperOptions
 from driftbandit.paper.theory.diagnosis import blocks, close_rounds, diagnose, separations
 from driftbandit.paper.theory.theorem import D, smallest_beta
-from driftbandit.policies.m_ucb import MonitoredUCB
+from driftbandit.policies.detecting_ucb import MonitoredUCB
 
 _EXPONENT = 0.9  # of regret within phases, from which growth is near-linear
 _DRIFT = 0.05  # epsilon of CUSUM in the paper

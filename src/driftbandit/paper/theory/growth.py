@@ -19,7 +19,7 @@ from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.progress import Progress
 from driftbandit.paper.theory.theorem import table1
 from driftbandit.policies.beta_ts import SlidingTS
-from driftbandit.policies.cusum_ucb import CusumUCB
+from driftbandit.policies.detecting_ucb import CusumUCB
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.ucb import DiscountedUCB
 

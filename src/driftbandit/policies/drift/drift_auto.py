@@ -10,9 +10,9 @@ from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import compilable, copy_state
 from driftbandit.core.state import copy_arm, equal_states, state_size
 from driftbandit.core.validity import ROUNDS, fits, need
-from driftbandit.policies.drift.drift_lin_ts import DriftLinTS, choose_arm
+from driftbandit.policies.drift.drift_lin_ts import DriftLinTS
 from driftbandit.policies.drift.drift_ts import DriftTS
-from driftbandit.policies.drift.lin_learning import forget, learn_rewards
+from driftbandit.policies.drift.lin_learning import forget
 
 TRIAL = 1000  # rewards of at most two values after which DriftLinTS no longer learns
 UNKNOWN = sys.float_info.max  # in place of a value not seen yet: a finite number, since states hold no others
@@ -85,7 +85,7 @@ class DriftAuto(NamedTuple):
             for i in range(len(scores)):
                 scores[i] = state.two.scores[i]
         else:
-            arm = choose_arm(state.many, state.counts[LEARNED_MANY], rng, state.many.origin)
+            arm = _MANY.choose(state.many, state.counts[LEARNED_MANY], rng)
             for i in range(len(scores)):
                 scores[i] = state.many.scores[i]
         return arm
@@ -99,7 +99,7 @@ class DriftAuto(NamedTuple):
             _TWO.learn(state.two, counts[LEARNED_TWO], arm, 1.0 if reward == state.values[1] else 0.0)
             counts[LEARNED_TWO] += 1
         if counts[VALUES] == 3 or t < TRIAL:
-            learn_rewards(state.many, counts[LEARNED_MANY], arm, reward, state.many.origin)
+            _MANY.learn(state.many, counts[LEARNED_MANY], arm, reward)
             counts[LEARNED_MANY] += 1
 
     def plays(self, state: DriftAutoState) -> str:
@@ -163,11 +163,6 @@ class DriftAuto(NamedTuple):
     def state_size(self, n_arms: int) -> int:
         """The numbers that the state holds."""
         return 2 * state_size(_TWO, n_arms) + state_size(_MANY, n_arms) + n_arms + 5
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DriftAuto":
-        """There is nothing to tune."""
-        return cls()
 
 
 @compilable

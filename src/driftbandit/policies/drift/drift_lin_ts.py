@@ -39,8 +39,9 @@ from driftbandit.policies.drift.regressions import (
     WITHIN,
     live,
     measure,
+    multiply_pairs,
     place,
-    quadratic_form,
+    sum_products,
 )
 
 SHRINK = 1.0 / 4.0  # of the variance within a hypothesis where it has learned; 1/2: 1.24, this: 1.07, 8 environments
@@ -49,6 +50,7 @@ LARGEST_NUMBERS = (1e31, 1e31, 1e63, 1e63, 1e31, 1e63, 1e126, 1e63)
 IDLE = 200  # first slot of the uniform numbers by which idle arms are drawn from the prior
 
 
+@described(arrays=("weights", "rates", "level", "level_variance", "fade", "mean", "covariance", "link"))
 class DriftLinTSState(NamedTuple):
     """What is known. G groups of arms, D coefficients each; variances are in units of the noise variance."""
 
@@ -155,17 +157,31 @@ class DriftLinTS(NamedTuple):
         return state
 
     def choose(self, state: DriftLinTSState, t: int, rng: Any) -> Any:
-        """`choose_in` without features."""
-        return choose_arm(state, t, rng, state.origin)
+        return self.choose_in(state, t, rng, state.origin)
 
     def learn(self, state: DriftLinTSState, t: int, arm: Any, reward: Any) -> None:
-        """`learn_in` without features."""
-        learn_rewards(state, t, arm, reward, state.origin)
+        self.learn_in(state, t, arm, reward, state.origin)
 
     def choose_in(self, state: DriftLinTSState, t: int, rng: Any, features: Any) -> Any:
         """Draw a hypothesis by its weight, draw a value for every arm from it, never below the mean, and play the
-        largest. The joint form takes the features of all arms, arm after arm."""
-        return choose_arm(state, t, rng, features)
+        largest; while nothing is known of the scale, the arm of the largest normal. The joint form takes the features
+        of all arms, arm after arm."""
+        draws, scores, noise = state.draws, state.scores, state.numbers[NOISE]
+        joint = len(state.last) < len(scores)
+        rng.normals(state.own if joint and noise > 0.0 else draws)
+        if noise == 0.0:
+            for arm in range(len(scores)):
+                scores[arm] = draws[arm]
+        else:
+            drawn = draw_hypothesis(state.weights, state.slots, RUNS + state.counts[N_RUNS], rng.uniform(0))
+            if joint:
+                draw_coefficients(state.own, state.factor, state.covariance, place(drawn, len(state.prior)))
+            draw_arms(state, t, rng, features, drawn, joint)
+        best = 0
+        for arm in range(1, len(scores)):
+            if scores[arm] > scores[best] or (scores[arm] == scores[best] and draws[arm] > draws[best]):
+                best = arm
+        return best
 
     def learn_in(self, state: DriftLinTSState, t: int, arm: Any, reward: Any, features: Any) -> None:
         """Weigh all hypotheses by how well they predicted the reward, and let them learn from it. The features are
@@ -272,11 +288,6 @@ class DriftLinTS(NamedTuple):
         reach[:RATES] = np.minimum(t, np.power(state.rates, -0.5))
         return summarise(weights, kinds, start, reach, t, arms)
 
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DriftLinTS":
-        """There is nothing to tune."""
-        return cls()
-
 
 def by_hypothesis(values: Any, count: int) -> np.ndarray:
     """Numbers stored in blocks as an array of groups × `count` × hypotheses."""
@@ -289,27 +300,6 @@ def feature_limits(state: Any, t: int) -> tuple[np.ndarray, np.ndarray]:
     most = FARTHER * np.maximum(state.reach, np.sqrt(state.known))[1:]
     most[(most == 0.0) | (t < EVERY)] = np.inf
     return state.centre[1:] - most, state.centre[1:] + most
-
-
-@compilable
-def choose_arm(state: Any, t: int, rng: Any, features: Any) -> Any:
-    """The arm of the largest draw from a hypothesis; while nothing is known of the scale, of the largest normal."""
-    draws, scores, noise = state.draws, state.scores, state.numbers[NOISE]
-    joint = len(state.last) < len(scores)
-    rng.normals(state.own if joint and noise > 0.0 else draws)
-    if noise == 0.0:
-        for arm in range(len(scores)):
-            scores[arm] = draws[arm]
-    else:
-        drawn = draw_hypothesis(state.weights, state.slots, RUNS + state.counts[N_RUNS], rng.uniform(0))
-        if joint:
-            draw_coefficients(state.own, state.factor, state.covariance, place(drawn, len(state.prior)))
-        draw_arms(state, t, rng, features, drawn, joint)
-    best = 0
-    for arm in range(1, len(scores)):
-        if scores[arm] > scores[best] or (scores[arm] == scores[best] and draws[arm] > draws[best]):
-            best = arm
-    return best
 
 
 @compilable
@@ -364,9 +354,12 @@ def draw_arms(state: Any, t: int, rng: Any, features: Any, drawn: Any, joint: bo
     for arm in range(len(draws)):
         if joint or arm == 0:
             take_features(state, t, features, arm * (n - 1))
-            before = quadratic_form(state.prior, 0, 1, x)
-            wander = quadratic_form(state.wander, 0, 1, x) if rate > 0.0 else 0.0
-            measure(state, drawn, arm, arm + 1 if joint else len(draws))
+            pairs = multiply_pairs(x, state.factor)
+            sum_products(state.scores, arm, arm + 1, state.prior, 0, 1, pairs, 0.0)
+            before = state.scores[arm]
+            sum_products(state.scores, arm, arm + 1, state.wander, 0, 1, pairs, 0.0)
+            wander = state.scores[arm]
+            measure(state, drawn, pairs, arm, arm + 1 if joint else len(draws))
         middle, variance, last = state.middles[arm], max(state.variances[arm], 0.0), state.last[0 if joint else arm]
         if joint:
             draws[arm] = state.own[n - 1]

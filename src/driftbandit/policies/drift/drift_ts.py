@@ -10,7 +10,6 @@ from driftbandit.core.primitives import argmax, where
 from driftbandit.core.state import to_lists
 from driftbandit.core.validity import COUNTS, SCRATCH, close, fits, need
 from driftbandit.policies.drift.belief import DriftBelief, Explanation, explain_belief, mix_hypotheses
-from driftbandit.policies.drift.draw import HASTE, LEAST, SUMS, SURE, draw_hypothesis, update_sums, write_posteriors
 from driftbandit.policies.drift.hypotheses import (
     APART,
     CHANGES,
@@ -18,7 +17,9 @@ from driftbandit.policies.drift.hypotheses import (
     DRIFT_RECORD,
     EVERY,
     FASTEST,
+    HASTE,
     HYPOTHESES,
+    LEAST,
     LEVEL,
     LEVEL_SPREAD,
     LOSSES,
@@ -30,11 +31,16 @@ from driftbandit.policies.drift.hypotheses import (
     RUNS,
     SHARED,
     SPREAD,
+    SUMS,
+    SURE,
     V0,
     count_slots,
+    draw_hypothesis,
+    update_sums,
     weigh_common_drifts,
     weigh_independent_drifts,
     weigh_runs,
+    write_posteriors,
 )
 from driftbandit.policies.drift.runs import COMMON_SHARE, add_runs
 
@@ -96,7 +102,7 @@ class DriftTS(NamedTuple):
     play becomes better. It mistakes repeated rewards, or rewards that depend on each other, for change. No regret bound
     is known.
 
-    Its constants are in `hypotheses.py`, `runs.py` and `draw.py`, with their measured effects.
+    Its constants are in `hypotheses.py` and `runs.py`, with their measured effects.
 
     >>> from driftbandit import Bandit
     >>> bandit = Bandit(["red", "green"], DriftTS(), seed=7, reward_range=(0, 1))

@@ -26,7 +26,9 @@ from driftbandit.policies.drift.regressions import (
     absorb,
     live,
     measure,
+    multiply_pairs,
     place,
+    write,
 )
 
 LARGEST = 1e30  # rewards beyond this are cut, so that fourth powers stay finite
@@ -266,8 +268,7 @@ def refresh(state: Any, h: Any, group: Any) -> None:
     at, first = index(group * HYPOTHESES * n + place(h, n)), index(group * HYPOTHESES * size + place(h, size))
     for i in range(n):
         state.mean[at + i * WIDTH] = 0.0
-    for i in range(size):
-        state.covariance[first + i * WIDTH] = state.prior[i]
+    write(state.covariance, first, WIDTH, state.prior)
     if RATES <= h < RUNS:
         at = index(group * RATES * n + place(h - RATES, n))
         for i in range(n):
@@ -376,7 +377,7 @@ def fit_prior(state: Any) -> None:
     for j in range(n):
         own[j] *= KEPT
         state.x[j] = state.centre[j] if j > 0 else 1.0
-    measure(state, heaviest, 0, groups)
+    measure(state, heaviest, multiply_pairs(state.x, state.factor), 0, groups)
     for group in range(groups):
         middle += state.middles[group]
         away = state.middles[group] - numbers[CENTRE]

@@ -13,11 +13,12 @@ same place start together and merge together, so that they share their evidence 
 from typing import Any
 
 from driftbandit.core.primitives import compilable, index
-from driftbandit.policies.drift.draw import A_SUMS, DRIFT_SUMS
 from driftbandit.policies.drift.hypotheses import (
+    A_SUMS,
     CHANGES,
     COLUMNS,
     DRIFT_RECORD,
+    DRIFT_SUMS,
     EVERY,
     HYPOTHESES,
     LEVELS,

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from driftbandit.core.forgetting import half_life_discount
 from driftbandit.core.parameters import Domain, checked, described, within
 from driftbandit.core.primitives import argmax_fair, compilable
 from driftbandit.core.validity import COUNTS, REALS, SCRATCH, close, fits, need
+from driftbandit.policies.forgetting import changes, half_life_discount
 from driftbandit.policies.linear.least_squares import (
     add,
     discount,
@@ -23,7 +23,6 @@ from driftbandit.policies.linear.least_squares import (
     square,
     take_features,
 )
-from driftbandit.policies.window import changes
 
 T = TypeVar("T")
 

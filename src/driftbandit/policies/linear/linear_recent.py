@@ -9,6 +9,7 @@ import numpy as np
 from driftbandit.core.parameters import within
 from driftbandit.core.primitives import argmax_fair, compilable, index
 from driftbandit.core.validity import ARM, REALS, ROUNDS, close, fits, need
+from driftbandit.policies.forgetting import WINDOW, changes
 from driftbandit.policies.linear.least_squares import (
     add,
     forget_group,
@@ -33,7 +34,6 @@ from driftbandit.policies.linear.linear_policy import (
     validate_state,
 )
 from driftbandit.policies.linear.linear_ucb import INDEX, RADIUS
-from driftbandit.policies.window import WINDOW, changes
 
 # The regressions and the ring of the last rounds, round t at t % window: groups, rewards, D features of each.
 SlidingLinState = namedtuple("SlidingLinState", (*LinearState._fields, "groups", "rewards", "rows"))  # type: ignore[misc]

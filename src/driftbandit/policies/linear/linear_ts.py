@@ -5,10 +5,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core.forgetting import DISCOUNT
 from driftbandit.core.parameters import within
 from driftbandit.core.primitives import argmax, compilable, index
 from driftbandit.core.validity import REALS, ROUNDS, SCRATCH, fits, need
+from driftbandit.policies.forgetting import DISCOUNT
 from driftbandit.policies.linear.least_squares import (
     add_product,
     discount,

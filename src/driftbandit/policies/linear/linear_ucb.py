@@ -3,8 +3,8 @@
 import math
 from typing import Annotated, Any, NamedTuple
 
-from driftbandit.core.forgetting import DISCOUNT
 from driftbandit.core.primitives import argmax_fair, compilable
+from driftbandit.policies.forgetting import DISCOUNT
 from driftbandit.policies.linear.least_squares import (
     add,
     add_product,
