@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import driftbandit
-from driftbandit import cli as commands
 from driftbandit.cli import _main as cli
 from driftbandit.cli import _shared
 from driftbandit.cli._shared import whole
@@ -21,7 +20,7 @@ from driftbandit.lab.result import Result
 SOURCE = str(Path(driftbandit.__file__).parents[1])
 SMALL = "abrupt(n_arms=2, horizon=200, phases=2)"
 PLAY = ["run", "ts", "--interpreted", "--env", SMALL, "--runs", "2"]
-NAMES = [module.__name__.rsplit(".", 1)[1] for module in commands.modules()]
+NAMES = [module.__name__.rsplit(".", 1)[1] for module in cli.modules()]
 
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 

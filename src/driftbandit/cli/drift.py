@@ -3,8 +3,7 @@
 import argparse
 from typing import Any
 
-from driftbandit.cli._logs import add_log_options, open_log, print_result
-from driftbandit.cli._shared import add_example, need
+from driftbandit.cli._shared import add_example, add_log_options, need, open_log, print_result
 
 _EXAMPLES = """\
   driftbandit drift log.csv

@@ -22,9 +22,9 @@ from driftbandit.core.draws import POLICY, Draws, round_key, stream_key
 from driftbandit.core.primitives import compilable, draw_from, index, learn_reward, learns_with_random_numbers
 from driftbandit.core.state import to_arrays
 from driftbandit.lab.progress import Progress
-from driftbandit.logs.context import ContextGuesses
+from driftbandit.logs.context import ContextGuesses, contexts
+from driftbandit.logs.estimates import block_length, period_of
 from driftbandit.logs.log import Log
-from driftbandit.logs.periods import block_length, period_of
 from driftbandit.logs.rows import Events
 from driftbandit.player import Player, choose_among
 from driftbandit.spec import policy_check
@@ -310,8 +310,9 @@ def follow(
     arm = events.arm.astype(np.int64)
     order, first = schedule(events)
     allowed, sizes = np.argsort(~log.menus, axis=1, kind="stable"), log.menus.sum(axis=1)
+    context = contexts(log) if log.features else np.zeros((log.n, 0))
     arrays = LogArrays(
-        events.time, arm, events.reward, events.propensity, order, first, events.menu, allowed, sizes, log.contexts()
+        events.time, arm, events.reward, events.propensity, order, first, events.menu, allowed, sizes, context
     )
     rate = summary.least if own else 0.0
     followers = [LogFollower(candidate, log, arrays, rate, seed, compiled) for candidate in tried]
