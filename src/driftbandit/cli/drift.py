@@ -9,10 +9,8 @@ _EXAMPLES = """\
   driftbandit drift log.csv
       what this and last period's best arm gain over the best fixed one, by hour, day, week and month; and which policy
       to use
-
   driftbandit drift log.parquet --time when --arm button --reward click --propensity uniform --plot drift.svg
       columns by other names, arms drawn uniformly; the levels over time as a figure
-
   driftbandit drift log.csv --environment environment.csv
       write the arms' smoothed means as an environment, for driftbandit run --environment 'table("environment.csv")'
 """

@@ -191,8 +191,8 @@ class Source:
 
 
 def _is_journal(given: Any) -> bool:
-    if is_url(given):
-        return True
+    if isinstance(given, str) and "://" in given:
+        return is_url(given)
     if not isinstance(given, str | Path) or not Path(given).is_file():
         return False
     with open(given, "rb") as file:
@@ -354,7 +354,7 @@ class FeatureColumns:
 
 def _declare(kinds: dict[str, Any]) -> Features:
     try:
-        return Features.declare(kinds)
+        return Features.declare(kinds) if kinds else Features()
     except ValueError as error:
         raise LogError(str(error)) from None
 
