@@ -1,11 +1,8 @@
 """Rewards as functions of the context: a ridge regression per arm, and what choosing by context gains.
 
-Every arm has an intercept; slopes are those that all arms share plus the arm's own, shrunk to 0. How strongly is
-decided by cross-validation between folds, which may shrink them to 0 completely. Then the ranking does not depend on
-the context.
-
-The gain of context is that of the arm with the largest predicted reward over the best single arm. Both are chosen on
-four fifths of the blocks of time and scored on the rest, so that noise gains nothing. Scores are doubly robust."""
+Slopes are those that all arms share plus the arm's own, which cross-validation may shrink to 0: then the ranking does
+not depend on the context. The gain of context is that of the arm with the largest predicted reward over the best single
+arm, both chosen on four fifths of the blocks of time and scored on the rest."""
 
 import math
 from typing import Any, NamedTuple

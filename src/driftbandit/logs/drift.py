@@ -1,13 +1,9 @@
-"""Finds out from a log whether the best arm changes and whether forgetting pays. It pays where the ranking of arms
-changes and stays changed for a while; it does not pay where all arms rise and fall together.
+"""Finds out from a log whether the best arm changes and whether forgetting pays: where the ranking of arms changes and
+stays changed for a while, not where all arms rise and fall together.
 
-Two gains over the best fixed arm are estimated by hour, day, week and month. *This period's best* is the arm that was
-best in each period by one half of the period's rows, scored on the other half: scored on the same rows it would gain
-from noise. With few rows per period the choice is mostly noise, and the gain may be negative. *Last period's best* is
-the arm that was best by the rewards that became known one period ago. The fixed arm is chosen by halves too; where arms
-come and go, it is a fixed order. Rows are weighted by inverse propensities, around the arms' averages.
-
-Of a log with features `drift` also finds out whether context pays (`logs.context`)."""
+Two gains over the best fixed arm are estimated by hour, day, week and month: of the arm that is best in each period,
+and of the one that was best by the rewards that became known one period ago. Arms are chosen by one half of the rows
+and scored on the other, since on the same rows noise would gain. Rows are weighted by inverse propensities."""
 
 import math
 from dataclasses import dataclass

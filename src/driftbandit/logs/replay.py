@@ -1,11 +1,8 @@
 """Estimates what other policies would have earned on a log, with intervals and paired differences.
 
-There are two values. The *follower* learns from every event of the log. The *own history* learns only from events that
-the policy would have caused itself: its value at a share c of the traffic. Every interval is a bootstrap over blocks of
-time and is about new data from the same process.
-
-The values are doubly robust. In a log with features, contextual policies follow with the logged contexts, and the
-values by inverse propensities only (IPS) and normalised by their sum (SNIPS) are printed too."""
+The *follower* learns from every event of the log; the *own history* only from events that the policy would have caused
+itself. Values are doubly robust; those by inverse propensities only (IPS) and normalised by their sum (SNIPS) are
+printed too if the log has features. Intervals are about new data from the same process."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
