@@ -3,7 +3,7 @@
 obp is not a dependency: install it in an environment of its own. There, `sample` writes the columns of the sample that
 the test reads and `figures` prints obp's estimates; in between, `dump` with the package writes logs and reward model:
 
-    python benchmarks/obp_figures.py sample tests/logs/obd.csv.gz     # with obp; and tests/logs/obd_bts.csv.gz
+    python benchmarks/obp_figures.py sample tests/logs/obd.csv.gz     # with obp; and obd_bts, obd_women, ...
     python benchmarks/obp_figures.py dump DUMP.npz                    # with driftbandit
     python benchmarks/obp_figures.py figures DUMP.npz                 # with obp; tests/logs/test_obp.py holds these
 """
@@ -22,20 +22,24 @@ POLICIES = ["uniform", "fixed(3)"]
 
 
 def sample(path: str) -> None:
-    """The men's campaign, 34 items, under the policy that the path names, random or bts (Thompson sampling with its own
-    propensities); hashes of user features become letters. Of bts the first 5,000 rows keep the file small."""
+    """The campaign and policy that the path names: men (34 items), women (46) or all (80), drawn uniformly or by bts,
+    Thompson sampling with its own propensities. Hashes of user features are numbered. Of all but obd.csv.gz the first
+    5,000 rows keep the files small."""
     import obp
 
-    policy = "bts" if "bts" in Path(path).name else "random"
-    source = Path(obp.__file__).parent / "dataset" / "obd" / policy / "men" / "men.csv"
+    words = Path(path).name.split(".")[0].split("_")
+    policy = "bts" if "bts" in words else "random"
+    campaign = next((word for word in ("women", "all") if word in words), "men")
+    source = Path(obp.__file__).parent / "dataset" / "obd" / policy / campaign / f"{campaign}.csv"
     names = [f"user_feature_{at}" for at in range(4)]
     seen: dict[str, dict[str, str]] = {name: {} for name in names}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     more = ["propensity"] if policy == "bts" else []
+    most = None if words == ["obd"] else 5_000
     writer.writerow(["time", "arm", "position", "reward", *more, *names])
     with open(source) as file:
-        for row in islice(csv.DictReader(file), 5_000 if more else None):
+        for row in islice(csv.DictReader(file), most):
             levels = [seen[name].setdefault(row[name], f"l{len(seen[name])}") for name in names]
             given = [row["propensity_score"]] if more else []
             writer.writerow([row["timestamp"][:19], row["item_id"], row["position"], row["click"], *given, *levels])

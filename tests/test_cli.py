@@ -1,12 +1,12 @@
 """The command line: what it prints, what it refuses, and that it loads nothing heavy before it must."""
 
+import importlib.util
 import os
 import subprocess
 import sys
 
 import pytest
 
-from driftbandit import cli as commands
 from driftbandit.cli import _main as cli
 from driftbandit.lab.result import Result
 from driftbandit.spec import parse
@@ -49,7 +49,7 @@ def test_python_dash_m_works_and_the_exit_code_is_ours():
     assert "did you mean list" in done.stderr
 
 
-@pytest.mark.parametrize("command", [module.__name__.rsplit(".", 1)[1] for module in commands.modules()])
+@pytest.mark.parametrize("command", [module.__name__.rsplit(".", 1)[1] for module in cli.modules()])
 def test_every_command_has_a_help_with_examples(capsys, command):
     assert cli.main([command, "--help"]) == 0
     out = capsys.readouterr().out
@@ -60,7 +60,7 @@ def test_every_command_has_a_help_with_examples(capsys, command):
 def test_without_a_command_the_help_shows_all_of_them(capsys):
     assert cli.main([]) == 0
     out = capsys.readouterr().out
-    for module in commands.modules():
+    for module in cli.modules():
         assert module.__name__.rsplit(".", 1)[1] in out
 
 
@@ -180,7 +180,7 @@ def test_an_output_folder_that_cannot_be_written_is_noticed_before_the_work(caps
 
 
 def test_without_the_lab_extra_the_sentence_says_what_to_install(capsys, monkeypatch):
-    find = commands._shared.importlib.util.find_spec
+    find = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name == "numba" else find(name, *rest))
     assert "pip install '.[lab]'" in refused(capsys, *PLAY)
 

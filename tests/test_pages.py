@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from driftbandit import Bandit, DiscountedTS
-from driftbandit import cli as commands
 from driftbandit.cli import _main as cli
 from driftbandit.lab import study
 from tools.site import committed, outputs
@@ -60,7 +59,7 @@ def everything():
         if page.name != "CHANGELOG.md":
             for line in commands_in(text_of(page)):
                 shown.setdefault(" ".join(shlex.split(line, comments=True)), (page.name, line))
-    for module in commands.modules():
+    for module in cli.modules():
         for line in commands_in(module._EXAMPLES):
             line = re.split(r" {3,}", line)[0]
             shown.setdefault(" ".join(shlex.split(line)), (module.__name__.rsplit(".", 1)[1], line))
@@ -201,7 +200,7 @@ def test_every_command_that_is_shown_works(where, line, folder, capsys):
 def test_the_pages_show_commands_and_no_command_is_missing_from_them():
     assert len(SHOWN) > 40
     names = {words_of(line)[0] for _, line in SHOWN if words_of(line)}
-    assert {module.__name__.rsplit(".", 1)[1] for module in commands.modules()} <= names
+    assert {module.__name__.rsplit(".", 1)[1] for module in cli.modules()} <= names
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ import driftbandit
 import driftbandit.environments
 import driftbandit.lab
 import driftbandit.policies
-from driftbandit import cli as commands
+from driftbandit.cli import _main as commands
 from driftbandit.spec.parse import policies
 
 LAB = ["Result", "Simulation", "Study", "Variants", "load_study", "plot", "run", "simulate"]
@@ -48,10 +48,9 @@ def test_every_public_name_exists_and_says_what_it_is():
 
 
 # Where the function is that a command calls, named as the command. `list` shows text, `keys` and
-# `live` are several verbs each (those of `Bandit`), `serve` adds `watch`.
+# `live` are several verbs each (those of `Bandit`), `serve` adds `watch` and `demo`.
 FUNCTIONS = {
     "audit": "driftbandit.bandit.audit",
-    "demo": "driftbandit.service.traffic",
     "drift": "driftbandit.logs",
     "export": "driftbandit.bandit.export",
     "field": "driftbandit.field.contest",

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow.csv
 
 from driftbandit.logs import Log, Replay, drift, replay
+from driftbandit.logs.estimates import block_mean
 from driftbandit.logs.follow import follow
-from driftbandit.logs.periods import block_mean
 from driftbandit.logs.replay import candidates, effective_size
 
 FEATURES = "origin,time:hour,time:day,wind:number,visibility:number,miles:number"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from driftbandit.logs.periods import RESAMPLES, Estimate, block_mean
+from driftbandit.logs.estimates import RESAMPLES, Estimate, block_mean
 
 
 def test_the_mean_and_error_are_those_of_a_ratio_of_sums():

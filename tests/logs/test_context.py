@@ -5,7 +5,7 @@ import pytest
 
 from driftbandit.core.draws import POLICY, Stream, stream_key
 from driftbandit.logs import Log, drift, replay
-from driftbandit.logs.context import FOLDS, STRENGTHS, ContextGuesses, Sums, context_gains, events_needed
+from driftbandit.logs.context import FOLDS, STRENGTHS, ContextGuesses, Sums, context_gains, contexts, events_needed
 from driftbandit.logs.follow import DRAWS, follow
 from driftbandit.logs.replay import candidates
 from driftbandit.player import Player
@@ -40,21 +40,21 @@ def log_of(n, seed=0, effect=0.0, delay=0.0, features="device,basket:number,memb
 
 def twin(log, candidate):
     """The weights of the policy's player, which at each event starts from nothing and learns what was known."""
-    events, contexts, key = log.whole(), log.contexts(), stream_key(0, 0, POLICY)
+    events, features, key = log.whole(), contexts(log), stream_key(0, 0, POLICY)
     half_life = None if candidate.half_life is None else round(candidate.half_life * SECOND)
     weights, asked = [], 0
     for e in range(events.n):
-        player = Player(candidate.policy, 3, key, half_life, n_features=contexts.shape[1])
+        player = Player(candidate.policy, 3, key, half_life, n_features=features.shape[1])
         known = [w for w in range(e) if events.known[w] <= events.time[e]]
         for w in sorted(known, key=lambda w: (events.known[w], w)):
             decided = int(events.time[w] * SECOND)
-            player.learn(int(events.arm[w]), float(events.reward[w]), decided, features=contexts[w].tolist())
+            player.learn(int(events.arm[w]), float(events.reward[w]), decided, features=features[w].tolist())
         allowed = np.flatnonzero(log.menus[events.menu[e]]).tolist()
         now, played = int(events.time[e] * SECOND), []
         if len(allowed) > 1:
             for n in range(DRAWS):
                 rng = Stream(key).at(asked + n)
-                played.append(player.choose(rng, allowed, now, features=contexts[e].tolist()))
+                played.append(player.choose(rng, allowed, now, features=features[e].tolist()))
             asked += DRAWS
         weights.append(np.mean(np.array(played or allowed) == events.arm[e]) / events.propensity[e])
     return np.array(weights)

@@ -8,8 +8,7 @@ import pytest
 from driftbandit.environments import phased
 from driftbandit.logs import Log, drift, estimate_means
 from driftbandit.logs.drift import Cells, estimates, scores
-from driftbandit.logs.log import warnings_about
-from driftbandit.logs.periods import (
+from driftbandit.logs.estimates import (
     DAY,
     HOUR,
     MONTH,
@@ -20,6 +19,7 @@ from driftbandit.logs.periods import (
     period_of,
     scales,
 )
+from driftbandit.logs.log import warnings_about
 from naive.simulated_logs import adaptive_log, uniform_log
 
 SWAPS = phased([[0.25, 0.65, 0.4], [0.65, 0.25, 0.4]] * 5, range(0, 10_000, 1000), 10_000)

@@ -14,7 +14,7 @@ from driftbandit.bandit.export import export
 from driftbandit.bandit.features import Features
 from driftbandit.cli._main import main
 from driftbandit.logs import Log, LogError, replay
-from driftbandit.logs.log_features import cells, encode
+from driftbandit.logs.context import cells, contexts, encode
 from driftbandit.policies import LinTS
 from live.button import HOUR, Clock
 
@@ -55,15 +55,15 @@ def test_every_source_gives_the_same_contexts(tmp_path):
     logs = [Log(source, features=FEATURES) for source in sources(tmp_path)]
     for log in logs:
         assert log.features.declaration() == DECLARED
-        assert np.array_equal(log.contexts(), logs[0].contexts())
+        assert np.array_equal(contexts(log), contexts(logs[0]))
     declared = Log(ROWS, features=DECLARED)
-    assert np.array_equal(declared.contexts(), logs[0].contexts())
+    assert np.array_equal(contexts(declared), contexts(logs[0]))
 
 
 def test_the_numbers_are_those_of_a_bandit():
     """Held to the encoding of a bandit, decision by decision, with the mean so far where a value is missing."""
     log, features = Log(ROWS, features=FEATURES), Features.declare(DECLARED)
-    found, seen = log.contexts(), []
+    found, seen = contexts(log), []
     for at in range(N):
         context = {name: ROWS[name][at] for name in ("device", "basket", "member")}
         time = round(log.whole().time[at] * 1e6)
@@ -80,7 +80,7 @@ def test_the_numbers_are_those_of_a_bandit():
 
 def test_levels_that_are_not_named_count_as_other():
     log = Log(ROWS, features="device:mobile|tablet")
-    assert log.contexts()[:3].tolist() == [[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]
+    assert contexts(log)[:3].tolist() == [[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]
     assert any("other levels than those named in 12 events" in warning for warning in log.summary.warnings)
 
 
@@ -92,7 +92,7 @@ def test_all_columns_that_are_not_named_otherwise():
 def test_rows_out_of_order_keep_their_contexts():
     order = np.random.default_rng(1).permutation(N)
     shuffled = {name: [column[at] for at in order] for name, column in ROWS.items()}
-    assert np.array_equal(Log(shuffled, features=FEATURES).contexts(), Log(ROWS, features=FEATURES).contexts())
+    assert np.array_equal(contexts(Log(shuffled, features=FEATURES)), contexts(Log(ROWS, features=FEATURES)))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_the_contexts_of_a_journal_are_those_of_its_bandit(journal):
     assert Log(path, propensity="uniform", features="all").features == declared
     at = round(log.whole().time[1] * 1e6)
     context = {"device": "desktop", "basket": 1.0, "member": True, "arm": 1.0}
-    assert log.contexts()[1] == pytest.approx(declared.encode(declared.read(context), at))
+    assert contexts(log)[1] == pytest.approx(declared.encode(declared.read(context), at))
     assert [int(re.search(r"in (\d+) events", text)[1]) for text in log.summary.warnings] == [200, 60]
     some = Log(path, propensity="uniform", features="device,basket:number,time:hour")
     assert some.features.declaration() == {"device": ["mobile", "desktop"], "basket": "number", "hour": "hour of day"}
@@ -165,7 +165,7 @@ def test_an_export_has_the_same_contexts(journal, tmp_path, ending):
     export(path, tmp_path / f"log.{ending}", propensity="none")
     features = {name: kind for name, kind in features.items() if name != "arm"}
     exported, direct = (Log(p, propensity="uniform", features=features) for p in (tmp_path / f"log.{ending}", path))
-    assert np.allclose(exported.contexts(), direct.contexts())
+    assert np.allclose(contexts(exported), contexts(direct))
 
 
 def test_drift_and_replay_use_the_contexts_of_a_journal(journal, capsys):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from driftbandit.logs import Log, drift, replay
-from driftbandit.logs.periods import months
+from driftbandit.logs.estimates import months
 
 FOLDER = Path(__file__).parents[2] / "examples" / "flights"
 pytestmark = [

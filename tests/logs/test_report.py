@@ -8,7 +8,7 @@ from driftbandit import logs
 from driftbandit.cli._main import main
 from driftbandit.environments import phased
 from driftbandit.logs import drift, replay
-from driftbandit.logs.log_report import About, format_signed
+from driftbandit.logs.estimates import About, format_signed
 from naive.simulated_logs import uniform_log
 
 LOG = uniform_log(phased([[0.25, 0.65], [0.65, 0.25]] * 4, range(0, 2400, 300), 2400), seed=1)

@@ -1,4 +1,4 @@
-"""The verbs of `driftbandit live` about many bandits: prune, move, and templates, which new bandits are made like."""
+"""The verbs of `driftbandit live` about several bandits: prune, move and template."""
 
 import argparse
 import os
@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import quote
 
-from driftbandit.cli._shared import SERVE, add_option, need
+from driftbandit.cli._shared import SERVE, need
 
 
 def is_service(args: argparse.Namespace) -> bool:
@@ -19,21 +19,6 @@ def is_service(args: argparse.Namespace) -> bool:
         return False
     need("httpx")
     return True
-
-
-def add_move(verbs: Any) -> None:
-    """Describe the verb `move` to argparse."""
-    text = "move bandits to another database while they decide; their decisions are proved there"
-    made = verbs.add_parser("move", help=text, description=text[0].upper() + text[1:] + ".")
-    made.add_argument(
-        "journal", metavar="SOURCE", help="postgresql://..., or a SQLite journal that no process has open"
-    )
-    made.add_argument("target", metavar="TARGET", help="postgresql://...")
-    made.add_argument("bandit", metavar="BANDIT", nargs="+", help='names; "button:*" for all that begin with "button:"')
-    made.add_argument("--address", default="", metavar="URL", help="what callers of the source are told")
-    made.add_argument("--nginx-map", metavar="FILE", help="write there which upstream serves each moved bandit")
-    made.add_argument("--nginx-upstream", metavar="NAME", help="the upstream of the target, for --nginx-map")
-    add_option(made, "json")
 
 
 def prune(args: argparse.Namespace) -> Any:
@@ -55,11 +40,11 @@ def prune(args: argparse.Namespace) -> Any:
                 found[name] = bandit.prune(args.exports)
     finally:
         opened.release()
-    begins = {name: f"{as_datetime(one.until):%Y-%m-%d}" for name, one in found.items() if one.until is not None}
-    rows = [[name, str(one.decisions), str(one.events), begins.get(name, "-"), one.note or "-"]
-            for name, one in found.items()]  # fmt: skip
-    head = ["bandit", "decisions dropped", "events dropped", "begins with", "why not more"]
-    return {name: one._asdict() for name, one in found.items()}, (head, rows)
+    rows = []
+    for name, one in found.items():
+        begins = "-" if one.until is None else f"{as_datetime(one.until):%Y-%m-%d}"
+        rows.append([name, str(one.decisions), str(one.events), begins, one.note or "-"])
+    return found, (["bandit", "decisions dropped", "events dropped", "begins with", "why not more"], rows)
 
 
 def move(args: argparse.Namespace) -> Any:
@@ -70,7 +55,7 @@ def move(args: argparse.Namespace) -> Any:
     if (args.nginx_map is None) != (args.nginx_upstream is None):
         raise ValueError("--nginx-map FILE and --nginx-upstream NAME belong together.")
     found: list[Move] = []
-    for one in move_all(args.journal, args.target, args.bandit, address=args.address):
+    for one in move_all(args.journal, args.target, args.bandits, address=args.address):
         found.append(one)
         if args.nginx_map is not None:
             write_map(args.nginx_map, one.bandit, args.nginx_upstream)

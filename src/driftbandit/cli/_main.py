@@ -4,14 +4,16 @@ Nothing heavy is imported here or by a command's description, so `driftbandit --
 
 import argparse
 import contextlib
+import importlib
 import os
+import pkgutil
 import sys
 import warnings
 from collections.abc import Sequence
 from importlib import metadata
 from typing import Any, NoReturn
 
-from driftbandit import cli as commands
+from driftbandit import cli
 from driftbandit.cli._shared import EXTRAS, missing_package, shorten
 from driftbandit.core.checks import nearest
 from driftbandit.errors import DriftbanditError
@@ -36,6 +38,12 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help")
 
 
+def modules(command: str | None = None) -> list[Any]:
+    """The module named like this command, or without such a module every command's, in alphabetical order."""
+    names = sorted(info.name for info in pkgutil.iter_modules(cli.__path__) if not info.name.startswith("_"))
+    return [importlib.import_module(f"{cli.__name__}.{name}") for name in ([command] if command in names else names)]
+
+
 def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     """The parser with this command, or with all of them."""
     parser = _Parser(
@@ -47,7 +55,7 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"driftbandit {_version()}")
     parser.add_argument("--traceback", action="store_true", help="show where in the code an error arose")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", parser_class=_Parser)
-    for module in commands.modules(command):
+    for module in modules(command):
         before = set(subparsers.choices)
         module.add_parser(subparsers)
         for name in set(subparsers.choices) - before:

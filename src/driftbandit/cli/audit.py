@@ -29,10 +29,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"bandits": reports})
         return code
-    rows = [
-        [report.bandit, str(report.decisions), str(report.events), str(report.snapshots), _verdict(report)]
-        for report in reports
-    ]
+    rows = [[one.bandit, str(one.decisions), str(one.events), str(one.snapshots), _verdict(one)] for one in reports]
     print_table(["bandit", "decisions", "events", "snapshots", "verdict"], rows)
     for report in reports:
         for difference in report.differences:

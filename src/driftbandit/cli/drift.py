@@ -3,17 +3,14 @@
 import argparse
 from typing import Any
 
-from driftbandit.cli._logs import add_log_options, open_log, print_result
-from driftbandit.cli._shared import add_example, need
+from driftbandit.cli._shared import add_example, add_log_options, need, open_log, print_result
 
 _EXAMPLES = """\
   driftbandit drift log.csv
       what this and last period's best arm gain over the best fixed one, by hour, day, week and month; and which policy
       to use
-
   driftbandit drift log.parquet --time when --arm button --reward click --propensity uniform --plot drift.svg
       columns by other names, arms drawn uniformly; the levels over time as a figure
-
   driftbandit drift log.csv --environment environment.csv
       write the arms' smoothed means as an environment, for driftbandit run --environment 'table("environment.csv")'
 """

@@ -19,12 +19,8 @@ def add_parser(subparsers: Any) -> None:
     parser = add_example(subparsers, "export", "write a journal as a log for drift and replay", _EXAMPLES)
     add_bandit(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help=".parquet (needs the lab extra), .csv or .jsonl")
-    parser.add_argument(
-        "--propensity",
-        choices=["none", "arm", "all"],
-        default="arm",
-        help="probabilities to recompute: of the arm played (default), of all arms, or none",
-    )
+    text = "probabilities to recompute: of the arm played (default), of all arms, or none"
+    parser.add_argument("--propensity", choices=["none", "arm", "all"], default="arm", help=text)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -9,14 +9,10 @@ from driftbandit.cli._shared import add_example, add_option, need, print_json, p
 _EXAMPLES = """\
   driftbandit field
       drift-ts in 57 environments of 0/1 rewards, compared with the kept results of tuning: table.md, ratios.csv, figure
-  driftbandit field --suite scale
-      drift-lin-ts and drift-auto where rewards have any scale and law; rivals are given the noise and the range
   driftbandit field --suite linear
       drift-lin-ts with contexts; rivals are given the noise
-  driftbandit field "my_policy.py:MyPolicy(gamma=0.9)" sw-ts.tuned
-      other policies; `tuned` is given the horizon, phases and arms of each environment
-  driftbandit field drift-ts --environments smooth,trap-K5
-      some environments only: names, kinds, design or check
+  driftbandit field "my_policy.py:MyPolicy(gamma=0.9)" sw-ts.tuned --environments smooth,trap-K5
+      other policies, in some environments; `tuned` is given the horizon, phases and arms of each
   driftbandit field --list
       the environments, and how to name each for `--environment`
   driftbandit field --quick
@@ -59,11 +55,8 @@ def run(args: argparse.Namespace) -> None:
     names = [word for word in args.environments.split(",") if word]
     if args.list:
         suite = load_suite(args.suite)
-        environments = choose_environments(names, suite.quick if args.quick else suite.environments)
-        rows = [
-            [environment.name, environment.kind, environment.role, repr(environment.environment)]
-            for environment in environments
-        ]
+        chosen = choose_environments(names, suite.quick if args.quick else suite.environments)
+        rows = [[one.name, one.kind, one.role, repr(one.environment)] for one in chosen]
         print_table(["name", "kind", "role", "environment"], rows)
         return
     need("numba", "matplotlib")
@@ -73,7 +66,9 @@ def run(args: argparse.Namespace) -> None:
     given = ("suite", "runs", "seed", "executor", "workers", "quick", "tune", "kept")
     options = {name: getattr(args, name) for name in given}
     progress = not args.json
-    contest = field(args.policies, names, out=folder, progress=progress, **options, say=print if progress else _skip)
+    contest = field(
+        args.policies, names, out=folder, progress=progress, **options, say=print if progress else lambda text: None
+    )
     paths = contest.save(folder)
     if args.json:
         print_json(contest.to_dict())
@@ -81,10 +76,6 @@ def run(args: argparse.Namespace) -> None:
     _print(contest)
     for path in paths:
         print(f"wrote {path}")
-
-
-def _skip(text: str) -> None:
-    pass
 
 
 def _print(contest: Any) -> None:

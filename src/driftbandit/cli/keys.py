@@ -20,22 +20,17 @@ def add_parser(subparsers: Any) -> None:
     parser = add_example(subparsers, "keys", "make, show and revoke the keys of a service", _EXAMPLES)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
     add = verbs.add_parser("add", help="make a key; a name may have two, so that one can take over from the other")
-    add.add_argument("file", metavar="FILE")
+    show = verbs.add_parser("show", help="show the keys' names, scopes and dates")
+    revoke = verbs.add_parser("revoke", help="delete a key")
+    for made in (add, show, revoke):
+        made.add_argument("file", metavar="FILE")
     add.add_argument("name", metavar="NAME", help="owner of the key; the journal records it with changes")
-    add.add_argument(
-        "--scopes", default="decide,reward", help="of decide, reward, read, admin (default: decide,reward)"
-    )
-    add.add_argument(
-        "--bandits",
-        nargs="+",
-        metavar="BANDIT",
-        help='only these; "button:*" for all whose names begin so (default: all)',
-    )
+    text = "of decide, reward, read, admin (default: decide,reward)"
+    add.add_argument("--scopes", default="decide,reward", help=text)
+    text = 'only these; "button:*" for all whose names begin so (default: all)'
+    add.add_argument("--bandits", nargs="+", metavar="BANDIT", help=text)
     add.add_argument("--days", type=float, metavar="D", help="days until it expires (default: never)")
     add.add_argument("--rate", type=float, metavar="R", help="requests per second (default: no limit)")
-    verbs.add_parser("show", help="show the keys' names, scopes and dates").add_argument("file", metavar="FILE")
-    revoke = verbs.add_parser("revoke", help="delete a key")
-    revoke.add_argument("file", metavar="FILE")
     revoke.add_argument("key", metavar="KEY", help="its first eight characters, as `show` prints them")
 
 

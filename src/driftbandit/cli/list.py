@@ -3,12 +3,11 @@
 import argparse
 import inspect
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
-from driftbandit.cli._shared import add_example, add_option, print_json, print_table, shorten, terminal_width
-from driftbandit.core.checks import nearest
+from driftbandit.cli._shared import add_example, add_option, print_json, print_table, terminal_width
 from driftbandit.core.parameters import parameters
-from driftbandit.errors import SpecError
 from driftbandit.spec import parse
 
 _EXAMPLES = """\
@@ -16,7 +15,6 @@ _EXAMPLES = """\
   driftbandit list policies        how each policy forgets
   driftbandit list ds-ts           one policy or environment in full: parameters and named constructors
 """
-_KINDS = {"policies": parse.policies, "environments": parse.environments, "laws": parse.laws}
 _SHOWN = {"all": ("policies", "environments", "laws"), "policies": ("policies",),
           "environments": ("environments", "laws"), "items": ("items",)}  # fmt: skip
 _FACTS = ("family", "forgets", "knows", "cost", "reference")
@@ -33,19 +31,20 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Print the requested tables, or one class in full."""
     if args.what not in _SHOWN:
-        described = _describe(cls := _find(args.what))
+        found = parse.find(args.what)
+        described = _describe(cls := found[0] if isinstance(found, tuple) else found)
         print_json(described) if args.json else _print_class(cls, described)
         return
-    found = {kind: _items() if kind == "items" else _describe_all(kind) for kind in _SHOWN[args.what]}
+    shown = {kind: _KINDS[kind]() for kind in _SHOWN[args.what]}
     if args.json:
-        print_json(found)
+        print_json(shown)
         return
-    for number, (kind, rows) in enumerate(found.items()):
+    for number, (kind, rows) in enumerate(shown.items()):
         print("\n" if number else "", end="")
         _print_all(kind, rows)
 
 
-def _print_all(kind: str, rows: list[dict[str, Any]]) -> None:
+def _print_all(kind: str, rows: list[Any]) -> None:
     if kind == "policies":  # one line each, within the terminal or 80 characters
         names = [" ".join([row["short"], *row["aliases"]]) for row in rows]
         width = max(80, terminal_width() or 0) - 2 - max(map(len, names))
@@ -58,9 +57,8 @@ def _print_all(kind: str, rows: list[dict[str, Any]]) -> None:
     else:
         title = "reward laws (law=... of an environment)" if kind == "laws" else "environments"
         names = ["name", "text", "about"] if kind == "laws" else ["name", "short", "text", "about"]
-        print_table(
-            [*names[:-2], "written in full", "description"], [[row[name] for name in names] for row in rows], title
-        )
+        rows = [[row[name] for name in names] for row in rows]
+        print_table([*names[:-2], "written in full", "description"], rows, title)
     if kind == "environments":
         named = [name for cls in parse.environments().values() for name in getattr(cls, "aliases", ())]
         print(textwrap.fill(f"by name: {', '.join(named)}", 100, subsequent_indent="  ", break_on_hyphens=False))
@@ -70,18 +68,6 @@ def _items() -> list[dict[str, str]]:
     from driftbandit.paper.items import items
 
     return [{"id": item.id, "title": item.title, "shows": item.shows} for item in items().values()]
-
-
-def _find(name: str) -> type:
-    try:
-        found = parse.find(name)
-    except SpecError:
-        classes = [cls for kind in _KINDS.values() for cls in kind().values()]
-        known = [*_SHOWN, *map(_short, classes), *(cls.__name__ for cls in classes)]
-        raise ValueError(
-            f"There is nothing named {shorten(name)!r}{nearest(name, known) or '.'} `driftbandit list` shows all names."
-        ) from None
-    return found[0] if isinstance(found, tuple) else found  # type: ignore[no-any-return]
 
 
 def _print_class(cls: type, described: dict[str, Any]) -> None:
@@ -98,10 +84,6 @@ def _print_class(cls: type, described: dict[str, Any]) -> None:
         if rows:
             print()
             print_table(head, rows)
-
-
-def _describe_all(kind: str) -> list[dict[str, Any]]:
-    return [_describe(cls) for cls in _KINDS[kind]().values()]
 
 
 def _describe(cls: type) -> dict[str, Any]:
@@ -134,3 +116,11 @@ def _short(cls: type) -> str:
 
 def _first_line(thing: Any) -> str:
     return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+
+
+_KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "policies": lambda: [_describe(cls) for cls in parse.policies().values()],
+    "environments": lambda: [_describe(cls) for cls in parse.environments().values()],
+    "laws": lambda: [_describe(cls) for cls in parse.laws().values()],
+    "items": _items,
+}

@@ -1,11 +1,14 @@
-"""`driftbandit live`: create a bandit, decide, reward, inspect and change it from the command line."""
+"""`driftbandit live`: create a bandit, decide, reward, inspect and change it from the command line.
+
+A verb has its arguments in `_VERBS`, and a function that returns data for --json and the texts and tables that are
+printed without it."""
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from itertools import islice, product
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from driftbandit.cli import _fleet
 from driftbandit.cli._fleet import is_service
@@ -21,127 +24,113 @@ _EXAMPLES = """\
   driftbandit live create shop.db banner --arms red green --features '{"device": ["mobile", "desktop"]}'
       decisions are then made in a context: decide with --context '{"device": "mobile"}'
   driftbandit live show shop.db button
-      its configuration, arms, beliefs and last decisions; without a name, all bandits. Also while another process uses
-      the file
+      configuration, arms, beliefs and last decisions; without a name, all bandits. Also while the file is in use
   driftbandit live fix shop.db button red
       and `release` ends it
-  driftbandit live change shop.db button --half-life "3 h" --floor 0.02 --who "Ada, ticket 12"
-  driftbandit live change shop.db button --label country=de --label page=home
-      labels, by which lists can be filtered: show shop.db --label country=de
+  driftbandit live change shop.db button --half-life "3 h" --floor 0.02 --label country=de --who "Ada, ticket 12"
+      labels are for lists: show shop.db --label country=de
   driftbandit live template http://127.0.0.1:8000 banner: --arms red green --wait "1 h"
       the first decision of banner:de makes that bandit; without a name, all templates
   driftbandit live uplift shop.db button --since "7 days"
   driftbandit live prune shop.db --exports old
       drop what is older than each bandit's retention, after writing it to Parquet files
-
   driftbandit live move postgresql://a/bandits postgresql://b/bandits button "banner:*"
       to another database, while they decide; run it again if it was stopped
-
   driftbandit live fix http://127.0.0.1:8000 button red --key drb_...
       the same with a service, by a key that allows it; DRIFTBANDIT_KEY in the environment keeps it out of the history
 
 A SQLite journal has one writing process: while a service holds it, give the service's address; only show, changes and
 uplift work on the file as well.
 """
-_OPTIONS: dict[str, dict[str, Any]] = {  # of `create` and `change`, as argparse describes them
-    "policy": {"metavar": "TEXT", "help": 'a policy, as "ds-ts(gamma=0.99)" (a new one: drift-auto)'},
-    "features": {"metavar": "JSON", "help": 'names and kinds: \'{"basket": "number"}\'; "none" ends it'},
-    "half_life": {"metavar": "TIME", "help": 'forget by the clock: "6 h"; "none" ends it'},
-    "floor": {"type": float, "metavar": "P", "help": "share of uniform play (default: 0.005)"},
-    "holdback": {"type": float, "metavar": "P", "help": "share that follows the baseline"},
-    "baseline": {"metavar": "ARM", "help": 'an arm, or "uniform"'},
-    "wait": {"metavar": "TIME", "help": 'a decision without reward gets the default after "1 h"'},
-    "default": {"type": float, "metavar": "X", "help": "that reward (default: 0)"},
-    "learn": {"choices": ["wait", "arrival"], "help": "when rewards are learned (default: after wait)"},
-    "retention": {"metavar": "TIME", "help": 'older decisions and events may be dropped: "90 d"'},
-    "label": {"metavar": "NAME=VALUE", "action": "append", "help": 'lists can be filtered by it; "none" ends all'},
+_CONFIG = "--policy --features --half-life --floor --holdback --baseline --wait --default --learn --retention --label"
+_NEW = f"--arms --candidates --reward-range --goal {_CONFIG}"
+_AMONG = "--context --candidates=JSON --available"
+_ARGUMENTS: dict[str, dict[str, Any]] = {  # as argparse describes them
+    "arm": {"metavar": "ARM"},
+    "id": {"metavar": "ID"},
+    "reward": {"type": float, "metavar": "REWARD"},
+    "target": {"metavar": "TARGET", "help": "postgresql://..."},
+    "bandits": {"metavar": "BANDIT", "nargs": "+", "help": 'names; "button:*" for all that begin with "button:"'},
+    "--policy": {"metavar": "TEXT", "help": 'a policy, as "ds-ts(gamma=0.99)" (a new one: drift-auto)'},
+    "--features": {"metavar": "JSON", "help": 'names and kinds: \'{"basket": "number"}\'; "none" ends it'},
+    "--half-life": {"metavar": "TIME", "help": 'forget by the clock: "6 h"; "none" ends it'},
+    "--floor": {"type": float, "metavar": "P", "help": "share of uniform play (default: 0.005)"},
+    "--holdback": {"type": float, "metavar": "P", "help": "share that follows the baseline"},
+    "--baseline": {"metavar": "ARM", "help": 'an arm, or "uniform"'},
+    "--wait": {"metavar": "TIME", "help": 'a decision without reward gets the default after "1 h"'},
+    "--default": {"type": float, "metavar": "X", "help": "that reward (default: 0)"},
+    "--learn": {"choices": ["wait", "arrival"], "help": "when rewards are learned (default: after wait)"},
+    "--retention": {"metavar": "TIME", "help": 'older decisions and events may be dropped: "90 d"'},
+    "--label": {"metavar": "NAME=VALUE", "action": "append", "help": 'lists are filtered by it; "none" ends all'},
+    "--arms": {"nargs": "+", "metavar": "ARM", "help": "the arms' names"},
+    "--candidates": {"action": "store_true", "help": "no arms: every decision brings its own"},
+    "--reward-range": {"nargs": 2, "type": float, "metavar": ("LOW", "HIGH"), "help": "refuse others"},
+    "--goal": {"choices": ["maximise", "minimise"], "help": "of rewards (default: maximise)"},
+    "--seed": {"type": whole(0), "metavar": "S", "help": "makes decisions with given ids repeatable"},
+    "--who": {"default": "command line", "metavar": "TEXT", "help": "recorded with the change"},
+    "--from-now": {"action": "store_true", "help": "do not learn the journal again"},
+    "--add-arm": {"metavar": "ARM", "help": "one more arm"},
+    "--like": {"metavar": "ARM", "help": "what is known of this arm is known of the one added"},
+    "--mean": {"type": float, "metavar": "REWARD", "help": "mean reward of the arm added, as known"},
+    "--worth": {"type": float, "metavar": "N", "help": "how many observations that is worth"},
+    "--retire-arm": {"metavar": "ARM", "help": "never choose this arm again"},
+    "--id": {"metavar": "ID", "help": "the decision's id; the same id gives the same decision"},
+    "--context": {"metavar": "JSON", "help": "values of the features: '{\"basket\": 42}'"},
+    "--candidates=JSON": {"metavar": "JSON", "help": 'what to choose among: \'{"a": {"price": 9.9}, ...}\''},
+    "--available": {"nargs": "+", "metavar": "ARM", "help": "choose among these"},
+    "--add": {"action": "store_true", "help": "add it to what the decision has, until that is `wait` old"},
+    "--part": {"metavar": "ID", "help": "with --add: the same part again counts once"},
+    "--search": {"default": "", "metavar": "TEXT", "help": "only bandits whose name contains this"},
+    "--archived": {"action": "store_true", "help": "those that are archived, not those that decide"},
+    "--limit": {"type": whole(1), "default": 100, "metavar": "N", "help": "of bandits listed (default: 100)"},
+    "--since": {"metavar": "TIME", "help": 'decisions of the last "7 days" only'},
+    "--remove": {"action": "store_true", "help": "make no further bandits like it"},
+    "--exports": {"metavar": "FOLDER", "help": "write what is dropped to Parquet files there, one per day"},
+    "--address": {"default": "", "metavar": "URL", "help": "what callers of the source are told"},
+    "--nginx-map": {"metavar": "FILE", "help": "write there which upstream serves each moved bandit"},
+    "--nginx-upstream": {"metavar": "NAME", "help": "the upstream of the target, for --nginx-map"},
 }
+
+
+class _Verb(NamedTuple):
+    text: str
+    run: Callable[..., Any]  # of the arguments, and of the bandit if it opens one
+    opens: str  # "write", "read" or "nothing"
+    arguments: str = ""  # keys of `_ARGUMENTS`
+    absent: str = ""  # which bandits are meant if none is named; if this is empty, the only one
 
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command and its verbs to argparse."""
     parser = add_example(subparsers, "live", "create a live bandit, decide, reward, inspect and change", _EXAMPLES)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
-
-    def verb(name: str, text: str, absent: str = "") -> argparse.ArgumentParser:
-        made: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        add_bandit(made, "a SQLite journal, postgresql://..., or http://...", absent)
-        made.add_argument("--key", metavar="KEY", help="of a service at http://... (default: $DRIFTBANDIT_KEY)")
+    for name, verb in _VERBS.items():
+        made = verbs.add_parser(name, help=verb.text, description=verb.text[0].upper() + verb.text[1:] + ".")
+        if name == "move":
+            made.add_argument("journal", metavar="SOURCE", help="postgresql://..., or a SQLite journal not in use")
+        else:
+            add_bandit(made, "a SQLite journal, postgresql://..., or http://...", verb.absent)
+            made.add_argument("--key", metavar="KEY", help="of a service at http://... (default: $DRIFTBANDIT_KEY)")
+        for word in verb.arguments.split():
+            made.add_argument(word.partition("=")[0], **_ARGUMENTS[word])
         add_option(made, "json")
-        return made
-
-    create = verb("create", "create a bandit")
-    create.add_argument("--seed", type=whole(0), metavar="S", help="makes decisions with given ids repeatable")
-    template = verb("template", "list templates, set one, or remove it; a service makes new bandits like them", "all")
-    template.add_argument("--remove", action="store_true", help="make no further bandits like it")
-    for made in (create, template):
-        made.add_argument("--arms", nargs="+", metavar="ARM", help="the arms' names")
-        made.add_argument("--candidates", action="store_true", help="no arms: every decision brings its own")
-        made.add_argument("--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="refuse others")
-        made.add_argument("--goal", choices=["maximise", "minimise"], help="of rewards (default: maximise)")
-    change = verb("change", "change a bandit; a new policy or half-life learns the whole journal again")
-    change.add_argument("--from-now", action="store_true", help="do not learn the journal again")
-    change.add_argument("--add-arm", metavar="ARM", help="one more arm")
-    change.add_argument("--like", metavar="ARM", help="what is known of this arm is known of the one added")
-    change.add_argument("--mean", type=float, metavar="REWARD", help="mean reward of the arm added, as known")
-    change.add_argument("--worth", type=float, metavar="N", help="how many observations that is worth")
-    change.add_argument("--retire-arm", metavar="ARM", help="never choose this arm again")
-    fix, release = verb("fix", "play one arm from now on"), verb("release", "end fix")
-    fix.add_argument("arm", metavar="ARM")
-    erase = verb("erase", "erase the id of a decision and its context; all else stays")
-    erase.add_argument("id", metavar="ID")
-    archive = verb("archive", "decide no more; after a day, prune exports and deletes the bandit")
-    unarchive = verb("unarchive", "undo archive, within a day")
-    clock = verb("clock", "let time advance again after a clock that was far ahead")
-    for made in (create, change, fix, release, clock, erase, archive, unarchive):
-        made.add_argument("--who", default="command line", metavar="TEXT", help="recorded with the change")
-    for made, (name, described) in product((create, change, template), _OPTIONS.items()):
-        made.add_argument(f"--{name.replace('_', '-')}", **described)
-    prune = verb("prune", "drop what is older than the retention of a bandit; daily counts stay", absent="all")
-    prune.add_argument("--exports", metavar="FOLDER", help="write what is dropped to Parquet files there, one per day")
-    decide = verb("decide", "choose an arm and record the decision")
-    decide.add_argument("--id", help="the decision's id; the same id gives the same decision")
-    reward = verb("reward", "report the outcome of a decision")
-    reward.add_argument("id", metavar="ID")
-    reward.add_argument("value", type=float, metavar="REWARD")
-    reward.add_argument("--add", action="store_true", help="add it to what the decision has, until that is `wait` old")
-    reward.add_argument("--part", metavar="ID", help="with --add: the same part again counts once")
-    greedy = verb("greedy", "show the arm with the best believed mean; nothing is recorded or learned")
-    for made in (decide, greedy):
-        made.add_argument("--context", metavar="JSON", help="values of the features: '{\"basket\": 42}'")
-        made.add_argument("--candidates", metavar="JSON", help='what to choose among: \'{"a": {"price": 9.9}, ...}\'')
-        made.add_argument("--available", nargs="+", metavar="ARM", help="choose among these")
-    show = verb("show", "show all bandits, or one with its arms and last decisions", absent="all")
-    show.add_argument("--search", default="", metavar="TEXT", help="only bandits whose name contains this")
-    show.add_argument("--label", action="append", metavar="NAME=VALUE", help="only bandits with this label")
-    show.add_argument("--archived", action="store_true", help="those that are archived, not those that decide")
-    show.add_argument("--limit", type=whole(1), default=100, metavar="N", help="of bandits listed (default: 100)")
-    verb("changes", "list every change of a bandit: when, what and who")
-    _fleet.add_move(verbs)
-    uplift = verb("uplift", "show the gain of the policy over the baseline")
-    uplift.add_argument("--since", metavar="TIME", help='decisions of the last "7 days" only')
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run the verb. Each returns data for --json, and the texts and tables to be printed without it."""
-    if args.bandit is None and args.verb == "create":
+    """Run the verb."""
+    verb = _VERBS[args.verb]
+    if args.verb == "create" and args.bandit is None:
         raise ValueError("A new bandit needs a name: driftbandit live create JOURNAL BANDIT --arms A B.")
-    if args.bandit is None and args.verb not in ("show", "prune", "template"):
+    if verb.opens != "nothing" and args.bandit is None and not verb.absent:
         from driftbandit.bandit.opening import only_bandit
 
         args.bandit = only_bandit(_names(args))
-    if args.verb in ("prune", "move"):
-        data, *shown = getattr(_fleet, args.verb)(args)
-    elif args.verb == "template":
-        data, *shown = _fleet.template(args, _options(args))
-    elif args.verb in _WRITING:
-        with _create(args) if args.verb == "create" else _open(args) as bandit:
-            data, *shown = _WRITING[args.verb](args, bandit)
-    elif args.bandit is None:
-        data, *shown = _show_all(args)
+    if verb.opens == "nothing" or args.bandit is None:
+        data, *shown = (verb.run if verb.opens == "nothing" else _show_all)(args)
     else:
-        with _view(args, args.bandit) as view:
-            data, *shown = _READING[args.verb](args, view)
+        opened = _create(args) if args.verb == "create" else (_view if verb.opens == "read" else _open)(args)
+        with opened as bandit:
+            data, *shown = verb.run(args, bandit)
     if args.json:
         print_json(data)
         return
@@ -171,11 +160,11 @@ def _open(args: argparse.Namespace, *made: Any, name: str | None = None, **optio
     return Bandit.open(args.journal, name or args.bandit, *made, key=args.key, who=who, **options)
 
 
-def _view(args: argparse.Namespace, name: str) -> Any:
+def _view(args: argparse.Namespace, name: str | None = None) -> Any:
     """A bandit to be read, also while another process writes its journal."""
     from driftbandit.bandit.reports import View
 
-    return _open(args, name=name) if is_service(args) else View(args.journal, name)
+    return _open(args, name=name) if is_service(args) else View(args.journal, name or args.bandit)
 
 
 def _create(args: argparse.Namespace) -> Any:
@@ -192,7 +181,8 @@ def _create(args: argparse.Namespace) -> Any:
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """The options that were given; "none" removes one."""
-    given = {name: getattr(args, name, None) for name in (*_OPTIONS, "add_arm", "retire_arm")}
+    words = f"{_CONFIG} --add-arm --retire-arm".split()
+    given = {name: getattr(args, name, None) for name in (word[2:].replace("-", "_") for word in words)}
     out = {name: None if value == "none" else value for name, value in given.items() if value is not None}
     if out.get("features") is not None:
         out["features"] = _read_json(args, "features")
@@ -216,7 +206,20 @@ def _read_json(args: argparse.Namespace, name: str) -> Any:
         raise ValueError(f"--{name} is JSON, such as '{{\"basket\": 42}}'; got {text!r:.60} ({error}).") from None
 
 
-# ---- verbs -----------------------------------------------------------------------------------------------------------
+# ---- verbs that write ------------------------------------------------------------------------------------------------
+
+
+def _call(method: str, done: str, not_done: str = "") -> Callable[..., Any]:
+    """The function of a verb that calls this method, and prints one of two sentences by what it returns."""
+
+    def run(args: argparse.Namespace, bandit: Any) -> Any:
+        given = {name: getattr(args, name) for name in ("arm", "id") if name in args}
+        answer = getattr(bandit, method)(**given)
+        sentence = done if answer or answer is None else not_done
+        data = {"bandit": args.bandit, **given, args.verb: True if answer is None else answer}
+        return data, sentence.format(**vars(args), answer=answer)
+
+    return run
 
 
 def _created(args: argparse.Namespace, bandit: Any) -> Any:
@@ -242,47 +245,17 @@ def _decide(args: argparse.Namespace, bandit: Any) -> Any:
     return decision, f"{decision.id}  {decision.arm}  ({decision.how})"
 
 
-def _reward(args: argparse.Namespace, bandit: Any) -> Any:
-    verdict = bandit.reward(args.id, args.value, add=args.add, part=args.part)
-    return {"id": args.id, "verdict": verdict}, verdict
-
-
-def _fix(args: argparse.Namespace, bandit: Any) -> Any:
-    bandit.fix(args.arm)
-    return {"fixed": args.arm}, f"{args.bandit} plays {args.arm} until it is released"
-
-
-def _release(args: argparse.Namespace, bandit: Any) -> Any:
-    released = bandit.release()
-    text = f"{args.bandit} is released" if released else f"{args.bandit} was not fixed; nothing was written"
-    return {"fixed": None, "released": released}, text
-
-
-def _clock(args: argparse.Namespace, bandit: Any) -> Any:
-    ahead = bandit.resume_clock()
-    still = "the clock is not behind; nothing was written"
-    text = f"{args.bandit}: {f'time advances, {ahead.total_seconds():.0f} s ahead of the clock' if ahead else still}"
-    return {"bandit": args.bandit, "ahead": ahead}, text
-
-
-def _erase(args: argparse.Namespace, bandit: Any) -> Any:
-    erased = bandit.erase(args.id)
-    return {"erased": erased}, "erased" if erased else "it was erased before; nothing was written"
-
-
-def _archive(args: argparse.Namespace, bandit: Any) -> Any:
-    bandit.archive()
-    return {"archived": args.bandit}, f"{args.bandit} decides no more; `live unarchive` undoes it within a day"
-
-
-def _unarchive(args: argparse.Namespace, bandit: Any) -> Any:
-    bandit.unarchive()
-    return {"unarchived": args.bandit}, f"{args.bandit} decides again"
-
-
 def _among(args: argparse.Namespace) -> dict[str, Any]:
     """What a call chooses among."""
     return {name: _read_json(args, name) for name in ("context", "candidates")} | {"available": args.available}
+
+
+def _reward(args: argparse.Namespace, bandit: Any) -> Any:
+    verdict = bandit.reward(args.id, args.reward, add=args.add, part=args.part)
+    return {"id": args.id, "verdict": verdict}, verdict
+
+
+# ---- verbs that read -------------------------------------------------------------------------------------------------
 
 
 def _greedy(args: argparse.Namespace, view: Any) -> Any:
@@ -359,19 +332,48 @@ def _describe(name: str, bandit: Any) -> str:
     from driftbandit.bandit.reporting import describe_options
 
     config = bandit.config
-    arms = {} if config.candidates else {"arms": config.arms}
-    options = arms | describe_options(config)
-    lists = {word: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    options = {**({} if config.candidates else {"arms": config.arms}), **describe_options(config)}
+    texts = {word: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
              for word, value in options.items()}  # fmt: skip
-    parts = [f"{word}: {value}" for word, value in lists.items()]
-    return "\n  ".join([f"{name}: {describe_policy(config.policy, config.half_life)}", *parts])
+    first = f"{name}: {describe_policy(config.policy, config.half_life)}"
+    return "\n  ".join([first, *(f"{word}: {text}" for word, text in texts.items())])
 
 
 def _time(at: datetime) -> str:
     return at.strftime("%Y-%m-%d %H:%M:%S")
 
 
-_WRITING = {"create": _created, "change": _change, "decide": _decide, "reward": _reward, "fix": _fix,
-            "release": _release, "clock": _clock, "erase": _erase, "archive": _archive,
-            "unarchive": _unarchive}  # fmt: skip
-_READING = {"show": _show, "changes": _changes, "uplift": _uplift, "greedy": _greedy}
+# ---- the table ------------------------------------------------------------------------------------------------------
+
+_VERBS = {
+    "create": _Verb("create a bandit", _created, "write", f"{_NEW} --seed --who"),
+    "change": _Verb("change a bandit; a new policy or half-life learns the whole journal again", _change, "write",
+                    f"{_CONFIG} --from-now --add-arm --like --mean --worth --retire-arm --who"),
+    "decide": _Verb("choose an arm and record the decision", _decide, "write", f"--id {_AMONG}"),
+    "reward": _Verb("report the outcome of a decision", _reward, "write", "id reward --add --part"),
+    "fix": _Verb("play one arm from now on", _call("fix", "{bandit} plays {arm} until it is released"),
+                 "write", "arm --who"),
+    "release": _Verb("end fix", _call("release", "{bandit} is released",
+                                      "{bandit} was not fixed; nothing was written"), "write", "--who"),
+    "erase": _Verb("erase the id of a decision and its context; all else stays",
+                   _call("erase", "erased", "it was erased before; nothing was written"), "write", "id --who"),
+    "archive": _Verb("decide no more; after a day, prune exports and deletes the bandit",
+                     _call("archive", "{bandit} decides no more; `live unarchive` undoes it within a day"),
+                     "write", "--who"),
+    "unarchive": _Verb("undo archive, within a day", _call("unarchive", "{bandit} decides again"), "write", "--who"),
+    "clock": _Verb("let time advance again after a clock that was far ahead",
+                   _call("resume_clock", "{bandit}: time advances, {answer} ahead of the clock",
+                         "{bandit}: the clock is not behind; nothing was written"), "write", "--who"),
+    "greedy": _Verb("show the arm with the best believed mean; nothing is recorded or learned", _greedy, "read",
+                    _AMONG),
+    "show": _Verb("show all bandits, or one with its arms and last decisions", _show, "read",
+                  "--search --label --archived --limit", absent="all"),
+    "changes": _Verb("list every change of a bandit: when, what and who", _changes, "read"),
+    "uplift": _Verb("show the gain of the policy over the baseline", _uplift, "read", "--since"),
+    "template": _Verb("list templates, set one, or remove it; a service makes new bandits like them",
+                      lambda args: _fleet.template(args, _options(args)), "nothing", f"{_NEW} --remove", absent="all"),
+    "prune": _Verb("drop what is older than the retention of a bandit; daily counts stay", _fleet.prune,
+                   "nothing", "--exports", absent="all"),
+    "move": _Verb("move bandits to another database while they decide; their decisions are proved there", _fleet.move,
+                  "nothing", "target bandits --address --nginx-map --nginx-upstream"),
+}  # fmt: skip

@@ -3,16 +3,13 @@
 import argparse
 from typing import Any
 
-from driftbandit.cli._logs import add_log_options, open_log, print_result
-from driftbandit.cli._shared import add_example, need
+from driftbandit.cli._shared import add_example, add_log_options, need, open_log, print_result
 
 _EXAMPLES = """\
   driftbandit replay log.csv --policy drift-ts kl-ucb
       their value, and the paired differences from ts, from the best arm in hindsight and from the logger
-
   driftbandit replay log.csv --policy "ds-ts(gamma=[0.9, 0.99, 0.999])"
       three policies, one for each value
-
   driftbandit replay log.csv --propensity uniform --policy "ds-ts @ 6 h" "dts @ 1 d" "sw-ts(window=500)"
       @ is a half-life by the clock; without it a policy forgets by counting rewards
 """
@@ -22,9 +19,8 @@ def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = add_example(subparsers, "replay", "estimate what policies would have earned on a log", _EXAMPLES)
     add_log_options(parser)
-    parser.add_argument(
-        "--policy", nargs="+", metavar="POLICY", help="policies to compare with ts (default: as in Bandit)"
-    )
+    text = "policies to compare with ts (default: as in Bandit)"
+    parser.add_argument("--policy", nargs="+", metavar="POLICY", help=text)
     parser.add_argument("--no-own", action="store_true", help="leave out values on the policies' own histories")
 
 

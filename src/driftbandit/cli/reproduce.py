@@ -12,7 +12,6 @@ from driftbandit.cli._shared import add_example, add_option, need, print_json
 _EXAMPLES = """\
   driftbandit reproduce
       everything, 100 runs, with the parameters of the text and of the authors' code; report in build/paper
-
   driftbandit reproduce fig3a fig6 --parameters text --out build/try
       one figure and one family of four, with the parameters the paper prints
 

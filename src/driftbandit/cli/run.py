@@ -10,27 +10,18 @@ from driftbandit.cli._shared import add_example, add_option, need, print_json, p
 _EXAMPLES = """\
   driftbandit run ds-ts ts drift-ts --runs 20
       three policies with their default parameters in the default environment; differences from the first
-
   driftbandit run "ds-ts(gamma=0.99)" ts --environment "smooth(n_arms=5, horizon=10000)" --plot regret.svg
       parameters in brackets; others keep their defaults
-
   driftbandit run my_policy.py:MyPolicy ts --label "My policy" --label TS --drift --out results
       your own policy, named in tables and figures, with drift metrics; tables, curves and figures in a folder
-
   driftbandit run --init study.toml
       writes a commented study: policies, environments, lists of values to sweep
-
-  driftbandit run study.toml
-      plays it; finished work is kept in study-results, so the same command continues after a stop
-
   driftbandit run study.toml --executor dask:tcp://10.0.0.5:8786
-      on a Dask cluster; the numbers are the same on every kind of worker
-
+      plays it, on a Dask cluster; finished work is kept in study-results, so the same command continues after a stop
   driftbandit run monday.parquet tuesday.parquet --plot both.pdf
       results that --out saved, drawn again; nothing is played
 
-`driftbandit list` shows all names, `driftbandit list ds-ts` the parameters of one policy. A cluster runs the code it is
-sent: use one on a trusted network only.
+`driftbandit list ds-ts` shows the parameters of a policy. A cluster runs the code it is sent: use a trusted network.
 """
 _MOST_ROWS = 60  # a larger result is not printed
 

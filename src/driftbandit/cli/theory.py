@@ -9,7 +9,6 @@ from driftbandit.spec import user_code
 _EXAMPLES = """\
   driftbandit theory ds-ts.tuned --environment "Abrupt(n_arms=5, horizon=100000, phases=10)"
       quantities of the environment, and bounds with the conditions that fail
-
   driftbandit theory --growth
       measured exponents in T, B_T, 1/gap and K for DS-TS, SW-TS, D-UCB and CUSUM, next to the orders of Table 1
 """

@@ -7,8 +7,9 @@
 """
 
 from driftbandit.errors import LogError
-from driftbandit.logs.drift import Drift, MeansOverTime, drift, estimate_means
+from driftbandit.logs.drift import Drift, drift
 from driftbandit.logs.log import Log
+from driftbandit.logs.means import MeansOverTime, estimate_means
 from driftbandit.logs.replay import Replay, replay
 
 __all__ = ["Drift", "Log", "LogError", "MeansOverTime", "Replay", "drift", "estimate_means", "replay"]

@@ -1,20 +1,17 @@
 """Rewards as functions of the context: a ridge regression per arm, and what choosing by context gains.
 
-Every arm has an intercept; slopes are those that all arms share plus the arm's own, shrunk to 0. How strongly is
-decided by cross-validation between folds, which may shrink them to 0 completely. Then the ranking does not depend on
-the context.
+Slopes are those that all arms share plus the arm's own, which cross-validation may shrink to 0: then the ranking does
+not depend on the context. The gain of context is that of the arm with the largest predicted reward over the best single
+arm, both chosen on four fifths of the blocks of time and scored on the rest."""
 
-The gain of context is that of the arm with the largest predicted reward over the best single arm. Both are chosen on
-four fifths of the blocks of time and scored on the rest, so that noise gains nothing. Scores are doubly robust."""
-
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.bandit.features import Features
+from driftbandit.bandit.features import Feature, Features
+from driftbandit.logs.estimates import FEWEST_BLOCKS, Estimate, block_mean, period_of
 from driftbandit.logs.log import Log
-from driftbandit.logs.log_features import cells, encode
-from driftbandit.logs.periods import FEWEST_BLOCKS, Estimate, block_mean, period_of
 
 FOLDS = 5
 STRENGTHS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 1e12)  # of the ridge, in plays
@@ -22,6 +19,51 @@ _COMMON = 10.0  # ridge of the slopes that arms share
 SHOWN = 0.1  # a gain of this many standard deviations of the rewards is found with the events asked for
 _EVENTS = 30.0  # that it takes if the gain is a standard deviation and each arm always played; by simulation
 _ROWS = 1 << 14  # events scored together
+_CELLS = {"hour of day": 8, "day of week": 7}
+_BINS = 4  # of numbers, by quantiles
+_OTHER = "\0"  # stands for a level that was not declared
+
+
+def encode(features: Features, values: np.ndarray) -> np.ndarray:
+    """Events × columns: the numbers that a policy learns from, as in `Bandit`. A missing value has the mean of the
+    events before, 0 without any."""
+    parts = [np.zeros((len(values), 0))]
+    for at, feature in enumerate(features):
+        distinct, which = np.unique(values[:, at], return_inverse=True)
+        rows = [_numbers(feature, value) or [math.nan] * len(feature.columns) for value in distinct]
+        part = np.array(rows)[which]
+        missing = np.isnan(part[:, :1])
+        if missing.any():
+            before = np.maximum(np.cumsum(~missing), 1)[:, None]
+            part = np.where(missing, np.cumsum(np.where(missing, 0.0, part), axis=0) / before, part)
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
+
+
+def contexts(log: Log) -> np.ndarray:
+    """Events × columns: the features of a log as numbers."""
+    return encode(log.features, log.whole().context)
+
+
+def _numbers(feature: Feature, value: float) -> list[float] | None:
+    if math.isnan(value):
+        return None
+    if feature.kind == "levels":
+        return feature.encode((*feature.levels, _OTHER)[int(value)], 0)
+    return feature.encode(value, round(value * 1e6) if feature.kind in _CELLS else 0)
+
+
+def cells(feature: Feature, values: np.ndarray, encoded: np.ndarray) -> np.ndarray:
+    """The cell of each event: its level, its quarter of the numbers, its three hours of the day or its weekday; missing
+    values are a cell too. `encoded` are the feature's own columns."""
+    if feature.kind in _CELLS:
+        phase = np.arctan2(encoded[:, 0], encoded[:, 1]) / (2.0 * math.pi) % 1.0
+        values = np.floor(phase * _CELLS[feature.kind] + 1e-9) % _CELLS[feature.kind]
+    elif feature.kind in ("number", "log number"):
+        known = values[~np.isnan(values)]
+        edges = np.unique(np.quantile(known, np.arange(1, _BINS) / _BINS)) if len(known) else known
+        values = np.where(np.isnan(values), np.nan, np.searchsorted(edges, values))
+    return np.asarray(np.unique(values, return_inverse=True)[1])
 
 
 class Sums(NamedTuple):
@@ -76,7 +118,7 @@ class ContextGuesses:
     before."""
 
     def __init__(self, log: Log) -> None:
-        x = log.contexts()
+        x = contexts(log)
         x = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12)
         self.events, self.x = log.whole(), np.column_stack([np.ones(log.n), x])
         self.sums = Sums.empty(FOLDS, log.n_arms, self.x.shape[1])

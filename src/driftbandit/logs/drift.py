@@ -1,13 +1,9 @@
-"""Finds out from a log whether the best arm changes and whether forgetting pays. It pays where the ranking of arms
-changes and stays changed for a while; it does not pay where all arms rise and fall together.
+"""Finds out from a log whether the best arm changes and whether forgetting pays: where the ranking of arms changes and
+stays changed for a while, not where all arms rise and fall together.
 
-Two gains over the best fixed arm are estimated by hour, day, week and month. *This period's best* is the arm that was
-best in each period by one half of the period's rows, scored on the other half: scored on the same rows it would gain
-from noise. With few rows per period the choice is mostly noise, and the gain may be negative. *Last period's best* is
-the arm that was best by the rewards that became known one period ago. The fixed arm is chosen by halves too; where arms
-come and go, it is a fixed order. Rows are weighted by inverse propensities, around the arms' averages.
-
-Of a log with features `drift` also finds out whether context pays (`logs.context`)."""
+Two gains over the best fixed arm are estimated by hour, day, week and month: of the arm that is best in each period,
+and of the one that was best by the rewards that became known one period ago. Arms are chosen by one half of the rows
+and scored on the other, since on the same rows noise would gain. Rows are weighted by inverse propensities."""
 
 import math
 from dataclasses import dataclass
@@ -16,18 +12,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.environments.phased import Phased, phased
-from driftbandit.environments.table import ROUNDS
-from driftbandit.lab.files import save_rows
-from driftbandit.logs import log_report, periods
 from driftbandit.logs.context import ContextGain, context_gains, describe_gains
+from driftbandit.logs.estimates import (
+    FEWEST_BLOCKS,
+    About,
+    Estimate,
+    Parts,
+    Report,
+    ShownTable,
+    block_length,
+    block_mean,
+    period_of,
+    scales,
+)
 from driftbandit.logs.log import FEWEST_ODD, Log, half_of, refuse_one_sided, warnings_about
-from driftbandit.logs.log_report import About
-from driftbandit.logs.periods import FEWEST_BLOCKS, Estimate, block_length, block_mean, period_of
+from driftbandit.logs.means import draw_drift
 
 FEWEST_EFFECTIVE = 200  # effective plays of every arm, below which nothing is excluded
-_MOST_PERIODS = 512  # of `estimate_means`
 _TICK = 1e-6  # seconds
+_TITLE = "gain over the best fixed arm, 95% intervals (arms chosen on one half of the rows, scored on the other):"
 _PRIOR = 10.0  # plays: weight of an arm's average over the whole log in its average of a period
 
 
@@ -44,9 +47,18 @@ class Scale(NamedTuple):
     levels_move: bool
     ranking_moves: bool
 
+    def row(self, about: About) -> list[str]:
+        """The printed line of a table."""
+        moved = [
+            f"{(100.0 if about.points else 1.0) * size:.2f}{'' if sure else ' (not sure)'}"
+            for size, sure in ((self.level, self.levels_move), (self.ranking, self.ranking_moves))
+        ]
+        name = self.name if about.unit is True else f"{self.name} ({about.duration(self.seconds)})"
+        return [name, str(self.periods), about.gain(self.current), about.gain(self.last), *moved]
+
 
 @dataclass(frozen=True, repr=False)
-class Drift(log_report.Report):
+class Drift(Report):
     """The findings at every scale, a sentence and a recommendation."""
 
     scales: list[Scale]
@@ -66,14 +78,25 @@ class Drift(log_report.Report):
     def recommendation(self) -> str:
         return RECOMMENDATIONS[self.policy]
 
-    def parts(self) -> log_report.Parts:
-        return log_report.drift_parts(self)
+    def _parts(self) -> Parts:
+        """Gains by time scale, the verdict and the recommendation."""
+        about, tables = self.about, []
+        if self.scales:
+            head = ["scale", "periods", "this period's best", "last period's best", "levels move by", "arms move by"]
+            tables.append(ShownTable(_TITLE, head, [scale.row(about) for scale in self.scales]))
+        if self.context:
+            title = "gain of the best arm by context over the best single arm, 95% intervals for all lines at once:"
+            rows = [[gain.feature, str(gain.cells), about.gain(gain.gain)] for gain in self.context]
+            tables.append(ShownTable(title, ["by", "cells", "gain"], rows))
+        sentences = filter(None, [self.sentence, self.context_sentence, self.recommendation])
+        return [str(about), *tables, *sentences, *(f"warning: {warning}" for warning in self.warnings)]
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "recommendation": self.recommendation}
 
     def plot(self, log: Log, path: str | Path) -> Path:
-        return log_report.save_drift(log, self, path)
+        """Draw levels over time, and gains at each time scale."""
+        return draw_drift(log, self, path)
 
 
 RECOMMENDATIONS = {
@@ -109,7 +132,7 @@ def drift(log: Log, *, block: Any = None, seed: int = 0) -> Drift:
     length = block_length(summary.start, summary.end, summary.dates, block)
     lengths = {
         name: size
-        for name, size in periods.scales(summary.start, summary.end, summary.dates).items()
+        for name, size in scales(summary.start, summary.end, summary.dates).items()
         if summary.span / size < 200_000 and summary.n * size / summary.span >= 2 * log.n_arms
     }
     half = half_of(events.row, seed)
@@ -307,63 +330,3 @@ def _last(log: Log, scale: Scale) -> str:
     if scale.name.endswith("s"):
         return f"the last {scale.name}' best arm"
     return f"the best arm of the last {scale.name} of the log ({log.about.duration(scale.seconds)})"
-
-
-# ---- an environment like the log -------------------------------------------------------------------------------------
-
-
-class MeansOverTime(NamedTuple):
-    """Means, one row per period and one column per arm, and how many events each period had."""
-
-    arms: list[str]
-    means: Any
-    rounds: Any
-    bandwidth: float  # of the smoothing, in periods; infinite if nothing moves
-
-    def environment(self, law: Any = None) -> Phased:
-        """An environment with these means."""
-        ends = np.cumsum(self.rounds)
-        return phased(self.means, np.append(0, ends[:-1]), int(ends[-1]), law)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the CSV file that `table("...")` plays."""
-        rows = [[int(n), *(f"{mean:.6g}" for mean in row)] for n, row in zip(self.rounds, self.means, strict=True)]
-        return save_rows([ROUNDS, *self.arms], rows, path)
-
-
-def estimate_means(log: Log, periods: int | None = None, seed: int = 0) -> MeansOverTime:
-    """The means over time of a log's arms, with rewards mapped to [0, 1].
-
-    Rows are weighted by inverse propensities and smoothed by a Gaussian kernel in time. Its width is the one with
-    which each half of the rows predicts the other half best."""
-    k, summary, events = log.n_arms, log.summary, log.whole()
-    count = periods or int(np.clip(summary.n / (20 * k), 1, _MOST_PERIODS))
-    weight, reward = np.zeros((count, k, 2)), np.zeros((count, k, 2))
-    place = np.minimum(((events.time - summary.start) / summary.span * count).astype(np.int64), count - 1)
-    at = place, events.arm, half_of(events.row, seed + 4)
-    np.add.at(weight, at, 1.0 / events.propensity)
-    np.add.at(reward, at, events.reward / events.propensity)
-    rounds = np.bincount(place, minlength=count)
-    widths = [0.25 * 2.0**step for step in range(12) if 0.25 * 2.0**step < count] + [np.inf]
-    width = min(widths, key=lambda width: _prediction_error(weight, reward, width))
-    means = _smooth(weight.sum(axis=2), reward.sum(axis=2), width)
-    return MeansOverTime(log.arms, means[rounds > 0], rounds[rounds > 0], width)
-
-
-def _smooth(weight: np.ndarray, reward: np.ndarray, width: float) -> np.ndarray:
-    count = len(weight)
-    distance = np.subtract.outer(np.arange(count), np.arange(count))
-    kernel = np.exp(-0.5 * (distance / width) ** 2)
-    whole = reward.sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
-    prior = 1e-3 * weight.mean(axis=0)  # a period without a row of an arm gets the arm's average
-    return np.asarray((kernel @ reward + prior * whole) / (kernel @ weight + prior))
-
-
-def _prediction_error(weight: np.ndarray, reward: np.ndarray, width: float) -> float:
-    """The squared error of each half's means for the other half's rows, up to a constant."""
-    total = 0.0
-    for half in (0, 1):
-        means = _smooth(weight[:, :, half], reward[:, :, half], width)
-        w, r = weight[:, :, 1 - half], reward[:, :, 1 - half]
-        total += float((means * means * w - 2.0 * means * r).sum())
-    return total

@@ -1,15 +1,9 @@
 """Policies that follow a log: each event is met in order, with the rewards that were known by then.
 
-The probabilities of a policy are read from its state where it keeps them (EXP3); otherwise they are the shares of up to
-16 choices. The estimate is linear in the probabilities, so it stays unbiased. Where all choices have agreed for a
-while, two are drawn; how many depends on earlier events only. The value of a policy is the average of
-
-    v_t = sum over arms of pi_t(a) q_t(a)  +  pi_t(a_t) / mu_t * (r_t - q_t(a_t))
-
-with probabilities pi_t and guesses q_t from earlier events only. It is unbiased for any guesses: those of each arm's
-average and, in a log with features, of a ridge regression on them. With own=True a policy
-learns only from events that it accepts, with probability c 1[its choice = a_t] / mu_t: the history that it would have
-caused itself at c times the traffic."""
+The value of a policy is the average of v_t = sum over arms of pi_t(a) q_t(a) + pi_t(a_t) / mu_t (r_t - q_t(a_t)), with
+probabilities pi_t and guesses q_t from earlier events only, and is unbiased for any guesses. Probabilities that a
+policy does not keep are the shares of up to 16 choices; how many are drawn depends on earlier events only. With
+own=True a policy learns only from events that it accepts, with probability c 1[its choice = a_t] / mu_t."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -22,9 +16,9 @@ from driftbandit.core.draws import POLICY, Draws, round_key, stream_key
 from driftbandit.core.primitives import compilable, draw_from, index, learn_reward, learns_with_random_numbers
 from driftbandit.core.state import to_arrays
 from driftbandit.lab.progress import Progress
-from driftbandit.logs.context import ContextGuesses
+from driftbandit.logs.context import ContextGuesses, contexts
+from driftbandit.logs.estimates import block_length, period_of
 from driftbandit.logs.log import Log
-from driftbandit.logs.periods import block_length, period_of
 from driftbandit.logs.rows import Events
 from driftbandit.player import Player, choose_among
 from driftbandit.spec import policy_check
@@ -310,8 +304,9 @@ def follow(
     arm = events.arm.astype(np.int64)
     order, first = schedule(events)
     allowed, sizes = np.argsort(~log.menus, axis=1, kind="stable"), log.menus.sum(axis=1)
+    context = contexts(log) if log.features else np.zeros((log.n, 0))
     arrays = LogArrays(
-        events.time, arm, events.reward, events.propensity, order, first, events.menu, allowed, sizes, log.contexts()
+        events.time, arm, events.reward, events.propensity, order, first, events.menu, allowed, sizes, context
     )
     rate = summary.least if own else 0.0
     followers = [LogFollower(candidate, log, arrays, rate, seed, compiled) for candidate in tried]

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.bandit.features import Features
 from driftbandit.core.draws import mix
 from driftbandit.core.primitives import stride
 from driftbandit.errors import LogError
-from driftbandit.logs.log_features import FeatureColumns, describe_gaps, encode
-from driftbandit.logs.log_report import About
-from driftbandit.logs.periods import format_duration
-from driftbandit.logs.read import Source, refuse
+from driftbandit.logs.estimates import About, format_duration
+from driftbandit.logs.read import FeatureColumns, Source, refuse
 from driftbandit.logs.rows import Columns, Events, RowReader
 
 MOST_ROWS = 100_000_000  # about 4 GB
@@ -35,7 +34,7 @@ class LogSummary(NamedTuple):
     start: float  # seconds; since 1970 if `dates`
     end: float
     dates: bool
-    time_unit: bool | str  # of printed durations, as `periods.format_duration` takes it
+    time_unit: bool | str  # of printed durations, as `format_duration` takes it
     mean: float  # of the rewards, mapped to [0, 1]
     sd: float  # of the rewards, mapped to [0, 1]
     several: bool  # whether rewards have more than two values
@@ -151,10 +150,6 @@ class Log:
 
     def whole(self) -> Events:
         return self._events
-
-    def contexts(self) -> np.ndarray:
-        """Events × columns: the features as numbers."""
-        return encode(self.features, self._events.context)
 
 
 def _read(found: Source, reader: RowReader) -> Events:
@@ -382,3 +377,16 @@ def correlate_misses(events: Events, menus: np.ndarray) -> float:
     products = (misses[:-1] * misses[1:]).sum(axis=1)
     scale = math.sqrt(float((products * products).sum()))
     return float(products.sum()) / scale if scale > 0.0 else 0.0
+
+
+def describe_gaps(features: Features, values: np.ndarray) -> list[str]:
+    """Sentences about missing values and about levels that were not declared."""
+    out = []
+    for feature, column in zip(features, values.T, strict=True):
+        missing = int(np.isnan(column).sum())
+        if missing:
+            out.append(f"Feature {feature.name:.40} is missing in {missing:,} events; the mean so far stands for it.")
+        other = int((column == len(feature.levels)).sum()) if feature.kind == "levels" else 0
+        if other:
+            out.append(f"Feature {feature.name:.40} has other levels than those named in {other:,} events.")
+    return out

@@ -1,11 +1,8 @@
 """Estimates what other policies would have earned on a log, with intervals and paired differences.
 
-There are two values. The *follower* learns from every event of the log. The *own history* learns only from events that
-the policy would have caused itself: its value at a share c of the traffic. Every interval is a bootstrap over blocks of
-time and is about new data from the same process.
-
-The values are doubly robust. In a log with features, contextual policies follow with the logged contexts, and the
-values by inverse propensities only (IPS) and normalised by their sum (SNIPS) are printed too."""
+The *follower* learns from every event of the log; the *own history* only from events that the policy would have caused
+itself. Values are doubly robust; those by inverse propensities only (IPS) and normalised by their sum (SNIPS) are
+printed too if the log has features. Intervals are about new data from the same process."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,11 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.protocols import Policy
-from driftbandit.logs import log_report
+from driftbandit.logs.estimates import (
+    FEWEST_BLOCKS,
+    About,
+    Estimate,
+    Parts,
+    Report,
+    ShownTable,
+    block_mean,
+    format_duration,
+    parse_duration,
+)
 from driftbandit.logs.follow import Candidate, Followed, follow
 from driftbandit.logs.log import Log, refuse_one_sided, warnings_about
-from driftbandit.logs.log_report import About
-from driftbandit.logs.periods import FEWEST_BLOCKS, Estimate, block_mean, format_duration, parse_duration
 from driftbandit.logs.read import refuse
 from driftbandit.spec.half_life import checked_half_life
 from driftbandit.spec.parse import expand_grid
@@ -46,7 +51,7 @@ class ReplayLine(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Replay(log_report.Report):
+class Replay(Report):
     """The policies, the logger and the best arm."""
 
     lines: list[ReplayLine]
@@ -61,8 +66,34 @@ class Replay(log_report.Report):
     warnings: list[str]
     about: About
 
-    def parts(self) -> log_report.Parts:
-        return log_report.replay_parts(self)
+    def _parts(self) -> Parts:
+        """Values, paired differences and warnings."""
+        about, good = self.about, [line for line in self.lines if not line.refused]
+        head = ["policy", "follower", "effective n"]
+        rows = [[line.label, str(line.value), f"{line.effective:.0f}"] for line in good]
+        if any(line.own is not None for line in good):
+            head.insert(2, f"own history, {self.share:.3g} times the traffic")
+            for row, line in zip(rows, good, strict=True):
+                row.insert(2, str(line.own))
+        title = f"value per event; 95% intervals from {self.blocks} blocks of {about.duration(self.block)}"
+        tables = [ShownTable(title, head, rows)]
+        head = ["policy", "over ts", f"over the best arm in hindsight, {self.best_arm}", "over the logger"]
+        rows = [[line.label, *map(about.gain, (line.over_ts, line.over_best, line.over_logger))] for line in good]
+        title = f"gain of the follower, {'points' if about.points else 'reward'} per event:"
+        tables.append(ShownTable(title, head, rows))
+        if self.features:
+            rows = [[line.label, *map(str, (line.value, line.ips, line.snips))] for line in good]
+            head = ["policy", "doubly robust", "IPS", "SNIPS"]
+            tables.append(ShownTable("value of the follower by three estimators:", head, rows))
+        return [
+            str(about),
+            *tables,
+            f"The logger earned {self.logger}. The best arm in hindsight, {self.best_arm}, would have earned "
+            f"{self.best_value}; it was chosen on the same rows, which flatters it, so its intervals are those that "
+            "hold for all arms at once.",
+            *(f"no value: {line.refused}" for line in self.lines if line.refused),
+            *(f"warning: {warning}" for warning in self.warnings),
+        ]
 
 
 def replay(
@@ -92,22 +123,21 @@ def replay(
             f"the log has events in only {blocks} blocks of time",
             f"An interval needs at least {FEWEST_BLOCKS}: take shorter blocks (--block) or a longer log.",
         )
-    own_followed = None
+    estimates, own_followed = _Estimates(log, followed), None
     if own:
         copies = [follow(log, tried, own=True, seed=seed + 1 + at, **given) for at in range(OWN_COPIES)]
         mean = {
             name: np.mean([getattr(copy, name) for copy in copies], axis=0) for name in ("value", "weight", "weight2")
         }
         own_followed = copies[0]._replace(**mean)
-    best = int(followed.arm_value.sum(axis=0).argmax())
-    lines = [_line(log, followed, own_followed, at, base, best) for at in range(len(tried))]
+    lines = [estimates.line(at, base, own_followed) for at in range(len(tried))]
     if all(line.refused for line in lines):
         raise refuse(lines[0].refused.rstrip("."), "Log with arms drawn more uniformly, or for longer.")
     return Replay(
         lines,
-        _value(log, followed, followed.reward, log.n),
-        log.arms[best],
-        _value(log, followed, followed.arm_value[:, best], _arm_size(log, best), _all_arms(log)),
+        estimates.value(followed.reward, log.n),
+        log.arms[estimates.best],
+        estimates.value(estimates.best_value, estimates.best_size, estimates.all_arms),
         log.summary.least,
         log.n,
         followed.length,
@@ -118,67 +148,60 @@ def replay(
     )
 
 
-def _all_arms(log: Log) -> float:
-    """The level at which intervals hold for all arms at once; the best arm was chosen on the same rows."""
-    return 1.0 - 0.05 / log.n_arms
-
-
 def effective_size(followed: Followed, at: int) -> float:
     """The effective number of events: (sum of weights)^2 / sum of squares."""
     squares = followed.weight2[:, at].sum()
     return float(followed.weight[:, at].sum() ** 2 / squares) if squares > 0 else 0.0
 
 
-def _arm_size(log: Log, arm: int) -> float:
-    """The effective number of events of the policy that always plays this arm."""
-    events = log.whole()
-    inverse = 1.0 / events.propensity[events.arm == arm]
-    return float(inverse.sum() ** 2 / (inverse**2).sum())
+class _Estimates:
+    """Estimates from sums by blocks, in the unit of the rewards; those that involve the best arm hold for all arms at
+    once, because it was chosen on the same rows."""
 
+    def __init__(self, log: Log, followed: Followed) -> None:
+        self.followed, self.events = followed, followed.events
+        self.low, high = log.reward_range
+        self.width = high - self.low
+        self.best = int(followed.arm_value.sum(axis=0).argmax())
+        self.best_value = followed.arm_value[:, self.best]
+        inverse = 1.0 / log.whole().propensity[log.whole().arm == self.best]
+        self.best_size = float(inverse.sum() ** 2 / (inverse**2).sum())
+        self.all_arms = 1.0 - 0.05 / log.n_arms
 
-def _value(log: Log, followed: Followed, sums: Any, size: float, level: float = 0.95) -> Estimate:
-    """A value from its sums by blocks, limited to the range of rewards."""
-    low, high = log.reward_range
-    return block_mean(sums, followed.events, level, size).clipped(0.0, 1.0).scaled(high - low, low)
+    def value(self, sums: Any, size: float, level: float = 0.95) -> Estimate:
+        return block_mean(sums, self.events, level, size).clipped(0.0, 1.0).scaled(self.width, self.low)
 
+    def gain(self, sums: Any, size: float, level: float = 0.95) -> Estimate:
+        return block_mean(sums, self.events, level, size).clipped(-1.0, 1.0).scaled(self.width)
 
-def _weigh(log: Log, followed: Followed, at: int, total: Any, size: float) -> Estimate:
-    """The weighted rewards in their own unit, per event (IPS) or per unit of weight (SNIPS)."""
-    low, high = log.reward_range
-    sums = low * followed.weight[:, at] + (high - low) * followed.paid[:, at]
-    return block_mean(sums, total, size=size / (high - low)).clipped(low, high)
+    def weighted(self, at: int, total: Any, size: float) -> Estimate:
+        """The weighted rewards per event (IPS) or per unit of weight (SNIPS)."""
+        sums = self.low * self.followed.weight[:, at] + self.width * self.followed.paid[:, at]
+        return block_mean(sums, total, size=size / self.width).clipped(self.low, self.low + self.width)
 
-
-def _gain(log: Log, followed: Followed, sums: Any, size: float, level: float = 0.95) -> Estimate:
-    """A paired difference from its sums by blocks."""
-    width = log.reward_range[1] - log.reward_range[0]
-    return block_mean(sums, followed.events, level, size).clipped(-1.0, 1.0).scaled(width)
-
-
-def _line(log: Log, followed: Followed, own_followed: Followed | None, at: int, base: int, best: int) -> ReplayLine:
-    candidate, value, size = followed.candidates[at], followed.value[:, at], effective_size(followed, at)
-    refused = ""
-    if size < FEWEST_EFFECTIVE:
-        refused = f"{candidate.label}: the effective sample size is only {size:.0f}; it needs {FEWEST_EFFECTIVE}."
-    size = max(size, 1.0)
-    return ReplayLine(
-        candidate.label,
-        repr(candidate.policy),
-        candidate.half_life,
-        _value(log, followed, value, size),
-        size,
-        None
-        if own_followed is None
-        else _value(log, own_followed, own_followed.value[:, at], max(effective_size(own_followed, at), 1.0)),
-        None
-        if at == base
-        else _gain(log, followed, value - followed.value[:, base], min(size, effective_size(followed, base))),
-        _gain(log, followed, value - followed.arm_value[:, best], min(size, _arm_size(log, best)), _all_arms(log)),
-        _gain(log, followed, value - followed.reward, size),
-        _weigh(log, followed, at, followed.events, size),
-        _weigh(log, followed, at, followed.weight[:, at], size),
-        refused,
-    )
+    def line(self, at: int, base: int, own: Followed | None) -> ReplayLine:
+        """Everything about one policy; `base` is the place of ts."""
+        followed, candidate = self.followed, self.followed.candidates[at]
+        value, size = followed.value[:, at], effective_size(followed, at)
+        refused = ""
+        if size < FEWEST_EFFECTIVE:
+            refused = f"{candidate.label}: the effective sample size is only {size:.0f}; it needs {FEWEST_EFFECTIVE}."
+        size = max(size, 1.0)
+        over_ts = self.gain(value - followed.value[:, base], min(size, effective_size(followed, base)))
+        return ReplayLine(
+            candidate.label,
+            repr(candidate.policy),
+            candidate.half_life,
+            self.value(value, size),
+            size,
+            own and self.value(own.value[:, at], max(effective_size(own, at), 1.0)),
+            None if at == base else over_ts,
+            self.gain(value - self.best_value, min(size, self.best_size), self.all_arms),
+            self.gain(value - followed.reward, size),
+            self.weighted(at, self.events, size),
+            self.weighted(at, followed.weight[:, at], size),
+            refused,
+        )
 
 
 def candidates(given: Any, unit: bool | str = True) -> list[Candidate]:

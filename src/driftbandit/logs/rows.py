@@ -1,15 +1,13 @@
-"""Arrow columns become events: times in seconds, numbered arms, rewards in [0, 1], sets of available arms as menus."""
+"""Arrow columns become events: times in seconds, numbered arms, rewards, sets of available arms as menus."""
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core.checks import nearest
-from driftbandit.logs.read import Piece, refuse
+from driftbandit.logs.read import Piece, as_texts, coded, is_number, no_column, refuse
 
 MOST_ARMS = 1000
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -41,7 +39,7 @@ class Events(NamedTuple):
     known: Any  # when the reward was known; the time of the decision if the log has no such column
     row: Any  # the row in the file, from 1
     menu: Any  # which set of arms was available: a row of `Log.menus`
-    context: Any  # events × features, as `log_features.FeatureColumns` reads them
+    context: Any  # events × features, as `FeatureColumns` reads them
 
     @property
     def n(self) -> int:
@@ -56,17 +54,12 @@ class RowReader:
     order in which they appear."""
 
     def __init__(
-        self,
-        columns: Columns,
-        given: Sequence[str],
-        reward_range: tuple[float, float] | None,
-        unit: str | None,
-        features: Any,
+        self, columns: Columns, given: Sequence[str], reward_range: Any, unit: str | None, features: Any
     ) -> None:
         if unit is not None and unit not in UNITS and unit not in UNIX:
             raise refuse(f"{unit!r:.40} is not a unit of time", f"Units are {', '.join([*UNITS, *UNIX])}.")
         self.columns, self.given, self.reward_range, self.unit = columns, given, reward_range, unit
-        self.features = features  # `log_features.FeatureColumns`
+        self.features = features  # `FeatureColumns`
         self.uniform = columns.propensity == "uniform"
         self.decimal_comma = False
         self.dates: bool | None = None  # whether times are dates, known with the first rows
@@ -88,20 +81,15 @@ class RowReader:
                 continue
             if role in _OPTIONAL and role not in self.given:
                 continue
-            hint = (nearest(name, present) or ".").rstrip(".?")
             uniform = ', or the word "uniform" if every arm had the same probability' if role == "propensity" else ""
-            raise refuse(
-                f"there is no column {name!r:.60} for the {role.replace('_', ' ')}{hint}",
-                f"The columns are {', '.join(present)[:200]}; name the right one by {role}= "
-                f"(--{role.replace('_', '-')} COLUMN){uniform}.",
-            )
+            how = f"name the right one by {role}= (--{role.replace('_', '-')} COLUMN){uniform}."
+            raise no_column(name, f"the {role.replace('_', ' ')}", present, how)
         named = [name for name in self.columns if name in present]
         return list(dict.fromkeys([*named, *self.features.select(present, named, self.columns.time)]))
 
     def events(self, piece: Piece) -> Events:
         """A piece as events."""
-        names = self.columns
-        rows = np.arange(self._first, self._first + len(piece[names.time]))
+        names, rows = self.columns, np.arange(self._first, self._first + len(piece[self.columns.time]))
         time = self._times(piece[names.time], names.time)
         reward = self.numbers(piece[names.reward], names.reward)
         there = np.ones(len(rows), bool)
@@ -185,7 +173,7 @@ class RowReader:
 
         column = as_texts(column)
         dates = True
-        if types.is_string(column.type) and not _looks_like_number(column):
+        if types.is_string(column.type) and not is_number(next((text for text in column.to_pylist() if text), "0")):
             first = next((text for text in column.to_pylist() if text), "")
             zone = "UTC" if re.search(r"(Z|[+-]\d\d:?\d\d)$", first[10:]) else None
             column = self._parse(column, pa.timestamp("ns", zone), name, "a date like the others", _ISO)
@@ -214,14 +202,12 @@ class RowReader:
         import pyarrow as pa
 
         try:
-            coded = as_texts(as_texts(column).cast("string")).dictionary_encode()
+            names, which = coded(column)
         except pa.ArrowException:
             raise refuse(f"{self.columns.arm} is not a name", "An arm is a text or a number.", self._first) from None
-        names = coded.dictionary.to_pylist()
-        which = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        nameless = [at for at, name in enumerate(names) if not name]
-        self._refuse_missing((which < 0) | np.isin(which, nameless), self.columns.arm)
-        return np.asarray(np.array([self._code(name) for name in names], np.int64)[which])
+        missing = np.array([not name for name in [*names, None]])[which]
+        self._refuse_missing(missing, self.columns.arm)
+        return np.asarray(np.array([self._code(name) if name else -1 for name in [*names, None]], np.int64)[which])
 
     def _code(self, name: str) -> int:
         if name not in self.codes and len(self.codes) == MOST_ARMS:
@@ -265,27 +251,8 @@ class RowReader:
 
     @property
     def printed_unit(self) -> bool | str:
-        """The unit of printed durations, as `periods.format_duration` takes it."""
+        """The unit of printed durations, as `format_duration` takes it."""
         return bool(self.dates) or self.unit or False
-
-
-def as_texts(column: Any) -> Any:
-    """Texts of any kind as plain strings without spaces around them; other columns as they are."""
-    from pyarrow import compute, types
-
-    if types.is_dictionary(column.type):
-        column = as_texts(column.dictionary).take(column.indices)
-    if types.is_large_string(column.type) or types.is_string_view(column.type):
-        column = column.cast("string")
-    return compute.utf8_trim_whitespace(column) if types.is_string(column.type) else column
-
-
-def _looks_like_number(column: Any) -> bool:
-    first = next((text for text in column.to_pylist() if text), "0")
-    try:
-        return math.isfinite(float(first.replace(",", ".")))
-    except ValueError:
-        return False
 
 
 def _parse_list(item: Any) -> list[str]:

@@ -80,7 +80,7 @@ def format_duration(microseconds: float, digits: int | None = None) -> str:
 
 
 _LN2 = math.log(2.0)
-_EXP = tuple(1.0 / math.factorial(k) for k in range(14))  # the rest is below 2e-16 for arguments below ln(2) / 2
+_EXP = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))  # the rest is below 2e-16 below ln(2) / 2
 _LEAST = 2.0**-1000  # a weight never becomes 0: counts may be divided by its square root
 
 
@@ -94,19 +94,9 @@ def half_to_the(x: float) -> float:
         return _LEAST
     n = math.floor(x + 0.5)
     y = (n - x) * _LN2
-    p = _EXP[12] + y * _EXP[13]
-    p = _EXP[11] + y * p
-    p = _EXP[10] + y * p
-    p = _EXP[9] + y * p
-    p = _EXP[8] + y * p
-    p = _EXP[7] + y * p
-    p = _EXP[6] + y * p
-    p = _EXP[5] + y * p
-    p = _EXP[4] + y * p
-    p = _EXP[3] + y * p
-    p = _EXP[2] + y * p
-    p = _EXP[1] + y * p
-    p = _EXP[0] + y * p
+    p = 0.0
+    for coefficient in _EXP:
+        p = coefficient + y * p
     return math.ldexp(p, -int(n))
 
 

@@ -33,15 +33,8 @@ _GRID = re.compile(r"=\s*\[([^\[\]]*)\]")
 _LARGEST_GRID = 1000
 _NUMBERS = {"inf": math.inf, "nan": math.nan}
 _POLICY = ("init", "choose", "learn")
-_FROM_ENVIRONMENT = (
-    "horizon",
-    "phases",
-    "n_arms",
-    "sigma",
-    "n_features",
-    "joint",
-    "variation",
-)  # what a named constructor may take from the environment
+# What a named constructor may take from the environment:
+_FROM_ENVIRONMENT = ("horizon", "phases", "n_arms", "sigma", "n_features", "joint", "variation")
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------

@@ -1,16 +1,20 @@
-"""Blocks of time: a log cut into periods and blocks, and intervals by a bootstrap over blocks.
+"""A log cut into periods and blocks of time, intervals by a bootstrap over blocks, and how results are printed.
 
 Events of a day are correlated, so whole blocks are drawn. The bootstrap is studentised: each resampled mean is divided
 by its own standard error. No interval is narrower than Student's, nor than the interval after one more reward that
 differs from the rest; so none has width zero."""
 
 import contextlib
+import html
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.core.beliefs import t_quantile
+from driftbandit.core.checks import as_plain, layout_table
+from driftbandit.lab import plots
 from driftbandit.logs.read import refuse
 from driftbandit.logs.rows import UNITS
 from driftbandit.spec import half_life
@@ -106,6 +110,9 @@ class Estimate(NamedTuple):
     high: float
     error: float
 
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} [{self.low:.4f}, {self.high:.4f}]"
+
     def scaled(self, factor: float, shift: float = 0.0) -> "Estimate":
         mean, low, high = (shift + factor * value for value in self[:3])
         return Estimate(mean, low, high, factor * self.error)
@@ -163,3 +170,93 @@ def _merge_blocks(sums: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.
         return sums, events
     starts = np.arange(_MOST_BLOCKS) * len(events) // _MOST_BLOCKS
     return np.add.reduceat(sums, starts), np.add.reduceat(events, starts)
+
+
+# ---- reports ---------------------------------------------------------------------------------------------------------
+
+
+class ShownTable(NamedTuple):
+    """A table with a title."""
+
+    title: str
+    head: list[str]
+    rows: list[list[str]]
+
+
+Parts = Sequence["str | ShownTable"]
+
+
+class Report:
+    """A result about a log, as text, HTML and plain data. Its class has `_parts`, the printed texts and tables."""
+
+    def _parts(self) -> Parts:
+        raise NotImplementedError
+
+    def parts(self) -> Parts:
+        """The parts with control characters escaped: an arm's name may hold them, and a terminal would obey them."""
+        return [
+            ShownTable(part.title, [*map(_escape, part.head)], [[*map(_escape, row)] for row in part.rows])
+            if isinstance(part, ShownTable)
+            else _escape(part)
+            for part in self._parts()
+        ]
+
+    def __str__(self) -> str:
+        lines = []
+        for part in self.parts():
+            if isinstance(part, ShownTable):
+                lines += [part.title, *(line for _, line in layout_table(part.head, part.rows, None))]
+            else:
+                lines.append(part)
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            plots.html_table(*part) if isinstance(part, ShownTable) else f"<p>{html.escape(part)}</p>"
+            for part in self.parts()
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as dicts, lists and numbers, with None for infinite and unknown values."""
+        return dict(as_plain(vars(self)))
+
+
+def _escape(text: str) -> str:
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+class About(NamedTuple):
+    """Which log a result is about, and how its numbers are printed."""
+
+    name: str = "the log"
+    events: int = 0
+    arms: int = 0
+    span: float = 0.0
+    unit: bool | str = True  # of durations, as `format_duration` takes it
+    points: bool = True  # rewards are 0 to 1, and gains are printed in points
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.events:,} events, {self.arms} arms, {self.duration(self.span)}"
+
+    def duration(self, seconds: float) -> str:
+        return format_duration(seconds, self.unit)
+
+    def gain(self, estimate: Any) -> str:
+        """A gain with its interval, in points if rewards are 0 to 1."""
+        if estimate is None:
+            return "-"
+        mean, low, high = (format_signed((100.0 if self.points else 1.0) * value) for value in estimate[:3])
+        return f"{mean} [{low}, {high}]"
+
+
+def format_signed(value: float, digits: int = 2) -> str:
+    """A number with its sign; zero has none.
+
+    >>> format_signed(0.126), format_signed(-0.126), format_signed(-0.001)
+    ('+0.13', '-0.13', '0.00')
+    """
+    text = f"{value:+.{digits}f}"
+    return text if float(text) else text[1:]
