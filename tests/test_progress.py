@@ -119,7 +119,7 @@ def test_without_a_stream_for_errors_nothing_breaks(monkeypatch):
         bar.add(1.0)
 
 
-def test_simulating_tells_the_bar_when_it_compiles(monkeypatch):
+def test_the_bar_shows_when_a_simulation_compiles(monkeypatch):
     pytest.importorskip("numba")
     from driftbandit import DiscountedTS
     from driftbandit.environments import Smooth

@@ -8,7 +8,7 @@ from tools.site.pages import FENCE, OUTPUT, runs
 
 
 def notebook(text: str) -> dict[str, object]:
-    """The page as a notebook of version 4.5. Links between pages become plain words: a notebook travels alone."""
+    """The page as a notebook of version 4.5. Links between pages become words."""
     text = OUTPUT.sub("", text)
     out: list[dict[str, object]] = []
     position = 0
