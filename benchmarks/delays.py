@@ -1,7 +1,7 @@
 """What late rewards cost: every policy of the field with rewards that come 0 to 4,000 rounds late, as a figure.
 
 Policies are tuned by their own theory for an environment without delays. What was played is kept in the .csv file
-beside the figure, so that a run that was stopped (or has --minutes) goes on:
+next to the figure, so that a run that was stopped (or has --minutes) goes on:
 
     python benchmarks/delays.py --out docs/logs/delays        (writes delays.csv, delays.svg and delays.png)
 """

@@ -51,11 +51,11 @@ def play(means: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """The rounds looked at, and the shares after each."""
     n_arms = means.shape[1]
     player, draws = Player(DriftTS(), n_arms, seed), Stream(seed)
-    luck = np.random.default_rng(seed).random(len(means))
+    rewards_rng = np.random.default_rng(seed).random(len(means))
     rows = []
     for t in range(len(means)):
         arm = player.choose(draws.at(t))
-        player.learn(arm, float(luck[t] < means[t, arm]))
+        player.learn(arm, float(rewards_rng[t] < means[t, arm]))
         if (t + 1) % STEP == 0:
             rows.append([t + 1, *shares(player.state)])
     table = np.array(rows)
@@ -69,8 +69,10 @@ def at_rest() -> None:
         means = np.random.default_rng([seed, 1]).random(3)
         rounds, found = play(np.tile(means, (3_000, 1)), seed)
         for t in (300, 1_000, 3_000):
-            told = ", ".join(f"{name} {share:.0%}" for name, share in zip(SHARES, found[t // STEP - 1], strict=True))
-            print(f"seed {seed}, round {int(rounds[t // STEP - 1]):5,}: {told}")
+            shares_text = ", ".join(
+                f"{name} {share:.0%}" for name, share in zip(SHARES, found[t // STEP - 1], strict=True)
+            )
+            print(f"seed {seed}, round {int(rounds[t // STEP - 1]):5,}: {shares_text}")
 
 
 def draw(figure: Any, means: np.ndarray, rounds: np.ndarray, found: np.ndarray) -> None:
@@ -125,8 +127,8 @@ def main() -> None:
             path = save_chart(lambda figure: draw(figure, means, rounds, found), args.out / f"{name}{ending}", size)
         Image.open(path).convert("RGB").quantize(128).save(path, optimize=True)  # a third of the size
     for t in (JUMP, JUMP + 40, ONE_JUMPS, ONE_JUMPS + 100, DRIFT, DRIFT + 400, END):
-        told = ", ".join(f"{name} {share:.0%}" for name, share in zip(SHARES, found[t // STEP - 1], strict=True))
-        print(f"round {t:5d}: {told}")
+        shares_text = ", ".join(f"{name} {share:.0%}" for name, share in zip(SHARES, found[t // STEP - 1], strict=True))
+        print(f"round {t:5d}: {shares_text}")
 
 
 if __name__ == "__main__":

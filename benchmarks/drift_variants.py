@@ -3,7 +3,7 @@
     python benchmarks/drift_variants.py [--runs 32] [--only NAME ...] [--out docs/drift-ts/variants.md]
 
 Design environments only: constants may be chosen by this table, and check environments are not looked at. Every variant
-is compiled in a process of its own, with a cache of its own, because constants are part of the machine code; what was
+is compiled in a separate process with a separate cache, because constants are part of the machine code; what was
 measured is kept in build/drift-variants, so that a run that was stopped goes on. All variants meet the same
 environments and rewards."""
 
@@ -99,7 +99,7 @@ def design_environments() -> list[SuiteEnvironment]:
 
 
 def measured(name: str, runs: int) -> dict[str, np.ndarray]:
-    """The regret of a variant, from what is kept or from a process of its own."""
+    """The regret of a variant, from what is kept or from a separate process."""
     file = KEPT / f"{name.replace('/', '-').replace(' ', '_')}-{runs}.json"
     if not file.exists():
         KEPT.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
-"""What a live bandit costs, as ratios to the least that could be done, each pair measured in one run.
+"""The cost of a live bandit, as ratios to the least that could be done, each pair measured in one run.
 
-    python benchmarks/live.py [--repeats 5] [--only decide threads single fold postgres]
+    python benchmarks/live.py [--repeats 5] [--only decide threads ...] [--out docs/live/speed.md]
 
-Every ratio stands beside the goal it is held to. The disk's own time is stated first: a durable call cannot be quicker
-than one fsync. Medians of `--repeats`, alternating between the two sides so that a busy machine harms both."""
+Every ratio is shown next to its goal. The disk's own time comes first: a durable call cannot be quicker than one fsync.
+Medians of `--repeats`, alternating between the two sides so that a busy machine slows both."""
 
 import argparse
 import os
@@ -12,13 +12,15 @@ import sqlite3
 import statistics
 import tempfile
 import time
+from pathlib import Path
 
-from live_measure import ARMS, alternating, fsync_ms, line
+from live_measure import ARMS, ROWS, alternating, fsync_ms, line
 from live_postgres import postgres
 from live_threads import single, threads
 
-from driftbandit import DiscountedTS
+from driftbandit import DiscountedTS, DriftTS
 from driftbandit.bandit import Bandit
+from driftbandit.bandit.export import export as export_journal
 from driftbandit.bandit.fold import Fold
 from driftbandit.bandit.opening import policy_maker
 from driftbandit.bandit.records import CHANGE, REWARD, Change, Event
@@ -88,22 +90,6 @@ def fold(folder, repeats, count=200_000):
         rate = statistics.median(fast() for _ in range(repeats))
         line(f"fold compiled, from events, {name}", rate / 1e3, "k a second", 2000, "k wanted", rate / 2e6, ">= 1",
              rate >= 2e6)  # fmt: skip
-        import numpy as np
-
-        slots = np.array([event.slot for event in events[1:]], np.int64)
-        values = np.array([event.value for event in events[1:]])
-        decided = np.array([event.decided for event in events[1:]], np.int64)
-        numbers, columns = ((made.learned,), [slots, values]) if half_life is None else (
-            (made.time, made.config.half_life), [slots, values, decided])  # fmt: skip
-
-        def kernel(made=made, numbers=numbers, columns=columns):
-            began = time.process_time()
-            made._compiled.learn(made.state, ARMS, numbers, columns)
-            return len(columns[0]) / (time.process_time() - began)
-
-        rate = statistics.median(kernel() for _ in range(repeats))
-        line(f"fold compiled, from arrays, {name}", rate / 1e3, "k a second", 2000, "k wanted", rate / 2e6, ">= 1",
-             rate >= 2e6)  # fmt: skip
     path = os.path.join(folder, "fold.db")
     with Bandit.open(path, "b", DiscountedTS(), ARMS, half_life="1 h", snapshot_every=10**9) as bandit:
         for _ in range(60):
@@ -120,20 +106,49 @@ def fold(folder, repeats, count=200_000):
          rate >= 150e3)  # fmt: skip
 
 
-PARTS = {"decide": decide, "threads": threads, "single": single, "fold": fold, "postgres": postgres}
+def export(folder, repeats, decisions=2000):
+    """Processor time to export a decision with the probability of its arm, against without: each decision rewarded
+    before the next, so that all were made from different views, and 20 decisions that share one."""
+    for policy in (DiscountedTS(), DriftTS()):
+        for together in (1, 20):
+            path, random_numbers = os.path.join(folder, f"{type(policy).__name__}{together}.db"), random.Random(1)
+            with Bandit.open(path, "b", policy, ARMS, reward_range=(0, 1), seed=1) as bandit:
+                for first in range(0, decisions, together):
+                    made = bandit.decide_many([f"d{n}" for n in range(first, first + together)])
+                    means = [0.1 + 0.8 * ((arm + 3 * (first // 800)) % ARMS) / ARMS for arm in range(ARMS)]
+                    bandit.reward_many([(one.id, float(random_numbers.random() < means[one.arm])) for one in made])
+
+            def timed(propensity, path=path):
+                began = time.process_time()
+                export_journal(path, os.path.join(folder, "log.jsonl"), "b", propensity)
+                return 1e3 * (time.process_time() - began) / decisions
+
+            ours, theirs = alternating(lambda: timed("arm"), lambda: timed("none"), repeats)
+            name = f"export {policy.short}, {together} decision{'s' * (together > 1)} per view"
+            line(name, ours, "ms each", theirs, "ms without probabilities", ours / theirs)
+
+
+PARTS = {"decide": decide, "threads": threads, "single": single, "fold": fold, "export": export, "postgres": postgres}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="driftbandit-bench-", ignore_cleanup_errors=True) as folder:
-        load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-        print(f"fsync of this disk: {fsync_ms(folder):.2f} ms; {os.cpu_count()} cores; load average {load}; "
-              f"SQLite {sqlite3.sqlite_version}; median of {args.repeats}")  # fmt: skip
+        machine = (
+            f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}, SQLite {sqlite3.sqlite_version}, "
+            f"fsync of the disk {fsync_ms(folder):.2f} ms; medians of {args.repeats}"
+        )
+        print(machine)
         for name in args.only:
             PARTS[name](folder, args.repeats)
+    if args.out:
+        head = ["# The cost of a live bandit", "", f"Made by `python benchmarks/live.py`: {machine}.", ""]
+        head += ["| what | measured | compared with | ratio | goal |", "|---|--:|--:|--:|---|"]
+        args.out.write_text("\n".join([*head, *ROWS]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

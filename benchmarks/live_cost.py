@@ -52,7 +52,7 @@ def arrivals(traffic, chance):
 def regret(name, run, delay=0, floor=0.0, holdback=0.0, half_life=False, traffic="even"):
     """The regret of one run."""
     environment = to_lists(ENVIRONMENTS[name].realise(stream_key(7, run, ENVIRONMENT)))
-    luck = Stream(stream_key(7, run, LUCK))
+    rewards_rng = Stream(stream_key(7, run, LUCK))
     policy = DiscountedTS(GAMMA[name])
     options = {"first": False, "floor": floor, "holdback": holdback, "baseline": "uniform" if holdback else None}
     if half_life:  # the same memory, by the clock
@@ -71,7 +71,7 @@ def regret(name, run, delay=0, floor=0.0, holdback=0.0, half_life=False, traffic
                 fold.apply([heapq.heappop(due)[2]])
             tick = at // TICK
             slot, how = fold.choose(numbers.at(column), None, at)
-            value = float(environment.pull(tick, slot, luck.at(n)))
+            value = float(environment.pull(tick, slot, rewards_rng.at(n)))
             heapq.heappush(due, (at + delay * TICK, n, Event(0, REWARD, at, "", slot, how, value, at)))
             total += environment.best(tick) - environment.mean(tick, slot)
     return total * TICKS / len(times)

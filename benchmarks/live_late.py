@@ -1,11 +1,11 @@
-"""What it changes to divide a late reward by the probability with which its arm was played, and not by the present one.
+"""A late reward divided by the probability with which its arm was played, compared with the present probability.
 
     python benchmarks/live_late.py [--runs 200] [--out docs/live/late.csv]
 
-EXP3.S and REXP3, tuned by theory for the environment, hear of every reward so many rounds late. `Present` hides from
-`delayed(...)` that the policy could use the probability of back then, which is how such rewards were learned before it
-was kept. Both play the same environments with the same luck. Besides the regret: what the policy believes all arms
-would have paid, of what they would have paid."""
+EXP3.S and REXP3, tuned by theory for the environment, get every reward so many rounds late. `Present` hides from
+`delayed(...)` that the policy could use the probability at decision time. Both play the same environments with the same
+random numbers. The last figures are the policy's estimate of what all arms would have paid, divided by what they would
+have paid."""
 
 import argparse
 import csv
@@ -34,7 +34,7 @@ COLUMNS = ("regret, kept", "regret, present", "difference", "estimate, kept", "e
 
 
 class Present(NamedTuple):
-    """A policy without the methods that know of the probability of back then."""
+    """A policy without the methods that know of the probability at decision time."""
 
     base: Any
 
@@ -53,16 +53,16 @@ class Present(NamedTuple):
 
 def estimates(environment, policy, rounds, runs):
     """What a policy believes all arms would have paid, the sum of reward over probability, over what they would have
-    paid on average: 1 where it is unbiased. Divided by the probability of back then, and by the present one, of the
+    paid on average: 1 where it is unbiased. Divided by the probability at decision time, and by the present one, of the
     same plays. Mean and standard error over runs."""
     found = []
     for run in range(runs):
         place = to_lists(ENVIRONMENTS[environment].realise(stream_key(7, run, ENVIRONMENT)))
-        rng, luck = Stream(stream_key(7, run, POLICY)), Stream(stream_key(7, run, REWARD))
+        rng, rewards_rng = Stream(stream_key(7, run, POLICY)), Stream(stream_key(7, run, REWARD))
         state, under_way, sums, truth = to_lists(policy.init(ARMS)), deque(), [0.0, 0.0], 0.0
         for t in range(HORIZON):
             arm = policy.choose(state, t, rng.at(t))
-            under_way.append((arm, place.pull(t, arm, luck.at(t)), state.chances[arm]))
+            under_way.append((arm, place.pull(t, arm, rewards_rng.at(t)), state.chances[arm]))
             if t + rounds < HORIZON:
                 truth += sum(place.mean(t, i) for i in range(ARMS))
             if len(under_way) > rounds:

@@ -27,7 +27,11 @@ def alternating(first, second, repeats):
     return [statistics.median(side) for side in zip(*pairs, strict=True)]
 
 
+ROWS: list[str] = []  # of the table, as far as it was measured
+
+
 def line(what, value, unit, base, base_unit, ratio, goal=None, good=True):
-    """One row of the table."""
-    held = "" if goal is None else f"  goal {goal:8} {'met' if good else 'MISSED'}"
-    print(f"{what:44} {value:10.1f} {unit:12} {base:10.1f} {base_unit:22} ratio {ratio:5.2f}{held}", flush=True)
+    """Print one row of the table, and keep it for the page."""
+    held = "" if goal is None else f"{goal}, {'met' if good else '**missed**'}"
+    print(f"{what:44} {value:10.1f} {unit:12} {base:10.1f} {base_unit:22} ratio {ratio:5.2f}  {held}", flush=True)
+    ROWS.append(f"| {what} | {value:,.1f} {unit} | {base:,.1f} {base_unit} | {ratio:.2f} | {held} |")

@@ -60,7 +60,7 @@ def fill(path, records):
 
 
 def opened(path, how, what):
-    """Open it in a process of its own, and say what that took."""
+    """Open it in a separate process, and measure it."""
     subprocess.run([sys.executable, "-c", OPEN, path, how, what], check=True)
 
 

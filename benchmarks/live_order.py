@@ -2,7 +2,7 @@
 
     python benchmarks/live_order.py [--seconds 5] [--writers 8] [--rows 20]
 
-bare      INSERTs alone: no order that a reader could rely on
+bare      INSERTs only: no order that a reader could rely on
 horizon   read below the oldest transaction under way (pg_snapshot_xmin), ordered by (transaction, number)
 lock      an advisory lock per bandit, held to the commit; read by number
 ours      horizon, and past transactions that hold no shared lock of ours once events have waited 50 ms
@@ -97,7 +97,7 @@ def measure(url, way, writers, rows, seconds, foreign):
     done = sum(answer[1] for answer in found if answer[0] == "writer")
     waits = sorted(wait for answer in found if answer[0] == "writer" for wait in answer[2])
     lags = sorted(next(answer[1] for answer in found if answer[0] == "reader"))
-    print(f"  {way} {'beside a foreign transaction ' if foreign else ''}{done / seconds:.0f} rows/s", flush=True)
+    print(f"  {way} {'next to a foreign transaction ' if foreign else ''}{done / seconds:.0f} rows/s", flush=True)
     return done / seconds, waits, lags, done
 
 

@@ -21,7 +21,7 @@ LOADS = {"half": 0.5, "a quarter": 0.25}  # of what 8 bandits can do: what the l
 
 
 def _append(url, kind, seconds, group, gate, answers, pace):
-    """One process that decides and rewards in groups: a whole bandit, its journal alone, or bare INSERTs; a group every
+    """One process that decides and rewards in groups: a whole bandit, its journal only, or bare INSERTs; a group every
     `pace` seconds, or as fast as it can."""
     if kind not in ("journal", "followed", "bare"):
         with Bandit.open(url, "b") as bandit:
@@ -170,7 +170,7 @@ def postgres(folder, repeats, processes=8, group=50, seconds=2.0):
             spent, least = statistics.median(cost[kind]), statistics.median(cost["bare"])
             line("the same by processor time", spent, "us a record", least, "us bare INSERT", least / spent, *goal[:1],
                  least / spent >= 0.7)  # fmt: skip
-        if kind == "journal":  # nobody reads, as nobody reads the bare INSERTs
+        if kind == "journal":  # it is not read, as the bare INSERTs are not
             continue
         seen = sorted(lags[kind])
         p99 = seen[len(seen) * 99 // 100]

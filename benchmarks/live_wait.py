@@ -79,8 +79,8 @@ def main() -> None:
     for wait, delay in ((2000, 400.0), (200, 40.0)):
         for learn in ("wait", "arrival"):
             shares = np.mean([one_sided(seed, wait, delay, learn=learn) for seed in seeds], axis=0)
-            told = " ".join(f"{share:.2f}" for share in shares)
-            print(f"wait {wait} decisions, mean delay {delay:g}, learn={learn!r}: {told}", flush=True)
+            shares_text = " ".join(f"{share:.2f}" for share in shares)
+            print(f"wait {wait} decisions, mean delay {delay:g}, learn={learn!r}: {shares_text}", flush=True)
     for calls in ("one", "many"):
         for order in ("decisions", "shuffled", "successes first"):
             found = [evenings(seed, order, calls) for seed in seeds]

@@ -127,7 +127,7 @@ class Verdicts:
 class Contexts:
     """How often `drift` finds that context pays, and whether `replay` of policies with context holds the truth.
 
-    Three features: device (three levels), basket (a number) and member (a flag). Arms drift where the kind says so.
+    Three features: device (three levels), basket (a number) and member (a flag). Arms drift in kinds with drift.
     Only the level differs by device and basket, except in the kind "matters": there each device has its arm, and
     playing it gains a tenth of the rewards' standard deviation; for that `drift` asks its number of events."""
 

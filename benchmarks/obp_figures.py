@@ -1,6 +1,6 @@
 """The estimators of `replay` next to those of obp, on its samples of the Open Bandit Dataset and a simulated log.
 
-obp is not a dependency: install it in an environment of its own. There, `sample` writes the columns of the sample that
+obp is not a dependency: install it in a separate environment. There, `sample` writes the columns of the sample that
 the test reads and `figures` prints obp's estimates; in between, `dump` with the package writes logs and reward model:
 
     python benchmarks/obp_figures.py sample tests/logs/obd.csv.gz     # with obp; and obd_bts, obd_women, ...

@@ -1,4 +1,4 @@
-"""Load on `driftbandit serve`: durable requests per second beside a bare endpoint of the same stack.
+"""Load on `driftbandit serve`: durable requests per second next to a bare endpoint of the same stack.
 
     python benchmarks/service_load.py --fresh --page docs/service/load.md      (figures stay in build/service_load)
     python benchmarks/service_load.py --store postgres --workers 2             (for fleet_model.py)

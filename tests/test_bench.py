@@ -141,7 +141,7 @@ def test_the_c_loops_have_the_regret_of_ds_ts():
         assert abs(row["regret"] - mine.mean()) < 5 * mine.std(ddof=1) * (2 / count) ** 0.5
 
 
-def test_without_a_compiler_the_c_row_says_so(monkeypatch):
+def test_without_a_compiler_the_c_row_has_the_reason(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     why = reference.c_rows(workload.TINY)
     assert isinstance(why, str)
@@ -154,7 +154,7 @@ def test_every_part_is_measured_and_every_table_is_full(data):
     assert titles == [
         "Goals",
         "Every policy",
-        "DS-TS beside C",
+        "DS-TS and C",
         "Other libraries",
         "Live",
         "Start",
@@ -242,7 +242,7 @@ def test_workers_are_tried_in_powers_of_two_up_to_all_cores_and_share_the_groups
 
 
 @pytest.mark.long
-def test_the_page_says_on_which_machine_and_with_which_versions(data):
+def test_the_page_names_the_machine_and_the_versions(data):
     text = report.markdown(data)
     assert data["machine"]["processor"] in text
     assert re.search(r"numpy \d+\.\d+", text)

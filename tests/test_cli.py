@@ -179,7 +179,7 @@ def test_an_output_folder_that_cannot_be_written_is_noticed_before_the_work(caps
         assert "Cannot write in the folder" in refused(capsys, *PLAY, option, str(tmp_path / "file" / name))
 
 
-def test_without_the_lab_extra_the_sentence_says_what_to_install(capsys, monkeypatch):
+def test_without_the_lab_extra_the_error_names_what_to_install(capsys, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name == "numba" else find(name, *rest))
     assert "pip install '.[lab]'" in refused(capsys, *PLAY)

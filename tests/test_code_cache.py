@@ -90,7 +90,7 @@ def test_no_damage_of_a_file_is_ever_read(tmp_path: Path) -> None:
     assert load("first", numba.int64)
 
 
-def test_a_disk_that_cannot_be_written_costs_no_result(tmp_path: Path) -> None:
+def test_a_disk_that_cannot_be_written_does_not_lose_results(tmp_path: Path) -> None:
     import numba
 
     from driftbandit.lab.engine.code_cache import KernelCache

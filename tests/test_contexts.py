@@ -303,7 +303,7 @@ def test_a_player_fed_the_simulators_features_and_rewards_chooses_its_arms(envir
             player.choose(draws.at(0), features=wrong)
 
 
-def test_a_player_without_features_refuses_them_and_so_does_a_policy_that_has_no_use_for_them() -> None:
+def test_features_are_refused_where_they_cannot_be_used() -> None:
     with pytest.raises(ValueError, match="0 features"):
         Player(BookLinUCB(), 2).choose(Stream(1).at(0), features=[1.0])
     with pytest.raises(ValueError, match="cannot use features"):
@@ -322,7 +322,7 @@ def test_with_a_half_life_a_late_reward_weighs_as_if_it_had_come_at_once(player_
     assert once.target[0] == pytest.approx(2.0**-3 * 1.0 - 0.3 * 0.4)
 
 
-def test_a_study_plays_contextual_environments_and_says_that_they_have_no_drift_metrics(tmp_path: Any) -> None:
+def test_a_study_plays_contextual_environments_without_drift_metrics(tmp_path: Any) -> None:
     from driftbandit.lab import Study
 
     study = Study(["drift-lin-ts", "uniform"], ["abrupt(horizon=300)", DISJOINT], runs=1, drift=True)

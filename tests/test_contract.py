@@ -79,7 +79,7 @@ def test_a_bandit_fed_the_simulators_rewards_chooses_the_simulators_arms(name: s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_policy_says_what_it_is(name: str) -> None:
+def test_a_policy_describes_itself(name: str) -> None:
     cls: Any = policies()[name]
     assert cls.family in FAMILIES
     assert all(getattr(cls, fact) for fact in ("short", "forgets", "knows", "cost", "reference"))
@@ -110,7 +110,7 @@ def test_choosing_twice_gives_the_same_arm_and_changes_nothing(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", long_unless_chosen([name for name in NAMES if name not in LOOKS_INTO_THE_ENVIRONMENT]))
-def test_an_arm_left_alone_is_tried_again_however_bad_it_was(name: str) -> None:
+def test_an_idle_arm_is_tried_again_however_bad_it_was(name: str) -> None:
     """Fifty failures of arm 1, then a long silence while arm 0 always pays: with the defaults of the bandit arm 1 comes
     back, whatever the policy. In 6000 decisions the floor itself brings it 15 times; none at all has a probability of
     3e-7."""
@@ -131,7 +131,7 @@ def test_an_arm_left_alone_is_tried_again_however_bad_it_was(name: str) -> None:
 @pytest.mark.parametrize(
     "name", long_unless_chosen([name for name in NAMES if name not in NEVER_FORGETS | LOOKS_INTO_THE_ENVIRONMENT])
 )
-def test_a_policy_that_forgets_returns_by_itself_to_an_arm_while_the_leader_pays_little(name: str) -> None:
+def test_a_policy_that_forgets_returns_to_an_arm_while_the_leader_pays_little(name: str) -> None:
     """Fifty failures of arm 1, then a long silence while arm 0 pays 0.6: a policy that forgets comes back to arm 1 at
     times. With a leader that pays more DS-TS does not: hence the bandit's floor, and the test above."""
     policy = make(name)
@@ -281,7 +281,7 @@ def test_the_text_of_a_policy_gives_it_back(name: str) -> None:
 
 
 @pytest.mark.long
-def test_adding_or_reordering_policies_changes_no_other_policys_curve(tmp_path) -> None:
+def test_adding_or_reordering_policies_does_not_change_other_curves(tmp_path) -> None:
     from driftbandit.lab import run
 
     ds, ts, ucb = make("DiscountedTS"), make("BetaTS"), make("DiscountedUCB")

@@ -99,7 +99,7 @@ def test_a_bad_parameter_is_refused_in_one_sentence_that_names_it(name, value):
     assert len(message) < 300
 
 
-def test_the_message_says_what_was_wrong_what_is_right_and_what_to_do():
+def test_the_message_has_the_error_and_the_remedy():
     with pytest.raises(ValueError, match="Sample needs") as error:
         Sample(share=1.2)
     assert str(error.value) == "Sample needs share in (0, 1]; got 1.2. Try 0.5."

@@ -199,7 +199,7 @@ def test_a_stream_gives_the_same_numbers_in_any_order_of_rounds():
         assert (back.uniform(0), back.normal(4), out, beta, spare) == seen[t]
 
 
-def test_asking_for_one_number_shifts_no_other():
+def test_requesting_one_number_does_not_shift_others():
     asked, silent = Stream(5), Stream(5)
     for t in range(20):
         asked.at(t).uniform(3)
@@ -285,7 +285,7 @@ class Fixed:
         return self.u
 
 
-def test_ties_are_broken_evenly_and_a_single_maximum_needs_no_number():
+def test_ties_are_broken_uniformly_and_a_single_maximum_needs_no_number():
     assert [argmax_fair([1.0, 3.0, 3.0, 0.0, 3.0], Fixed(u)) for u in (0.0, 0.34, 0.99)] == [1, 2, 4]
     assert argmax_fair([1.0, 3.0, 2.0], None) == 1
     stream = Stream(stream_key(16, 0, POLICY))

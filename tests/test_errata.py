@@ -167,7 +167,7 @@ def test_exploration_reaches_the_last_arm_as_often_as_the_others(policy):
     assert all(abs(arms.count(arm) - 300) < 71 for arm in range(3))
 
 
-def test_a_full_window_of_m_ucb_is_no_alarm():
+def test_a_full_window_of_m_ucb_is_not_an_alarm():
     state = fed(MonitoredUCB(window=4, threshold=1.0, explore=0.1), [(0, float(t % 2)) for t in range(400)])
     assert (state.alarms, state.pulls[0]) == ([0], 400.0)
 
@@ -196,7 +196,7 @@ def test_the_walk_of_cusum_leaves_out_the_samples_that_fixed_its_reference():
     assert fed(policy, [*halves, (0, 1.0)]).up[0] == pytest.approx(0.4)
 
 
-def test_glr_takes_no_probability_above_one():
+def test_glr_refuses_probabilities_above_one():
     with pytest.raises(ValueError, match=r"GLRKLUCB needs delta in \[0, 1\]; got 3\.2"):
         GLRKLUCB(delta=3.2)
     assert GLRKLUCB.tuned(100_000, 10).delta == pytest.approx(0.00316, abs=1e-5)

@@ -293,7 +293,7 @@ def results():
     return best, found, summaries(found)
 
 
-def test_the_table_says_who_is_best_with_which_parameters_and_everybody_is_in_the_csv(tmp_path):
+def test_the_table_names_the_best_policy_and_the_csv_has_all(tmp_path):
     best, found, totals = results()
     played = {"ts": {line.environment: line for line in LINES if line.label == "ts.tuned"}}
     result = contest.Contest(BINARY, THREE, best, played, found, totals, "How.")

@@ -56,7 +56,7 @@ class Mine(NamedTuple):
 
 
 @pytest.mark.long
-def test_a_researchers_own_policy_stands_in_the_table_after_one_command(tmp_path, monkeypatch, capsys):
+def test_a_users_policy_is_in_the_table_after_one_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     environments = "trap-K5,smooth-K5-short,stat-K5"

@@ -66,7 +66,7 @@ def test_the_legend_lists_the_curves_from_top_to_bottom():
         list("abcdefghijklmnopqrstuvw"),
     ],
 )
-def test_legend_and_title_cover_no_data_and_nothing_is_cut_off(labels):
+def test_legend_and_title_do_not_cover_data_and_nothing_is_cut_off(labels):
     drawn = regret.draw(result(labels), title="A title that goes on and on, " * 6)
     drawn.draw_without_rendering()
     legend, axes = drawn.legends[0].get_window_extent(), drawn.axes[0].get_window_extent()

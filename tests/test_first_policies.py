@@ -121,7 +121,7 @@ def test_an_error_in_a_later_round_is_one_sentence_with_the_line(tmp_path, monke
     assert said in capsys.readouterr().err
 
 
-def test_a_class_that_is_not_a_policy_is_refused_with_what_it_lacks(tmp_path, monkeypatch, capsys):
+def test_a_class_that_is_not_a_policy_is_refused_with_the_missing_methods(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "late.py").write_text(LATE % "0")
     assert cli.main(["run", "late.py:Half", "--runs", "1"]) == 2

@@ -49,7 +49,7 @@ def test_means_stay_in_range_and_the_best_is_the_largest(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_in_lockstep_alone_and_interpreted_the_numbers_are_the_same(name):
+def test_lockstep_single_and_interpreted_runs_give_the_same_numbers(name):
     spec = ENVIRONMENTS[name]
     lanes = simulate(BetaTS(), spec, runs=7, checkpoints=5, workers=1, progress=False)
     single = simulate(BetaTS(), spec, runs=7, checkpoints=5, workers=1, progress=False, lockstep=False)
@@ -98,7 +98,7 @@ def test_local_changes_redraw_one_arm_at_a_time_and_all_arms_in_turn():
     assert np.abs(counts - 80).max() <= 40
 
 
-def test_a_common_shift_leaves_differences_alone_and_has_the_spread_it_claims():
+def test_a_common_shift_keeps_differences_and_has_the_stated_spread():
     spec = CommonShift(n_arms=3, horizon=2000, days=2000, sd=0.03, lowest=0.45, highest=0.55)
     means = table(spec, 1)
     assert np.allclose(np.diff(means, axis=1), 0.05, atol=1e-12)

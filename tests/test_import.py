@@ -54,7 +54,7 @@ print([name for name in {HEAVY!r} if name in sys.modules])
     assert done.stdout == "[]\n"
 
 
-def test_the_base_install_plays_simulates_interpreted_and_says_what_is_missing():
+def test_the_base_install_plays_and_simulates_interpreted_and_names_missing_extras():
     code = (
         WITHOUT_EXTRAS
         + """

@@ -189,7 +189,7 @@ def test_lanes_play_what_the_interpreter_plays_whenever_rewards_come(name: str) 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", LIVE)
-def test_what_is_learnt_does_not_depend_on_who_asked_before(name: str) -> None:
+def test_learning_does_not_depend_on_earlier_requests(name: str) -> None:
     """One state is never asked, the other several times before each reward, with draws of other rounds. A last question
     with the same draws overwrites all scratch; then the two agree in every number."""
     for policy in with_every_option(name):

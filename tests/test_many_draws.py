@@ -53,7 +53,7 @@ POLICIES = [Greedy(), Greedy(shape=1.2), Greedy(each=2, shape=1.0), Greedy(norma
 
 @pytest.mark.long
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
-def test_more_draws_than_arms_are_the_same_interpreted_alone_and_in_lockstep(policy):
+def test_more_draws_than_arms_are_the_same_interpreted_single_and_in_lockstep(policy):
     environment = Abrupt(n_arms=9, horizon=120, phases=2)
     lanes = simulate(policy, environment, runs=8, progress=False)
     single = simulate(policy, environment, runs=8, lockstep=False, progress=False)

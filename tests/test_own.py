@@ -170,13 +170,13 @@ def test_the_command_plays_own_classes_and_keeps_what_it_compiled(here):
     assert outs[0] == outs[1]
 
 
-def test_text_in_quotes_is_no_path():
+def test_text_in_quotes_is_not_a_path():
     assert parse.parse('abrupt(instance="7")').instance == "7"
     with pytest.raises(ValueError, match="instance"):
         parse.parse('abrupt(instance="a.py:B")')
 
 
-def test_the_command_line_says_which_line_of_the_users_file_is_wrong(here, capsys):
+def test_the_command_line_names_the_wrong_line_of_the_users_file(here, capsys):
     (here / "wrong.py").write_text(textwrap.dedent("import math\n\nx = math.nothing\n"))
     assert cli.main(["run", "wrong.py:X"]) == 2
     assert "wrong.py, line 3: AttributeError" in capsys.readouterr().err

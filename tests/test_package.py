@@ -27,7 +27,7 @@ def test_the_version_stands_in_one_place():
 
 
 @pytest.mark.long
-def test_a_wheel_in_an_environment_with_numpy_alone_runs_the_readmes_example(tmp_path):
+def test_a_wheel_in_an_environment_with_only_numpy_runs_the_readmes_example(tmp_path):
     built = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
         cwd=ROOT,

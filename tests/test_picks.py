@@ -44,7 +44,7 @@ def in_lanes(pick, tables):
         for n_arms in (1, 2, 7)
     ],
 )
-def test_every_lane_picks_what_it_would_pick_alone(name, n_arms):
+def test_every_lane_picks_as_a_single_run_does(name, n_arms):
     rng = np.random.default_rng(3)
     tables = rng.integers(0, 3, (ROUNDS, n_arms, LANES)).astype(float)  # so that many are equal
     tables[0] = np.inf

@@ -1,7 +1,9 @@
-"""The progress bar: says when it compiles, and does not take compiling for work when it computes the time left."""
+"""The progress bar: shows compiling, and leaves it out when it computes the time left."""
 
 import io
+import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +13,7 @@ from driftbandit.lab.progress import Progress, show_compiling
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands still until it is moved."""
+    """A clock that a test sets."""
 
     class Clock:
         now = 1000.0
@@ -70,18 +72,21 @@ def test_only_the_outermost_bar_is_shown(monkeypatch):
         assert outer._bar is not None
 
 
-def test_in_a_notebook_the_bar_stands_below_the_cell_and_goes_when_the_work_is_done(monkeypatch, clock):
-    pytest.importorskip("IPython")
-    import IPython.display
+def run_in_shell(monkeypatch, shell):
+    """As if IPython were running: a notebook's shell has a kernel."""
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
 
+
+def test_in_a_notebook_the_bar_stands_below_the_cell_and_goes_when_the_work_is_done(monkeypatch, clock):
     sent = []
 
     class Place:
         def update(self, shown):
             sent.append(shown.data)
 
-    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": object()})())
-    monkeypatch.setattr(IPython.display, "display", lambda shown, display_id: Place())
+    run_in_shell(monkeypatch, SimpleNamespace(kernel=object()))
+    display = SimpleNamespace(HTML=lambda data: SimpleNamespace(data=data), display=lambda shown, display_id: Place())
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
     with Progress(10.0, True, label="<work>") as bar:
         clock.now += 5.0
         bar.add(4.0)
@@ -95,10 +100,7 @@ def test_in_a_notebook_the_bar_stands_below_the_cell_and_goes_when_the_work_is_d
 
 
 def test_plain_ipython_in_a_terminal_is_not_a_notebook(monkeypatch):
-    pytest.importorskip("IPython")
-    import IPython
-
-    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {})())
+    run_in_shell(monkeypatch, SimpleNamespace())
     monkeypatch.setattr("sys.stderr", Screen())
     assert progress._find_screen() is progress._TerminalBar
 
@@ -117,7 +119,7 @@ def test_without_a_stream_for_errors_nothing_breaks(monkeypatch):
         bar.add(1.0)
 
 
-def test_simulating_tells_the_bar_when_it_compiles(monkeypatch):
+def test_the_bar_shows_when_a_simulation_compiles(monkeypatch):
     pytest.importorskip("numba")
     from driftbandit import DiscountedTS
     from driftbandit.environments import Smooth

@@ -40,7 +40,7 @@ def shell(line, **variables):
 # --- saved before printed
 
 
-def test_a_reader_that_leaves_takes_no_result_with_it(tmp_path):
+def test_a_reader_that_leaves_does_not_lose_results(tmp_path):
     done = shell(f"driftbandit run ts --interpreted --env '{SMALL}' --runs 2 --out {tmp_path}/x.parquet | true")
     assert done.stderr == ""
     assert done.returncode in (0, 141)
@@ -118,7 +118,7 @@ def test_whole_numbers_are_taken_exactly_as_written(text, number):
 
 
 @pytest.mark.parametrize("text", ["1e999999999", "-1", "0.5", "nan", "inf", "", "1e", "x" * 500])
-def test_what_is_no_whole_number_is_refused_in_a_short_line(text):
+def test_a_number_that_is_not_whole_is_refused_in_a_short_line(text):
     with pytest.raises(Exception, match="needs a whole number") as caught:
         whole(0)(text)
     assert len(str(caught.value)) < 140
@@ -149,7 +149,7 @@ def test_a_large_seed_is_used_to_its_last_digit(tmp_path, capsys):
         (["theory", "--runs", "1e18"], "from 2 to"),
     ],
 )
-def test_sizes_that_no_memory_holds_get_a_sentence_at_once(words, says, capsys, tmp_path, monkeypatch):
+def test_sizes_beyond_memory_are_refused_at_once(words, says, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("driftbandit.lab.engine.simulate.play_all", lambda *_: pytest.fail("the work was begun"))
     assert cli.main(words) == 2

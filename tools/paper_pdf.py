@@ -2,7 +2,7 @@
 
     build/paper-tools/bin/python tools/paper_pdf.py build/drift/drift.md build/drift.pdf
 
-This runs in an environment of its own, without driftbandit."""
+This runs in a separate environment, without driftbandit."""
 
 import json
 import os

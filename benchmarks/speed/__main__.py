@@ -1,4 +1,4 @@
-"""How fast everything is on this machine, beside plain NumPy, plain C and other libraries: `make bench`."""
+"""How fast everything is on this machine, next to plain NumPy, plain C and other libraries: `make bench`."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ from driftbandit.lab.files import replace_file, writable
 _EXAMPLES = """\
   python -m benchmarks.speed
       everything: all policies with 5, 10, 30 and 100 arms, plain NumPy and C, other libraries installed into
-      environments of their own; under ten minutes, and what pip needs the first time
+      separate environments; under ten minutes, and what pip needs the first time
   python -m benchmarks.speed --no-peers
       the same without other libraries: nothing is installed
   python -m benchmarks.speed --quick
@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.speed",
-        description="Measure speed on this machine, beside plain NumPy, C and other libraries.",
+        description="Measure speed on this machine, next to plain NumPy, C and other libraries.",
         epilog="examples:\n" + _EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _say(what: str) -> None:
-    """What is being measured now, on a line of its own that the next one replaces; nothing in a file or pipe."""
+    """What is being measured now, on a line that the next one replaces; nothing in a file or pipe."""
     if sys.stderr.isatty():
         print(f"\r\033[K{what}", end="", file=sys.stderr, flush=True)
 

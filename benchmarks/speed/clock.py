@@ -1,4 +1,4 @@
-"""Timing that a busy machine disturbs little: CPU time beside wall time, the least of several repeats."""
+"""Timing that a busy machine disturbs little: CPU and wall time, the smallest of several repeats."""
 
 import time
 from collections.abc import Callable

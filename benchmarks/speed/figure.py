@@ -15,7 +15,7 @@ def save(data: dict[str, Any], path: str | Path) -> Path:
 
 def draw(figure: Any, data: dict[str, Any]) -> None:
     """Left, time per round at ten arms of everything measured, one line per policy; right, time against arms of the
-    policies most asked about, each beside the same in plain NumPy."""
+    policies most asked about, each next to the same in plain NumPy."""
     left, right = figure.subplots(1, 2, width_ratios=[1.0, 1.05])
     _dots(left, data, _arms(data))
     _growth(right, data)
@@ -88,7 +88,7 @@ def _dots(axes: Any, data: dict[str, Any], n_arms: int) -> None:
         ylim=(-0.8, len(lines) - 0.2),
     )
     times = [time for line in lines for time in line.times.values()]
-    axes.set_xlim(min(times) / 14, max(times) * 8)  # room for the figures beside the marks
+    axes.set_xlim(min(times) / 14, max(times) * 8)  # room for the figures next to the marks
     axes.grid(axis="y", visible=False)
     axes.set_axisbelow(True)
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -_below(len(lines))), ncols=2)

@@ -1,6 +1,6 @@
-"""What speed was aimed at, and whether one run of the benchmark reached it.
+"""The goals for speed, and whether one run of the benchmark reached them.
 
-Every goal is written once, in `GOALS`; what stands beside it is taken from that run's measurements. Goals in
+Every goal is written once, in `GOALS`; the figures next to it are that run's measurements. Goals in
 nanoseconds were set where the plain C loop of one run takes `C_THERE`. Another machine is faster or slower, so each
 figure of one run is also shown divided by the factor by which the same C loop differs here. The verdict is about the
 plain figure."""
@@ -14,7 +14,7 @@ Found = list[float | None]  # a figure for each limit; None: not measured in thi
 
 ARMS = (5, 10, 30)
 C_THERE = (31.0, 42.0, 102.0)  # ns per round of DS-TS in C, one run, with 5, 10 and 30 arms, where the goals were set
-FLAT = 0.1  # the largest exponent called flat: twice the horizon then costs at most 7 % more a round
+FLAT = 0.1  # the largest exponent called flat: twice the horizon then costs at most 7% more a round
 
 
 def _nothing(data: Data) -> Found | None:
@@ -22,7 +22,7 @@ def _nothing(data: Data) -> Found | None:
 
 
 class Goal(NamedTuple):
-    """One goal: limits, what was found beside each, and a reference of the same run where there is one."""
+    """One goal: limits, what was found, and a reference of the same run where there is one."""
 
     what: str
     limits: tuple[float, ...]
@@ -90,7 +90,7 @@ def _exponent(against: str, name: str) -> Callable[[Data], Found]:
 
 
 def _last_decade(name: str) -> Callable[[Data], Found]:
-    """The exponent from 100 to 1000 arms alone: over fewer arms what a round costs anyway would flatter it."""
+    """The exponent from 100 to 1000 arms only: over fewer arms the fixed cost of a round would hide it."""
 
     def found(data: Data) -> Found:
         for row in data["scaling"]:

@@ -39,7 +39,7 @@ def fractional_rows(scale: Scale) -> list[dict[str, Any]]:
 
 
 def rows(name: str, scale: Scale, fractional: bool = False) -> list[dict[str, Any]]:
-    """One row for each number of arms and way to run: the policy alone and, where it can, 64 runs in lockstep."""
+    """One row for each number of arms and way to run: one run and, where it can, 64 runs in lockstep."""
     out = []
     for n_arms in scale.arms:
         policy = workload.tuned(name, scale.horizon, n_arms)

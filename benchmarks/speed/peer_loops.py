@@ -1,11 +1,11 @@
-"""Other libraries on our workload, one library per process, in an environment of its own that `make bench` makes.
+"""Other libraries on our workload, one library per process, in a separate environment that `make bench` makes.
 
 Run as `python peer_loops.py LIBRARY JOB.json`. The job names the environments (for each number of arms a .npy file of
 means, runs × phases × arms), the horizon, the discount and how long to play; every finished cell is printed as one line
 of JSON. Nothing of driftbandit is imported here: the libraries decide what else is installed.
 
 Each library plays its policy nearest to Thompson sampling that forgets, by its public calls, one decision at a time,
-with the discount DS-TS has; where a second line says so, by other means."""
+with the discount DS-TS has; a second line has other means."""
 
 import json
 import sys
@@ -95,7 +95,7 @@ def smpybandits_dts(n_arms, gamma, seed):
 
 PLAYERS = {
     "river": {"UCB, EWMean": river_ucb, "Thompson, Beta (never forgets)": river_ts},
-    "pymab": {"discounted Thompson": pymab_ts, "its compiled core alone (private call)": pymab_core},
+    "pymab": {"discounted Thompson": pymab_ts, "its compiled core only (private call)": pymab_core},
     "mabwiser": {"Thompson (never forgets)": mabwiser_ts},
     "pybandits": {"Bernoulli, decay": pybandits_decay},
     "bayesianbandits": {"Dirichlet, decay to the prior": bayesianbandits_decay},
@@ -105,11 +105,11 @@ PLAYERS = {
 
 def play(choose, learn, table, horizon, seed, deadline):
     """Rounds played and regret of one run, ended early at the deadline."""
-    luck, regret, played = np.random.default_rng([seed, 2]), 0.0, 0
+    rewards_rng, regret, played = np.random.default_rng([seed, 2]), 0.0, 0
     for phase, row in enumerate(table):
         means = row.tolist()
         best, length = max(means), (phase + 1) * horizon // len(table) - phase * horizon // len(table)
-        for u in luck.random(length).tolist():
+        for u in rewards_rng.random(length).tolist():
             arm = choose()
             learn(arm, 1.0 if u < means[arm] else 0.0)
             regret += best - means[arm]

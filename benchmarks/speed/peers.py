@@ -36,7 +36,7 @@ class Installed(NamedTuple):
 
 def install(place: Path, say: Callable[[str], None]) -> list[Installed]:
     """Every library in its environment below `place`: those of one environment with one call of pip, which is quickest,
-    and if that fails each by itself, so that one that cannot be had does not keep out the others."""
+    and if that fails each separately, so that one that cannot be installed does not keep out the others."""
     out: list[Installed] = []
     for group, libraries in ENVIRONMENTS.items():
         say(f"installing {', '.join(libraries)}")

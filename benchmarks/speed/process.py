@@ -1,4 +1,4 @@
-"""What only a process of its own can show: the time to the first result, cold and warm, and the most memory used."""
+"""What only a separate process can show: the time to the first result, cold and warm, and the most memory used."""
 
 import json
 import os
@@ -58,7 +58,7 @@ GROWN_MB = 1.0
 
 
 def _run(code: str, words: list[str], cache: str, given: str = "") -> tuple[str, float]:
-    """What a Python process of its own printed, and its wall time."""
+    """What a separate Python process printed, and its wall time."""
     environment = {**os.environ, "DRIFTBANDIT_CACHE": cache}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     began = time.perf_counter()
@@ -66,7 +66,7 @@ def _run(code: str, words: list[str], cache: str, given: str = "") -> tuple[str,
         [sys.executable, "-c", code, *words], env=environment, input=given, capture_output=True, text=True
     )
     if done.returncode != 0:
-        raise OSError(f"A process of its own failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]:.200}")
+        raise OSError(f"A separate process failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]:.200}")
     return done.stdout, time.perf_counter() - began
 
 
@@ -96,7 +96,7 @@ def starts(scale: Scale) -> list[dict[str, Any]]:
 
 
 def imports(scale: Scale) -> list[dict[str, Any]]:
-    """What a warm start is made of: Python alone, and Python with one import, each in a process of its own."""
+    """What a warm start is made of: Python only, and Python with one import, each in a separate process."""
     rows, cache = [], str(cache_root())
     for statement in _IMPORTS:
         found = [_run(f"{statement}\n{_CPU}", [], cache) for _ in range(scale.repeats)]
@@ -113,7 +113,7 @@ def flat(scale: Scale) -> list[str]:
 
 def memory(scale: Scale, ns: dict[str, float] | None = None) -> list[dict[str, Any]]:
     """The most memory a process used for one run of a short and of a hundred times longer horizon, tuned for each as a
-    user would: a window then grows like the root of the horizon, which is kilobytes here, while a policy that is told
+    user would: a window then grows like the root of the horizon, which is kilobytes here, while a policy that is given
     the horizon and makes room for it shows. Policies of microseconds per round (`ns`) get a shorter pair."""
     jobs = []
     for name in flat(scale):

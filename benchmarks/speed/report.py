@@ -132,15 +132,15 @@ def _goals(data: dict[str, Any]) -> Table:
         rows.append([row["what"] + arms, limit, f"{_slashed(found)} {row['unit']}".strip(), verdict, ratio, by_factor])
     factor = goals.factors(data)
     about = (
-        "What was aimed at beside what this run measured. Goals in nanoseconds were set where plain C takes "
+        "The goals and what this run measured. Goals in nanoseconds were set on a machine where plain C takes "
         f"{_slashed(list(goals.C_THERE))} ns for a round of one run with 5, 10 and 30 arms. "
     )
     about += (
-        f"Here it takes {_slashed(factor)} times that; the last column divides by it."
+        f"On this machine it takes {_slashed(factor)} times that; the last column divides by it."
         if any(factor)
-        else "It was not measured here, so nothing is said about how this machine compares."
+        else "C was not measured in this run, so the machines cannot be compared."
     )
-    head = ["goal", "limit", "measured", "verdict", "beside, in this run", "by the machine's factor"]
+    head = ["goal", "limit", "measured", "verdict", "compared with, in this run", "by the machine's factor"]
     return Table("Goals", about, head, rows)
 
 
@@ -178,16 +178,16 @@ def _policies(data: dict[str, Any]) -> Table:
     about = (
         f"Nanoseconds of CPU time a round (choose, pull, learn, regret) on one core, {data['scale']['horizon']:,} "
         "rounds, ten phases, tuned by theory; whole runs a second; how many times longer plain NumPy takes. One run at "
-        f"a time, or {ours.LOCKSTEP_RUNS} runs in lockstep where it says so. NumPy plays as many of the first rounds "
+        f"a time, or {ours.LOCKSTEP_RUNS} runs in lockstep where marked. NumPy plays as many of the first rounds "
         "as fit into a fifth of a second, which flatters it where a round costs more the longer the record is. "
-        "Rewards are 0 or 1, fractions where it says so."
+        "Rewards are 0 or 1, fractions where marked."
     )
     return Table("Every policy", about, ["policy", *heads], rows)
 
 
 def _c(data: dict[str, Any]) -> Table:
     if isinstance(data["c"], str):
-        return Table("DS-TS beside C", f"Not measured: {data['c']}.", ["note"], [[data["c"]]])
+        return Table("DS-TS and C", f"Not measured: {data['c']}.", ["note"], [[data["c"]]])
     mine = {(row["n_arms"], row["lockstep"]): row["ns"] for row in data["policies"] if row["policy"] == "ds-ts"}
     rows = []
     for row in data["c"]:
@@ -198,7 +198,7 @@ def _c(data: dict[str, Any]) -> Table:
         "The same loop in plain C without intrinsics (cc -O3 -march=native): one run with xoshiro and a ziggurat, "
         "lockstep with 32 lanes that the compiler vectorises."
     )
-    return Table("DS-TS beside C", about, ["how", "arms", "ours, ns", "C, ns", "ours / C"], rows)
+    return Table("DS-TS and C", about, ["how", "arms", "ours, ns", "C, ns", "ours / C"], rows)
 
 
 def _peers(data: dict[str, Any]) -> Table:
@@ -229,7 +229,7 @@ def _peers(data: dict[str, Any]) -> Table:
         f"Microseconds of CPU time a round on the same environments, {data['scale']['peer_horizon']:,} rounds; "
         f"that time "
         "over ours for DS-TS (64 runs in one call); mean regret ± standard error with the number of runs that "
-        "fitted into the time. A library that is missing says why."
+        "fitted into the time. The last column has the reason if a library could not be run."
     )
     return Table("Other libraries", about, ["library", "policy", *heads, "note"], rows)
 
@@ -297,7 +297,7 @@ def _workers(data: dict[str, Any]) -> Table:
     about = (
         f"The same runs with {tried} workers: seconds of wall time, CPU time of all threads, the usual speed-up over "
         "one worker (median of the turns), that of a bare loop in as many threads at the same moment (what the machine "
-        "had to give), and the exponent of wall time against workers, where -1 is ideal."
+        "could give), and the exponent of wall time against workers, where -1 is ideal."
     )
     return Table("Workers", about, ["policy", "runs", "wall", "CPU", "speed-up", "bare loop", "exponent"], rows)
 

@@ -2,7 +2,7 @@
 
 W: Bernoulli arms, ten phases of uniform means, a new environment for each run; choose, pull, learn and regret in every
 round. Our own policies play the paper's 100,000 rounds, libraries that need seconds for a run play 20,000, and ours the
-same beside them."""
+same next to them."""
 
 from typing import Any, NamedTuple
 

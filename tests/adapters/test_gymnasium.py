@@ -26,7 +26,7 @@ KINDS = {
 
 @pytest.mark.parametrize("text", KINDS.values(), ids=KINDS)
 @pytest.mark.filterwarnings("ignore:.*A Box observation space m.*value is")  # a normal context has no bounds
-def test_gymnasiums_own_checker_accepts_every_kind_of_environment(text):
+def test_the_checker_of_gymnasium_accepts_every_kind_of_environment(text):
     check_env(gymnasium.make(ID, environment=text, disable_env_checker=True).unwrapped)
 
 

@@ -88,12 +88,12 @@ def written(tmp_path_factory):
     return into
 
 
-def test_a_policy_of_ones_own_gets_its_card_by_existing(written):
+def test_a_users_policy_gets_a_card(written):
     text = (written / "mine.md").read_text()
     assert "A policy of somebody's own, for arms \\* and \\_." in text
     assert "| `step` | float | `0.5` | (0, 1\\] | how much is forgotten; A tenth will do. |" in text
     assert "2 numbers for each arm and 0 besides; 160 bytes with 10 arms" in text
-    assert "It has no slow twin of its own." in text
+    assert "It has no slow twin." in text
     assert {path.name for path in written.glob("mine-*.svg")} == {
         f"mine-{environment.name}-{side}.svg" for environment in ENVIRONMENTS for side in ("light", "dark")
     }
@@ -120,7 +120,7 @@ def test_a_card_is_made_again_only_when_it_has_to_be_and_goes_with_its_policy(wr
     assert len(list((into / ".store").glob("*.npz"))) == 2  # its own and that of ts
 
 
-def test_a_digest_knows_the_policy_the_size_and_the_parameters():
+def test_a_digest_depends_on_the_policy_the_size_and_the_parameters():
     assert len({cards.numbers(cls, quick) for cls in (BetaTS, DiscountedTS, Mine) for quick in (True, False)}) == 6
     assert cards.numbers(DiscountedTS, True) == cards.numbers(DiscountedTS, True)
 
@@ -177,11 +177,11 @@ def test_the_best_tuned_policy_is_the_one_the_field_names():
         assert standing.best()[name] == found.line.mean
 
 
-def test_docstrings_are_prose_and_no_markup():
+def test_docstrings_are_prose_without_markup():
     assert page.prose("N**(-1/2) in `a*b`, x_i < 3 | [0, 1]") == "N\\*\\*(-1/2) in `a*b`, x\\_i \\< 3 \\| \\[0, 1\\]"
 
 
-def test_nothing_on_the_pages_asks_another_host():
+def test_no_page_sends_a_request_to_another_host():
     here = Path(cards.__file__).parent
     for path in here.glob("*"):
         if path.suffix in (".js", ".css", ".html"):

@@ -63,7 +63,7 @@ def test_the_index_is_sorted_and_filtered_by_keyboard(page, tmp_path):
     assert names() == ["ds-ts"]
     assert page.locator(".policy-filter output").inner_text() == "1 of 3"
     page.get_by_role("searchbox").fill("")
-    page.get_by_label("needs to be told nothing").focus()
+    page.get_by_label("needs no facts").focus()
     page.keyboard.press("Space")
     assert names() == ["ts"]
 

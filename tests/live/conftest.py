@@ -53,3 +53,11 @@ def another_postgres(postgres_server):
 def store(request, tmp_path):
     """Where a new journal goes: once a file, once a database."""
     return str(tmp_path / "journal.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def target(request, tmp_path):
+    """Where a new bandit keeps its journal; None for one in memory."""
+    if request.param == "memory":
+        return None
+    return str(tmp_path / "journal.db") if request.param == "sqlite" else request.getfixturevalue("postgres")

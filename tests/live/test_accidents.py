@@ -64,7 +64,7 @@ def test_a_program_that_ends_without_closing_has_written_everything(tmp_path) ->
     assert_proved(path)
 
 
-def test_a_clock_that_leaps_and_comes_back_stands_still_and_loses_nothing(store) -> None:
+def test_times_do_not_go_back_after_the_clock_was_ahead_and_nothing_is_lost(store) -> None:
     """Ten years ahead for one decision: its time stands, defaults that were due then are written, and later decisions
     are at that time too until the clock has caught up."""
     clock = Clock()
@@ -86,7 +86,7 @@ def test_a_clock_that_leaps_and_comes_back_stands_still_and_loses_nothing(store)
     assert_proved(store)
 
 
-def test_a_cancelled_call_is_written_or_not_and_harms_no_other(store) -> None:
+def test_a_cancelled_call_does_not_disturb_others(store) -> None:
     async def main() -> None:
         with opened(store) as bandit:
             tasks = [asyncio.create_task(bandit.adecide(f"a{n}")) for n in range(60)]

@@ -79,7 +79,7 @@ def test_a_snapshot_of_any_rewards_continues_exactly(goal) -> None:
         ] * 2
 
 
-def test_a_range_refuses_and_changes_no_choice() -> None:
+def test_a_reward_range_refuses_rewards_but_does_not_change_choices() -> None:
     rng, bandits = random.Random(3), [Bandit(ARMS, seed=1, **more) for more in ({}, {"reward_range": (-64, 64)})]
     for _ in range(300):
         made = [bandit.decide() for bandit in bandits]

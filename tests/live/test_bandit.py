@@ -27,7 +27,7 @@ def test_a_bandit_opened_again_goes_on_where_it_stopped(store) -> None:
     assert_proved(store)
 
 
-def test_a_damaged_snapshot_is_no_loss(tmp_path) -> None:
+def test_a_damaged_snapshot_loses_nothing(tmp_path) -> None:
     store = tmp_path / "j.db"
     with opened(store, snapshot_every=5) as bandit:
         play(bandit, 23)
@@ -81,7 +81,7 @@ def test_many_at_once_are_as_many_one_by_one(store) -> None:
     assert_proved(store)
 
 
-def test_without_a_reward_in_time_the_default_is_learnt_and_a_late_reward_is_kept(store) -> None:
+def test_without_a_reward_in_time_the_default_is_learned_and_a_late_reward_is_kept(store) -> None:
     clock = Clock()
     with opened(store, wait="1 h", default=0.25, clock=clock) as bandit:
         one, two, three = (bandit.decide(name) for name in ("one", "two", "three"))
@@ -132,7 +132,7 @@ def test_defaults_are_written_by_themselves_when_decisions_come_in(tmp_path) -> 
         assert bandit.health()["defaults"] >= 40
 
 
-def test_what_is_held_back_follows_the_baseline_and_is_not_learnt(store) -> None:
+def test_held_back_decisions_follow_the_baseline_and_are_not_learned(store) -> None:
     with opened(store, holdback=0.3, baseline="blue", arms=ARMS) as bandit:
         decisions = bandit.decide_many([f"d{n}" for n in range(400)])
         held = [decision for decision in decisions if decision.how == "holdback"]

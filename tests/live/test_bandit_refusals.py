@@ -14,7 +14,7 @@ from driftbandit.policies import BetaTS
 from live.button import opened, play
 
 
-def test_the_journal_stands_against_the_program_and_says_so(tmp_path) -> None:
+def test_the_stored_settings_are_used_and_a_difference_is_reported(tmp_path) -> None:
     store = tmp_path / "j.db"
     opened(store, half_life="6 h").close()
     with pytest.warns(RuntimeWarning, match=r"half_life 6 h.*change\(\)"):

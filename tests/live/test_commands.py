@@ -190,7 +190,7 @@ def test_a_change_of_several_things_is_made_whole_or_not_at_all(shop, capsys) ->
     assert run(capsys, "audit", shop)[0] == 0
 
 
-def test_a_look_from_outside_tells_no_figure_that_it_cannot_know(shop, capsys) -> None:
+def test_a_view_from_another_process_omits_figures_it_cannot_have(shop, capsys) -> None:
     shown = json.loads(run(capsys, "live", "show", shop, "button", "--json")[1])
     assert list(shown["health"]) == [
         "decisions", "rewards", "defaults", "late", "waiting", "events", "plays", "cut", "delays", "warnings",
@@ -217,7 +217,7 @@ def test_the_configuration_is_shown_in_words_and_a_half_life_hides_the_discount(
     assert "gamma" not in text
 
 
-def test_the_default_policy_says_what_it_believes_in_rewards_as_they_were_given(tmp_path, capsys) -> None:
+def test_the_default_policy_explains_its_belief_in_the_units_of_the_rewards(tmp_path, capsys) -> None:
     path = tmp_path / "p.db"
     with Bandit.open(path, "x", arms=["a", "b", "c"], reward_range=(0, 10), seed=1) as bandit:
         assert str(bandit.explain()).startswith("Nothing learned yet")

@@ -70,7 +70,9 @@ SHARP = ["lin-ts(sd=0.3)", "lin-ts(alpha=0)", "stable-lin-ts(sd=0.3)", "d-lin-ts
 
 
 @pytest.mark.parametrize("scene", SCENES)
-@pytest.mark.parametrize("policy", SHARP)
+@pytest.mark.parametrize(
+    "policy", [pytest.param(policy, marks=() if policy == "lin-ts(alpha=0)" else pytest.mark.long) for policy in SHARP]
+)
 def test_propensities_fit_20000_choices(policy, scene):
     """Chi-square at 1e-5: one of the 64 would fail in 1 of 1,500 sets of random numbers."""
     options, among, played = SCENES[scene]

@@ -48,7 +48,7 @@ def test_a_mover_is_killed_twenty_times(postgres_site) -> None:
     assert finding.good, finding
 
 
-def test_every_finding_has_its_own_time() -> None:
+def test_each_finding_is_timestamped_separately() -> None:
     def one_by_one():
         for n in range(2):
             time.sleep(0.05)

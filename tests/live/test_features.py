@@ -68,7 +68,7 @@ def test_summer_time_is_the_time_zones():
     assert features.encode({}, NOON) == pytest.approx(features.encode({}, NOON + half_year + 3_600_000_000))
 
 
-def test_what_is_missing_has_the_means_and_what_is_unknown_has_no_level():
+def test_missing_values_become_means_and_unknown_levels_have_no_column():
     features = Features.declare({"device": ["mobile", "desktop"], "basket": "number", "hour": "hour of day"})
     seen = Seen(features)
     for n in range(4):

@@ -103,7 +103,7 @@ def test_a_half_life_in_rounds_halves_the_weight_in_so_many(policy) -> None:
         type(policy).half_life(0)
 
 
-def test_an_age_of_many_half_lives_harms_no_state() -> None:
+def test_an_age_of_many_half_lives_keeps_states_valid() -> None:
     for policy in FADING:
         state = to_lists(policy.init(3))
         policy.take(state, 1, 1.0, 1.0)
@@ -115,7 +115,7 @@ def test_an_age_of_many_half_lives_harms_no_state() -> None:
             assert not any(math.isnan(number) for number in field)
 
 
-def test_whatever_discounts_can_forget_by_the_clock_and_everything_else_says_who_can() -> None:
+def test_policies_that_discount_can_forget_by_the_clock_and_others_refuse() -> None:
     """Over all policies there are: one with a discount has both halves and a named constructor."""
     can = [cls for cls in policies().values() if "gamma" in cls._fields]
     assert can

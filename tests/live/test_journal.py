@@ -135,7 +135,7 @@ def test_a_reward_after_the_wait_finds_the_default_and_is_kept_as_late(journal) 
     assert "w" not in found
 
 
-def test_settling_gives_the_default_to_those_that_waited_too_long_and_to_no_other(journal) -> None:
+def test_settling_gives_the_default_only_to_decisions_that_waited_too_long(journal) -> None:
     journal.create("a", 5)
     journal.commit([row(f"d{n:02}", at=100 + n) for n in range(20)])
     journal.commit([pay("d03"), pay("d04")])

@@ -48,7 +48,7 @@ def test_lists_are_filtered_by_all_labels_and_follow_every_change(shop) -> None:
     assert names(shop, labels={"page": "cart"}) == []
 
 
-def test_labels_change_no_choice_and_are_proved(shop) -> None:
+def test_labels_do_not_change_choices_and_are_proved(shop) -> None:
     with Bandit.open(shop, "a") as one, Bandit.open(shop, "d") as other:
         for n in range(40):
             assert one.decide(str(n)).arm == other.decide(str(n)).arm

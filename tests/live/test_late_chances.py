@@ -33,7 +33,7 @@ def play_late(bandit: Any, rounds: int, late: int) -> list[str]:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
-def test_a_late_reward_is_learnt_with_the_probability_of_its_decision(policy, store) -> None:
+def test_a_late_reward_is_learned_with_the_probability_of_its_decision(policy, store) -> None:
     """Against the obvious way: a list of what each decision was made with."""
     with opened(store, policy=policy, **RULES) as bandit:
         play_late(bandit, 80, 17)

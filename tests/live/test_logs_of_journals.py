@@ -99,7 +99,7 @@ def test_the_commands_read_a_journal(tmp_path, capsys) -> None:
         Log(shop, bandit="missing")
 
 
-def test_a_file_that_is_no_journal_is_refused_and_not_changed(tmp_path) -> None:
+def test_a_file_that_is_not_a_journal_is_refused_and_not_changed(tmp_path) -> None:
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE t (x)")
@@ -204,7 +204,7 @@ def test_an_arm_added_while_the_journal_is_read_ends_the_log_there(tmp_path, mon
     assert export(tmp_path / "j.db", tmp_path / "log.csv", propensity="all") == 6
 
 
-def test_decisions_from_one_view_are_integrated_once_and_get_what_each_alone_would(tmp_path, monkeypatch) -> None:
+def test_decisions_from_one_view_are_integrated_once_with_the_same_result(tmp_path, monkeypatch) -> None:
     path, asked = tmp_path / "a.db", []
     with Bandit.open(path, "x", arms=["a", "b", "c"], seed=1, first=False, holdback=0.1, baseline="a") as bandit:
         for n in range(6):

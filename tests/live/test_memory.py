@@ -331,7 +331,7 @@ def test_restores_explore_alike_unless_they_are_fresh():
         assert len({tuple(chosen(Bandit.restore(text, fresh=True), 40)) for _ in range(4)}) == 4
 
 
-def test_threads_lose_no_update():
+def test_threads_do_not_lose_updates():
     bandit, each = Bandit(3, DiscountedTS(gamma=1.0), seed=1), 400
 
     def work() -> None:

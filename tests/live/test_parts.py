@@ -21,14 +21,6 @@ from live.button import ARMS, HOUR, Clock, assert_proved, opened
 WAIT = {"wait": "1 h", "default": 0.0}
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def target(request, tmp_path):
-    """Where a journal is; None for a bandit in memory."""
-    if request.param == "memory":
-        return None
-    return str(tmp_path / "journal.db") if request.param == "sqlite" else request.getfixturevalue("postgres")
-
-
 def made(target, clock, name="button", **options) -> Bandit:
     options = {**WAIT, "reward_range": (0, 2), **options}
     if target is not None:

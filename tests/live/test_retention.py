@@ -157,7 +157,7 @@ def test_an_altered_day_is_not_dropped(tmp_path) -> None:
         assert counts(bandit)["decisions"] == 24
 
 
-def test_a_process_that_is_far_behind_says_so(postgres) -> None:
+def test_a_process_that_is_far_behind_reports_it(postgres) -> None:
     clock = Clock(START)
     with opened(postgres, clock=clock, retention="1 d") as bandit:
         live(bandit, clock, range(2))

@@ -98,7 +98,7 @@ def test_a_view_that_met_such_an_event_goes_on_saying_so(tmp_path) -> None:
                 view.refresh()
 
 
-def test_a_snapshot_that_cannot_be_asked_for_costs_no_event(tmp_path, monkeypatch) -> None:
+def test_a_snapshot_that_cannot_be_queued_does_not_lose_events(tmp_path, monkeypatch) -> None:
     path = tmp_path / "j.db"
     with Bandit.open(path, "b", DiscountedTS(), 2, snapshot_every=1) as bandit:
         ids = [bandit.decide(f"d{n}").id for n in range(3)]

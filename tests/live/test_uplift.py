@@ -37,7 +37,7 @@ def test_a_level_that_falls_while_more_is_held_back_is_not_the_policys_doing(tmp
         assert late.policy == pytest.approx(0.2, abs=0.06)
 
 
-def test_a_period_without_holdback_is_left_out_and_the_result_says_so(tmp_path) -> None:
+def test_a_period_without_holdback_is_left_out_and_counted_in_the_result(tmp_path) -> None:
     random_numbers, clock = random.Random(2), Clock()
     with opened(tmp_path / "a.db", clock=clock) as bandit:
         _rewarded(bandit, 300, random_numbers, lambda arm: 0.9, "a")

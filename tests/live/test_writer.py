@@ -43,7 +43,7 @@ def test_threads_that_wait_for_one_commit_all_go_on(tmp_path, monkeypatch) -> No
         assert bandit._writer.commits - before <= 4
 
 
-def test_a_thread_that_was_interrupted_keeps_no_other_waiting(tmp_path, monkeypatch) -> None:
+def test_an_interrupted_thread_does_not_block_others(tmp_path, monkeypatch) -> None:
     """The chain of those who wake each other is broken where a thread is gone; the next one wakes by the time."""
     with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), 2) as bandit:
         slowed(bandit, monkeypatch)
@@ -79,7 +79,7 @@ def test_a_commit_that_fails_is_reported_to_every_caller_in_it(tmp_path, monkeyp
         assert bandit.decide("d0").id == "d0"
 
 
-def test_a_lone_caller_writes_in_its_own_thread_and_a_crowd_does_not(tmp_path, monkeypatch) -> None:
+def test_a_single_caller_writes_in_its_own_thread_and_many_callers_do_not(tmp_path, monkeypatch) -> None:
     with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), 2) as bandit:
         commit, who = bandit._journal.commit, []
 
@@ -102,7 +102,7 @@ def test_a_lone_caller_writes_in_its_own_thread_and_a_crowd_does_not(tmp_path, m
         assert max(groups) >= 2
 
 
-def test_a_wish_that_cannot_be_met_fails_by_itself(tmp_path, monkeypatch) -> None:
+def test_a_request_that_cannot_be_met_fails_without_the_others(tmp_path, monkeypatch) -> None:
     with Bandit.open(tmp_path / "a.db", "b", DiscountedTS(), ["x", "y"]) as bandit:
         slowed(bandit, monkeypatch)
         found = {}
@@ -182,7 +182,7 @@ def test_a_thousand_coroutines_share_a_few_commits(tmp_path) -> None:
         assert bandit._fold.player.learned == 1000
 
 
-def test_a_loop_that_ended_before_its_answer_came_stops_no_other_caller(tmp_path, monkeypatch) -> None:
+def test_an_event_loop_that_ended_early_does_not_stop_other_callers(tmp_path, monkeypatch) -> None:
     async def given_up(bandit):
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(bandit.adecide("d1"), 0.01)

@@ -55,7 +55,7 @@ def test_the_recommendation_is_the_default_where_something_changes_and_never_a_h
 
 
 @pytest.mark.long
-def test_a_environment_that_stands_still_is_seldom_said_to_move():
+def test_a_stationary_log_is_seldom_reported_as_drifting():
     """Of 60 logs at most 9 may be: at the 5 % meant, more happen in one suite of 700."""
     found = [drift(uniform_log(STILL, seed=seed)).verdict for seed in range(60)]
     assert sum(verdict != "nothing" for verdict in found) <= 9
@@ -119,7 +119,7 @@ def test_the_movements_are_about_as_large_as_they_are():
     assert swapping.ranking == pytest.approx(math.sqrt(2 / 3) * 0.2, rel=0.35)  # two arms by 0.2, one by nothing
 
 
-def test_late_rewards_are_no_last_periods_best():
+def test_late_rewards_do_not_count_for_the_best_of_the_last_period():
     """Arms change places every 1000 rounds. Known at once, last period's best gains; heard of 1000 rounds late it is
     the worst of the two, and the sentence must not say that forgetting can pay."""
     events = uniform_log(SWAPS, seed=1).whole()

@@ -32,7 +32,7 @@ def test_averages_in_place_of_the_chance_at_that_moment_are_warned_of():
     assert "fit the counts on the whole but not over time" in warning
 
 
-def test_a_split_that_changed_is_no_even_split():
+def test_a_split_that_changed_is_not_uniform():
     rng = np.random.default_rng(1)
     arm = (rng.random(N) < np.where(np.arange(N) // 2000 % 2, 0.7, 0.3)).astype(int)
     (warning,) = Log(columns(arm), propensity="uniform").summary.warnings
@@ -83,7 +83,7 @@ def waning(rng, n=2000, floor=0.01):
     return arm, np.where(arm == 0, first, 0.5 * (1.0 - first))
 
 
-def test_small_propensities_that_chance_never_showed_are_no_fault():
+def test_small_propensities_that_were_never_drawn_are_accepted():
     """At a floor of a third of a percent an arm is not played for a thousand events, one log in thirty: nothing in the
     log says that it could have been. By the variance of the plays only, 1 of 50 of these logs is refused."""
     for seed in range(100):

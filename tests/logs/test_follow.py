@@ -113,7 +113,7 @@ def test_the_follower_is_its_slow_twin(text, delay, available, step):
 
 @pytest.mark.parametrize("text", ["ts", "exp3s(explore=0.2, share=0.01)"])
 @pytest.mark.parametrize("delay", [0.0, 25.0])
-def test_the_own_history_is_its_slow_twin(text, delay):
+def test_the_history_of_the_logger_equals_its_slow_twin(text, delay):
     log = log_of(delay=delay)
     (candidate,) = candidates([text])
     found = follow(log, [candidate], own=True, seed=4, compiled=False)

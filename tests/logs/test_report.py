@@ -32,7 +32,7 @@ def test_an_answer_in_python_prints_what_the_command_prints(name, tmp_path, caps
     assert str(found).startswith("log.csv: 2,400 events, 2 arms, 2399\n")
 
 
-def test_a_log_says_what_it_is():
+def test_the_text_of_a_log_describes_it():
     assert str(LOG) == "the log: 2,400 events, 2 arms, 2399"
     assert repr(LOG) == f"<Log {LOG}>"
 

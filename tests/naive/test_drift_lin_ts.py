@@ -165,7 +165,7 @@ def test_drifts_of_one_arm_are_exact_gaussian_processes():
             assert p.variance == pytest.approx(1 + left, rel=1e-9)
 
 
-def test_an_own_drift_is_less_certain_of_an_arm_that_was_left_alone():
+def test_an_independent_drift_is_less_certain_of_an_idle_arm():
     twin = fed([0.0, 1.0] * 8)
     own = twin.own_drifts[0]
     before = [covariance[0, 0] for covariance in own.covariances]
@@ -292,7 +292,7 @@ class Fixed(Draws):
         return [0.0] * n
 
 
-def test_an_arm_that_was_left_alone_may_be_drawn_from_the_prior():
+def test_an_idle_arm_may_be_drawn_from_the_prior():
     twin = NaiveDriftLinTS(2)
     for t in range(80):
         twin.learn(t, int(t < 4), -1.0 + (t % 2) / 8 if t >= 4 else -5.0 + (t % 2) / 8)

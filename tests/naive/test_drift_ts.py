@@ -206,7 +206,7 @@ STEPS = [(0, 1.0), (1, 0.0), (0, 0.0), (0, 1.0)]
 UNIFORMS = {0: 0.3, 1: 0.5, 2: 0.5, 3: 0.5}
 
 
-def test_with_the_root_alone_it_draws_from_twice_what_thompson_sampling_knows():
+def test_with_only_the_root_it_draws_from_twice_the_evidence_of_thompson_sampling():
     for index in (0, 1):
         rng = Fixed(UNIFORMS, [0.1, 0.2, 0.3])
         assert only(taught(STEPS, 3), index).choose(4, rng) == 0  # 3/5, 1/3, 1/2

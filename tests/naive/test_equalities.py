@@ -93,7 +93,7 @@ def test_every_twin_has_parameters_here():
 
 
 @pytest.mark.parametrize("name", sorted(TWINS))
-def test_every_twin_says_what_it_draws(name: str):
+def test_every_twin_documents_its_draws(name: str):
     assert "Draws:" in (TWINS[name].__doc__ or "")
 
 

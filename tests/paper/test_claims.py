@@ -128,7 +128,7 @@ def test_regret_between_checkpoints_lies_on_a_straight_line():
     assert regret_at(outcome, [0, 5, 15, 20]).tolist() == [[0.0, 2.5, 5.5, 6.0]]
 
 
-def test_every_claim_says_where_it_stands_and_what_was_made_of_it():
+def test_every_claim_has_its_place_and_its_criterion():
     found = claims()
     assert len({claim.id for claim in found}) == len(found) >= 40
     for claim in found:

@@ -103,7 +103,7 @@ def test_the_difference_is_taken_within_runs():
     assert found["smooth-gamma"].missing == "not run: fig6a, fig6b, fig6c"
 
 
-def test_an_effect_whose_simulations_failed_says_so():
+def test_an_effect_whose_simulations_failed_is_marked():
     def final(name):
         raise ValueError("The comparisons have no results: no memory")
 

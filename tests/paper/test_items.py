@@ -126,7 +126,7 @@ def test_smooth_environments_count_as_one_phase():
         assert make_policy("d-ucb", "text", environment).gamma == pytest.approx(1 - 1 / math.sqrt(horizon) / 4)
 
 
-def test_ds_ts_that_knows_the_largest_mean_takes_a_fifth_of_it():
+def test_ds_ts_given_the_largest_mean_takes_a_fifth_of_it():
     for name, tau in (("fig7a", 0.14), ("fig7b", 0.1)):
         for parameters in PARAMETERS:
             policies = items()[name].policies(parameters)

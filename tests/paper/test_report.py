@@ -106,7 +106,7 @@ def test_headings_go_down_by_one_step_at_a_time(text):
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_every_picture_says_in_words_what_it_shows(text, run):
+def test_every_picture_has_a_description(text, run):
     images = Outline(text).images
     assert len(images) == 3
     assert all(len(image["alt"]) > 40 and image["width"] and image["height"] for image in images)
@@ -172,7 +172,7 @@ def test_a_verdict_is_a_word_and_a_sign_not_a_colour(text):
     assert "– not run" in badges
 
 
-def test_the_page_says_what_was_run_and_what_was_not(text):
+def test_the_page_lists_what_was_run_and_what_was_not(text):
     assert "driftbandit reproduce --runs 3 --parameters both --environment authors --seed 0" in text
     assert "A quick run with 3 runs" in text
     assert "Not chosen: fig1, fig2, fig3a" in text

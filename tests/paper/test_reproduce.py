@@ -4,7 +4,7 @@ from driftbandit.cli._main import main
 
 
 @pytest.mark.long
-def test_the_command_writes_a_summary_and_says_what_it_reused(tmp_path, capsys):
+def test_the_command_writes_a_summary_and_reports_what_it_reused(tmp_path, capsys):
     words = ["reproduce", "fig5", "table1", "--quick", "--parameters", "text", "--out", str(tmp_path / "out")]
     assert main(words) == 0
     assert (tmp_path / "out" / "figures" / "fig5b.pdf").exists()

@@ -94,7 +94,7 @@ def test_some_arm_is_always_good_and_good_arms_take_turns():
     played(policy, 5, 2000, rewards(abrupt_means(5, 2000, 2), "binary", 2), 2, look)
 
 
-def test_equal_means_evict_no_arm():
+def test_equal_means_do_not_evict_arms():
     state = played(AdSwitch(horizon=1000, c1=1.0, every=10), 3, 1000, lambda t, arm: 0.5, 1)
     assert (state.good, state.alarms) == ([1, 1, 1], [0])
 

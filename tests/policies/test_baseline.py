@@ -39,7 +39,7 @@ def test_the_oracle_has_no_regret_in_any_environment(environment):
     assert (simulate(Oracle(), environment, runs=3).regret == 0.0).all()
 
 
-def test_an_oracle_outside_a_simulation_says_what_it_lacks():
+def test_an_oracle_outside_a_simulation_is_refused():
     with pytest.raises(ValueError, match="Oracle only plays in simulations"):
         Oracle().init(3)
 
@@ -56,7 +56,7 @@ def test_uniform_play_pulls_every_arm_alike():
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(-2, 2)), max_size=60), st.floats(0.05, 0.999))
-def test_discounted_means_stay_within_an_arms_own_rewards_and_do_not_move_while_idle(steps, gamma):
+def test_discounted_means_stay_within_the_arms_rewards_and_do_not_move_while_idle(steps, gamma):
     policy = EpsilonGreedy(explore=0.1, gamma=gamma)
     state = to_lists(policy.init(4))
     for t, (arm, reward) in enumerate(steps):

@@ -80,7 +80,7 @@ def test_an_alarm_at_exactly_the_threshold_rings():
     assert fed(policy, [0.0, 1.0]).alarms == [1]  # g+ = 1 - 0 - 0.5
 
 
-def test_an_alarm_empties_its_own_arm_and_no_other():
+def test_an_alarm_empties_only_its_own_arm():
     policy = CusumUCB(samples=2, drift=0.1, threshold=1.0, warmup=True)
     state = fed(policy, [1.0, 1.0, 0.5], arm=1)
     before = [list(field) for field in state]

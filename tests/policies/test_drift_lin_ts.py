@@ -53,7 +53,7 @@ def test_the_oldest_run_is_a_bayesian_regression():
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(-20, 20), st.integers(-1000, 1000), st.integers(0, 2**32))
-def test_the_scale_and_the_origin_of_rewards_change_no_choice(power, shift, seed):
+def test_the_scale_and_the_origin_of_rewards_do_not_change_choices(power, shift, seed):
     rewards = noise(120, seed=seed)
     assert play(rewards)[0] == play(2.0**power * (rewards + shift))[0]
 
@@ -113,7 +113,7 @@ def test_a_million_rounds_stay_finite(law):
     assert result.regret[0, -1] < 50_000  # uniform play has some 300,000
 
 
-def test_it_explains_what_it_believes_in_rewards_as_they_were_given():
+def test_it_explains_its_belief_in_the_units_of_the_rewards():
     _, player = play(noise(300, means=(100.0, 105.0, 110.0)))
     found = player.explain(["a", "b", "c"])
     assert found.stationary + found.jumps + found.drifts + found.common_drift == pytest.approx(1.0)
@@ -259,7 +259,7 @@ def test_with_features_it_makes_the_choices_of_its_twin(kind, joint):
 
 
 @pytest.mark.parametrize("joint", [False, True])
-def test_units_of_rewards_and_features_change_no_choice(joint):
+def test_units_of_rewards_and_features_do_not_change_choices(joint):
     features, rewards, _ = contexts("plain", 200, 3, 2, joint)
     policy, scales = DriftLinTS(), np.resize([2.0**-20, 2.0**20], features.shape[1])
     plain, other = (to_lists(policy.init(3, 2, joint)) for _ in range(2))

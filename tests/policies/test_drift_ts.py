@@ -105,7 +105,7 @@ def test_before_any_reward_half_a_share_each_goes_to_the_two_first_runs():
     assert weights[RUNS + RATES :] == pytest.approx(0.25 / 9)
 
 
-def test_one_reward_tells_nothing():
+def test_one_reward_is_not_informative():
     # Everybody expected 1/2.
     weights = weights_of(taught(POLICY_, [(0, 1.0)], n_arms=2))
     assert weights == pytest.approx(weights_of(POLICY_.init(2)), rel=1e-12)
@@ -229,7 +229,7 @@ def test_weights_are_probabilities_and_records_stay_in_range(history):
 
 
 @given(histories)
-def test_with_the_first_run_alone_it_knows_what_ts_knows_and_counts_it_twice(history):
+def test_with_only_the_first_run_it_has_the_evidence_of_ts_twice(history):
     state, ts = taught(POLICY_, history, n_arms=3), taught(BetaTS(), history, n_arms=3)
     known = state.known
     known.shared[:HYPOTHESES] = [1.0] + [0.0] * (HYPOTHESES - 1)

@@ -89,7 +89,7 @@ def test_the_largest_ratio_is_found_at_a_vertex(values):
 
 
 @given(REWARDS, st.floats(0.01, 8.0))
-def test_passing_over_bounded_vertices_changes_no_verdict(values, bar):
+def test_skipping_bounded_vertices_does_not_change_verdicts(values, bar):
     n, total = len(values), sum(values)
     if n >= 2 and 0.0 < total / n < 1.0:
         _, count = hulls(values)

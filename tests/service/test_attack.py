@@ -43,7 +43,7 @@ def raw(served, data, wait=5.0):
 # ---- clients that go away ------------------------------------------------------------------------------------------
 
 
-def test_a_body_that_breaks_off_is_no_fault_of_ours(small):
+def test_a_truncated_body_is_not_a_server_error(small):
     for _ in range(3):
         with socket.create_connection(("127.0.0.1", port_of(small))) as sock:
             sock.sendall(f"POST {AT}/rewards HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 50\r\n\r\n{{".encode())

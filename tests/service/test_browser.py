@@ -184,7 +184,7 @@ def test_a_change_is_a_line_on_the_time_axis_explained_when_pointed_at(visit, de
     until(page, "document.querySelector('#shares .tip').innerText.includes('fix plain')")
 
 
-def test_a_bandit_without_decisions_says_so(visit):
+def test_a_bandit_without_decisions_is_shown_as_such(visit):
     page = drawn(visit("/bandits/empty"))
     assert "No decisions" in page.locator("#shares").inner_text()
     assert page.locator("#recent tbody").inner_text().strip() == "No decisions yet."

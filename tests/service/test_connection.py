@@ -47,7 +47,7 @@ def test_an_answer_has_a_date_a_length_and_what_browsers_need(small):
     [DECIDE + "Connection: close\r\nContent-Length: 0\r\n\r\n", "GET /livez HTTP/1.0\r\nHost: localhost\r\n\r\n"],
     ids=["close", "1.0"],
 )
-def test_a_connection_is_closed_where_the_client_wants_it(small, request_text):
+def test_a_connection_is_closed_at_the_clients_request(small, request_text):
     answer = ask(small, request_text)
     assert answer.startswith("HTTP/1.1 200 OK")
     assert "connection: close" in answer

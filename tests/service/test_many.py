@@ -45,7 +45,7 @@ def test_a_bandit_in_use_is_not_closed(few_open, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("opens", ["get", "create"])
-def test_a_bandit_that_opens_slowly_delays_no_other(few_open, monkeypatch, opens) -> None:
+def test_a_bandit_that_opens_slowly_does_not_delay_others(few_open, monkeypatch, opens) -> None:
     begun, go, whole = threading.Event(), threading.Event(), Bandits._open
 
     def slowly(self, name):

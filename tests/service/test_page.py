@@ -72,7 +72,7 @@ def test_watch_shows_an_embedded_bandit_and_changes_nothing(serve, tmp_path, req
         assert len(bandit.changes()) == 1
 
 
-def test_the_demonstration_knows_the_truth_and_says_it(serve):
+def test_the_demonstration_reports_the_true_means(serve):
     from driftbandit.service.traffic import demo_bandits
 
     names = {one.name for one in demo_bandits()}

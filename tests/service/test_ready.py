@@ -64,7 +64,7 @@ def test_a_full_disk_is_not_ready_and_space_makes_it_ready_again(serve):
         served.stop()
 
 
-def test_sqlites_own_limit_is_a_full_disk_too(tmp_path):
+def test_the_size_limit_of_sqlite_counts_as_a_full_disk(tmp_path):
     bandits = Bandits(str(tmp_path / "journal.db"))
     try:
         connection = bandits._opened.journal._writer

@@ -90,7 +90,7 @@ def test_the_file_holds_no_key_and_only_its_owner_can_read_it(tmp_path):
     assert keys.check(whole) is None
 
 
-def test_a_key_that_asks_too_often_is_refused():
+def test_a_key_with_too_many_requests_is_refused():
     access = Access(None, b"x")
     key = StoredKey("app", "p", "", ["decide"], ["*"], 0.0, rate=5.0)
     refused = 0

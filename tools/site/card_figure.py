@@ -1,4 +1,4 @@
-"""The figure of a card: one column per small environment, each a file of its own, so that a narrow page can put them
+"""The figure of a card: one column per small environment, each in a separate file, so that a narrow page can put them
 below each other."""
 
 from pathlib import Path

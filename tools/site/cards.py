@@ -82,7 +82,7 @@ def _common(quick: bool) -> str:
 
 
 def _around(cls: Any) -> str:
-    """What of a card comes from files beside the policy's: where its twin and tests stand."""
+    """What of a card comes from other files than the policy's: where its twin and tests are."""
     return str((facts.source(cls), facts.twin(cls), facts.tests(cls), getattr(cls, "__doc__", "")))
 
 

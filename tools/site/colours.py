@@ -12,7 +12,7 @@ from driftbandit.lab.files import replace_file
 from driftbandit.lab.plots import RC, find_style
 
 INK, FAINT, GRID = "#1f2328", "#6e7781", "#d9dce0"
-ARMS = ("#4e8fd0", "#e5743f", "#2fa67f", "#c9a820")  # A, B, C, D: told apart by the colour-blind, on both pages
+ARMS = ("#4e8fd0", "#e5743f", "#2fa67f", "#c9a820")  # A, B, C, D: distinguishable for the colour-blind, on both pages
 DARK = {
     INK: "#ced6dd", FAINT: "#8f99a3", GRID: "#343a40",
     "#010101": "#f5f5f5", "#0072b2": "#3f9bdc", "#882255": "#d45c9e",

@@ -18,7 +18,7 @@ class Step(NamedTuple):
     name: str
     colour: str
     lines: tuple[str, ...]
-    after: str = ""  # what stands beside the arrow to the next
+    after: str = ""  # text next to the arrow to the next
 
 
 STEPS = (
@@ -32,7 +32,7 @@ STEPS = (
          "in one order, the same for all"),
     Step("fold", GREEN, ("Every process lets the policy learn the", "events one by one: the same state.")),
 )  # fmt: skip
-AUDIT = Step("audit", YELLOW, ("From the journal alone, at any time:", "the state each decision knew, its time and",
+AUDIT = Step("audit", YELLOW, ("From the journal only, at any time:", "the state each decision knew, its time and",
                                "its id give its arm again, or a difference."))  # fmt: skip
 
 

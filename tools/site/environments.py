@@ -13,7 +13,7 @@ ARMS = "ABCD"
 HORIZON, QUICK_HORIZON = 3_000, 200
 RUNS, QUICK_RUNS = 16, 2
 
-# A falls while C rises; then nothing happens but that D, which nobody plays by now, becomes the best; then A returns.
+# A falls while C rises; then nothing happens but that D, which is not played by now, becomes the best; then A returns.
 _PHASES = ((0.70, 0.50, 0.35, 0.20), (0.35, 0.50, 0.70, 0.20), (0.35, 0.50, 0.70, 0.90), (0.75, 0.50, 0.30, 0.20))
 _STILL = ((0.40, 0.55, 0.70, 0.25),)
 
@@ -27,7 +27,7 @@ class SmallEnvironment(NamedTuple):
 
 
 def small_environments(quick: bool = False) -> tuple[SmallEnvironment, ...]:
-    """The three environments: one that changes at once, one that drifts, one that stands still."""
+    """The three environments: one that changes at once, one that drifts, one that is stationary."""
     horizon = QUICK_HORIZON if quick else HORIZON
     starts = tuple(phase * horizon // len(_PHASES) for phase in range(len(_PHASES)))
     return (
@@ -38,7 +38,7 @@ def small_environments(quick: bool = False) -> tuple[SmallEnvironment, ...]:
 
 
 def as_its_theory_says(cls: Any, environment: Any) -> Any:
-    """The policy by its `tuned` constructor, told all about the environment that it asks for; by its defaults where it
+    """The policy by its `tuned` constructor, given all facts of the environment that it needs; by its defaults where it
     has no such constructor. A policy that wraps another is given Thompson sampling."""
     facts = find_facts(environment)
     offered = {**facts._replace(variation=max(facts.variation, 0.1))._asdict(), "base": BetaTS()}

@@ -65,7 +65,7 @@ def formula(cls: Any) -> list[str]:
 
 
 def given(cls: Any) -> list[Given]:
-    """The parameters of a policy, each with the comment that stands beside it."""
+    """The parameters of a policy, each with the comment next to it."""
     said, defaults = comments(cls), getattr(cls, "_field_defaults", {})
     out = []
     for parameter in parameters(cls):
@@ -101,7 +101,7 @@ def makers(cls: Any) -> list[tuple[str, str]]:
 
 
 def comments(cls: Any) -> dict[str, str]:
-    """What stands after `#` beside each field of a class."""
+    """The comment after `#` of each field of a class."""
     try:
         text = inspect.cleandoc("\n" + inspect.getsource(cls))
     except (OSError, TypeError):  # a class without a file
@@ -144,7 +144,7 @@ def bytes_of(state: Any) -> int:
 
 
 class Speed(NamedTuple):
-    """Nanoseconds of one round by number of arms, as the benchmark measured them; alone and in lockstep."""
+    """Nanoseconds of one round by number of arms, as the benchmark measured them: one run, and in lockstep."""
 
     alone: dict[int, float]
     lockstep: dict[int, float]

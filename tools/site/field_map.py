@@ -45,7 +45,7 @@ def spots() -> list[Spot]:
                 )
             )
     known = {spot.short for spot in out}
-    for short in ("drift-ts",):  # has nothing to tune, so it stands in the table of ratios alone
+    for short in ("drift-ts",):  # has nothing to tune, so it is in the table of ratios only
         if short not in known and marks(short):
             out.append(_spot(short, short, ((mark.environment.name, mark.ratio) for mark in marks(short))))
     return [spot for spot in out if not math.isnan(spot.still + spot.changing)]
@@ -68,7 +68,7 @@ def chosen(found: Iterable[Spot]) -> dict[str, Spot]:
 
 
 def trails(found: Iterable[Spot]) -> list[list[Spot]]:
-    """The settings of a policy that differ in memory alone, in the order of the grid."""
+    """The settings of a policy that differ in memory only, in the order of the grid."""
     by_label = {spot.label: spot for spot in found}
     out = []
     for family in GRID.values():
@@ -119,7 +119,7 @@ def _limits(axes: Any, points: list[Spot]) -> None:
 
 
 def _label(axes: Any, points: list[Spot]) -> None:
-    """A name beside every point, on the first place around it where it hides no point and no other name."""
+    """A name next to every point, on the first place around it where it hides no point and no other name."""
     at = {spot: axes.transData.transform((spot.still, spot.changing)) for spot in points}
     left, right = (float(axes.transAxes.transform((side, 0))[0]) for side in (0, 1))
     taken = [(x - 5, x + 5, y - 5, y + 5) for x, y in at.values()]

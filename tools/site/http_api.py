@@ -12,7 +12,7 @@ _HEAD = """# The HTTP API
 
 What a running service says of itself at `/openapi.json` (for programs) and `/api` (for people). Messages are JSON. A
 wrong message is answered with 422 and one sentence in `error`; the answers that every operation may give stand at the
-end. [How to run a service](../how-to/service.md) is a page of its own.
+end. A separate page explains [how to run a service](../how-to/service.md).
 
 """
 

@@ -56,7 +56,7 @@ def write(rows: Sequence[dict[str, Any]], into: Path) -> list[str]:
         "field: still",
         "ns",
         "numbers per arm",
-        "must be told",
+        "must be given",
         "how it forgets",
         "rewards",
         "can",
@@ -80,14 +80,14 @@ def write(rows: Sequence[dict[str, Any]], into: Path) -> list[str]:
         [
             "# Policies",
             "A card for each: what it assumes, its parameters and its rule, what it costs, how it behaves in three "
-            "small environments, with late rewards and in the field, and its source beside its slow twin.",
+            "small environments, with late rewards and in the field, and its source next to its slow twin.",
             "```{raw} html\n" + (HERE / "index.html").read_text(encoding="utf-8") + "```",
             "````{container} policy-table\n" + table(head, lines) + "\n````",
             "Columns *abrupt*, *smooth* and *still*: regret in the small environments of the cards, divided by "
             "that of `ts`; "
             "below 1 is better. Columns *field*: regret divided by that of the best policy tuned for the same "
             "environment, "
-            "over the environments that change and those that stand still, each policy at its best setting for "
+            "over the environments that change and the stationary ones, each policy at its best setting for "
             "each environment; "
             f"1 is as good. *ns*: nanoseconds of one round of one run with {ARMS} arms, as `make bench` measured "
             "it. *Numbers per arm*: by how much the state grows with an arm. A dash: not measured, or there is nothing "

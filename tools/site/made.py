@@ -40,7 +40,7 @@ def own_sources(module: str) -> str:
 
 
 class Made:
-    """The record of a folder's files, kept beside them."""
+    """The record of a folder's files, kept next to them."""
 
     def __init__(self, into: Path) -> None:
         self.into, self.path = into, into / ".made.json"

@@ -14,7 +14,7 @@ def inline(translator: Any, node: nodes.math) -> None:
 
 
 def block(translator: Any, node: nodes.math_block) -> None:
-    """A formula on lines of its own: each `\\\\` outside an environment begins a new one."""
+    """A formula on separate lines: each `\\\\` outside an environment begins a new one."""
     text = node.astext()
     lines = [text] if r"\begin" in text else re.split(r"\\\\\s*", text)
     for line in lines:

@@ -4,12 +4,12 @@ import json
 import re
 from pathlib import Path
 
-from tools.site.pages import FENCE, cells, runs
+from tools.site.pages import FENCE, OUTPUT, runs
 
 
 def notebook(text: str) -> dict[str, object]:
-    """The page as a notebook of version 4.5. Links between pages become plain words: a notebook travels alone."""
-    codes = iter(cells(text))
+    """The page as a notebook of version 4.5. Links between pages become words."""
+    text = OUTPUT.sub("", text)
     out: list[dict[str, object]] = []
     position = 0
 
@@ -24,9 +24,7 @@ def notebook(text: str) -> dict[str, object]:
             continue
         prose(text[position : found.start()])
         position = found.end()
-        code = next(codes)[1].rstrip("\n")
-        if code.startswith("%%peer"):  # known to our own build alone
-            code = code.partition("\n")[2]
+        code = ("%%sh\n" if found[1] == "sh" else "") + found[3].rstrip("\n")
         cell = {"cell_type": "code", "id": f"cell-{len(out)}", "metadata": {}, "source": _lines(code)}
         out.append({**cell, "execution_count": None, "outputs": []})
     prose(text[position:])
@@ -40,7 +38,7 @@ def write(docs: Path, into: Path) -> dict[str, Path]:
     written = {}
     for page in sorted([*docs.glob("tutorials/*.md"), *docs.glob("how-to/*.md")]):
         text = page.read_text(encoding="utf-8")
-        if cells(text):
+        if any(runs(found[1], found[2]) for found in FENCE.finditer(text)):
             path = into / f"{page.stem}.ipynb"
             path.write_text(json.dumps(notebook(text), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
             written[f"{page.parent.name}/{page.stem}"] = path

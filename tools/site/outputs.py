@@ -1,38 +1,45 @@
-"""The outputs of blocks in tutorials and explanations, kept in the pages, so that they can be read where no code runs:
-`python -m tools.site.outputs` runs the blocks and writes the outputs anew.
+"""The outputs of the blocks on the pages, kept in the pages: `python -m tools.site.outputs [PAGE ...]`.
 
-Every page is run twice. An output that is the same both times is marked `<!-- output -->`, and tests hold the page to
-it. Any other, such as one with a random id, is marked `<!-- output of one run -->`. Sphinx leaves both out, because it
-runs the blocks itself."""
+Nothing runs when the site is built, and the pages read the same on a platform that only renders Markdown. This command
+runs the blocks of a page in their order, as a reader would, twice. An output that is the same both times is marked
+`<!-- output -->`, and a test holds the page to it. Any other, such as one with a random id, is marked
+`<!-- output of one run -->`. A picture that the page shows, and that its blocks wrote, is copied next to the page."""
 
 import ast
 import contextlib
+import datetime
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from tools.site.pages import FENCE, OUTPUT, ROOT, runs
+from tools.site.pages import FENCE, OUTPUT, PEER, ROOT, SERVED, runs
 
-PAGES = [page for part in ("tutorials", "explanation") for page in sorted((ROOT / "docs" / part).glob("*.md"))]
+_PARTS = ("*.md", "tutorials/*.md", "how-to/*.md", "explanation/*.md", "reference/*.md")
+PAGES = [page for part in _PARTS for page in sorted((ROOT / "docs").glob(part))]
 PAGES = [page for page in PAGES if any(runs(found[1], found[2]) for found in FENCE.finditer(page.read_text("utf-8")))]
 _MOST = 40  # lines of one output
-_SHOWN = ("matplotlib", "IPython", "pathlib")  # packages whose values are pictures, or files
+_PICTURE = re.compile(r"!\[[^\]]*\]\(([\w-]+\.svg)\)")
 _SAME, _ONCE = "<!-- output -->", "<!-- output of one run -->"
 
 
-def run(page: Path) -> list[str]:
-    """What each block of the page prints, in a new folder and a new process."""
+def run(page: Path, peers: bool = False, pictures: Path | None = None) -> list[str | None]:
+    """What each block of the page prints, in a new folder and a new process. A block that needs another library prints
+    None unless `peers`, and new pictures are copied into the folder `pictures`."""
     with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-W", "ignore", "-m", "tools.site.outputs", str(page)]
+        words = [sys.executable, "-W", "ignore", "-m", "tools.site.outputs", "--play", str(page), *["peers"] * peers]
         environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", "COLUMNS": "100"}
         done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{page.name}: {done.stderr}")
+        if done.returncode:
+            raise RuntimeError(f"{page.name}: {done.stderr}")
+        for name in _PICTURE.findall(page.read_text(encoding="utf-8")) if pictures else ():
+            if Path(folder, name).exists():
+                shutil.copyfile(Path(folder, name), pictures / name)
     return list(json.loads(done.stdout))
 
 
@@ -48,13 +55,14 @@ def kept(page: Path) -> list[tuple[bool, str] | None]:
 
 def write(page: Path) -> None:
     """Put the outputs into the page."""
-    outputs = iter(zip(run(page), run(page), strict=True))
+    outputs = iter(zip(run(page, peers=True, pictures=page.parent), run(page, peers=True), strict=True))
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
 
     def with_output(found: re.Match[str]) -> str:
         if not runs(found[1], found[2]):
             return found[0]
         first, second = next(outputs)
-        mark = _SAME if first == second else _ONCE
+        mark = _SAME if first == second and today not in str(first) else _ONCE
         return found[0] + (f"\n\n{mark}\n\n```text\n{first}```" if first else "")
 
     text = OUTPUT.sub("", page.read_text(encoding="utf-8"))
@@ -69,7 +77,7 @@ def play(code: str, scope: dict[str, object]) -> str:
         exec(compile(tree, "page", "exec"), scope)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), "page", "eval"), scope)
-            if value is not None and type(value).__module__.split(".")[0] not in _SHOWN:
+            if value is not None and type(value).__module__.split(".")[0] not in ("matplotlib", "pathlib"):
                 print(repr(value))
     return out.getvalue()
 
@@ -77,26 +85,68 @@ def play(code: str, scope: dict[str, object]) -> str:
 def play_shell(code: str) -> str:
     """What the lines of a shell block print, with this environment's own `driftbandit`."""
     define = f'driftbandit() {{ "{sys.executable}" -m driftbandit "$@"; }}\n'
-    done = subprocess.run(["sh", "-c", define + code], capture_output=True, text=True)
+    done = subprocess.run(["sh", "-ec", define + code], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{code}\n{done.stderr}")
     return done.stdout
 
 
-def _play_page(page: Path) -> list[str]:
+def play_with_peer(library: str, code: str) -> str:
+    """What the code prints in an environment of `make bench` that has the library."""
+    from benchmarks.speed import peers
+
+    python, reason = peers.environment("today", (library,))
+    if reason:
+        raise RuntimeError(f"{library} could not be installed: {reason}")
+    words = [str(python), "-W", "ignore", "-c", code]
+    return subprocess.run(words, stdout=subprocess.PIPE, text=True, env=peers.bare(), check=True).stdout
+
+
+@contextlib.contextmanager
+def serving(text: str):  # type: ignore[no-untyped-def]
+    """The address of a service for the blocks that talk to one, started if the page has such a block."""
+    if SERVED not in text:
+        yield SERVED
+        return
+    words = [sys.executable, "-m", "driftbandit", "serve", "--port", "0", "served.db"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as service:
+        assert service.stdout is not None
+        found = re.search(r"http://[\d.]+:\d+", service.stdout.readline())
+        assert found is not None
+        yield found[0]
+        service.terminate()
+
+
+def _play_page(page: Path, peers: bool) -> list[str | None]:
     os.environ["MPLBACKEND"] = "agg"
-    os.symlink(ROOT / "examples", "examples")
+    shutil.copytree(ROOT / "examples", "examples")
     scope: dict[str, object] = {"__name__": "page"}
-    out = []
-    for language, words, code in FENCE.findall(page.read_text(encoding="utf-8")):
-        if runs(language, words):
-            lines = (play(code, scope) if language == "python" else play_shell(code)).rstrip().splitlines()
-            lines = lines if len(lines) <= _MOST else [*lines[:_MOST], "..."]
-            out.append("".join(f"{line.rstrip()}\n" for line in lines))
+    text = page.read_text(encoding="utf-8")
+    out: list[str | None] = []
+    with serving("".join(found[3] for found in FENCE.finditer(text) if found[1] == "python")) as address:
+        for language, words, code in FENCE.findall(text):
+            peer = PEER.search(words)
+            if peer and not peers:
+                out.append(None)
+            elif runs(language, words):
+                code = code.replace(SERVED, address)
+                shown = (
+                    play_with_peer(peer[1], code)
+                    if peer
+                    else play(code, scope)
+                    if language == "python"
+                    else play_shell(code)
+                )
+                lines = shown.replace(address, SERVED).rstrip().splitlines()
+                lines = lines if len(lines) <= _MOST else [*lines[:_MOST], "..."]
+                out.append("".join(f"{line.rstrip()}\n" for line in lines))
     return out
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        sys.stdout.write(json.dumps(_play_page(Path(sys.argv[1]))))
+    if sys.argv[1:2] == ["--play"]:
+        sys.stdout.write(json.dumps(_play_page(Path(sys.argv[2]), sys.argv[3:] == ["peers"])))
     else:
-        for one in PAGES:
+        for one in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
+            print(one.name, flush=True)
             write(one)

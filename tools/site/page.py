@@ -70,7 +70,7 @@ def _facts(cls: Any, policy: Any, rest: Sequence[str]) -> str:
         "Class": code(f"{cls.__module__}.{cls.__name__}"),
         "Also known as": ", ".join(code(alias) for alias in getattr(cls, "aliases", {})),
         "How it forgets": prose(getattr(cls, "forgets", "")),
-        "What it must be told": prose(getattr(cls, "knows", "")),
+        "What it must be given": prose(getattr(cls, "knows", "")),
         "Rewards": rewards(cls),
         "Cost per round": prose(getattr(cls, "cost", "")),
         "Forgets by the clock": "yes, with `half_life`" if by_the_clock(cls) else "no, it counts rewards",
@@ -167,7 +167,7 @@ def _behaves(cls: Any, mine: Behaviour, ts: Behaviour, environments: Sequence[Sm
     horizon = environments[0].environment.horizon
     images = []
     for environment in environments:
-        alt = f"{short} in {environment.name}: true means, shares of the arms, and regret beside ts and the oracle"
+        alt = f"{short} in {environment.name}: true means, shares of the arms, and regret next to ts and the oracle"
         images.append(image(f"{short}-{environment.name}", alt))
     rows = []
     for environment, seen, beside in zip(environments, mine.seen, ts.seen, strict=True):
@@ -177,7 +177,7 @@ def _behaves(cls: Any, mine: Behaviour, ts: Behaviour, environments: Sequence[Sm
         [
             f"Three environments of {len(ARMS)} arms and {horizon:,} rounds with rewards of 0 and 1, {runs} "
             f"runs each, the "
-            "policy set as its theory asks when told horizon, changes and arms.",
+            "policy as its theory sets it for the horizon, changes and arms.",
             "````{container} card-environments\n" + "\n\n".join(images) + "\n````",
             table(["environment", "regret", "of ts", "set as"], rows),
             "Regret at the end, mean and half the width of its 95 % interval; the oracle's is 0.",
@@ -230,7 +230,7 @@ def _source(cls: Any, into: Path) -> str:
     if twin is not None:
         parts.append(_listing("Its slow twin, which it is held against draw for draw", twin, into))
     else:
-        parts.append("It has no slow twin of its own.")
+        parts.append("It has no slow twin.")
     if tests:
         parts.append("Tests: " + ", ".join(_link(path, into) for path in tests) + ".")
     return "\n\n".join(parts)

@@ -1,8 +1,8 @@
 """The pictures that explain: `python -m tools.site.pictures --out build/pictures`.
 
-Beside a picture (`map-light.svg`, `map-dark.svg`) stands a page with the lines that show it (`map.md`): both files,
-each for its kind of page, and what is to be seen. They name the files from the top of the site's sources,
-`/_made/map-light.svg`. The page with sliders also stands by itself: `forgetting.html`."""
+Next to a picture (`map-light.svg`, `map-dark.svg`) a page `map.md` has the lines that show it: both files, each for its
+kind of page, and a caption. They name the files from the top of the site's sources, `/_made/map-light.svg`. The page
+with sliders is also a complete page: `forgetting.html`."""
 
 import argparse
 import time
@@ -38,12 +38,12 @@ def _field() -> str:
 CAPTIONS = {
     "change": "DS-TS around a change. Means of rewards, each weighing less the older it is; the band is the spread of "
     "the samples that compete in the next round. When A fails its mean falls; B wins a round, pays, and takes over. "
-    "Left alone, A keeps its mean and its spread grows to `tau_max`, until a sample of it wins again. One run of the "
-    "simulator, chosen because all of this happens in it within 400 rounds.",
-    "map": "Every policy by its regret in environments that stand still and in environments that change, "
+    "While A is not played, it keeps its mean and its spread grows to `tau_max`, until a sample of it wins again. One "
+    "run of the simulator, chosen because all of this happens in it within 400 rounds.",
+    "map": "Every policy by its regret in stationary environments and in environments that change, "
     "divided by that of the "
     "best policy tuned for each environment: down and to the left is better. A policy stands with one setting for all "
-    "environments, or with what its theory says when told of each, whichever has least regret where things "
+    "environments, or as its theory sets it for each, whichever has least regret where things "
     "change. The thin "
     "lines are the same policies with longer and shorter memories: who forgets more quickly pays for it where nothing "
     "changes.",

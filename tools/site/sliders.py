@@ -1,7 +1,7 @@
 """The page with sliders: DS-TS around a change for many values of gamma and tau_max, played here, drawn by a script.
 
-The script draws what it is given. It knows neither the policy nor the environment: means, spreads, plays and rewards of
-every run stand in the page, in thousandths."""
+The script contains neither the policy nor the environment: means, spreads, plays and rewards of every run are in the
+page, in thousandths."""
 
 import json
 from pathlib import Path
@@ -67,7 +67,7 @@ def fragment(quick: bool = False) -> str:
 
 
 def save(into: Path, quick: bool = False) -> list[str]:
-    """Write the page that stands by itself."""
+    """Write the complete page."""
     whole = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>What DS-TS believes</title>\n'

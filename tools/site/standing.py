@@ -1,4 +1,4 @@
-"""Where a policy stands in the field: its regret beside that of the best tuned policy, by kind of environment.
+"""Where a policy stands in the field: its regret next to that of the best tuned policy, by kind of environment.
 
 Read from what `driftbandit field --tune` kept, and, for policies that have nothing to tune, from the table of ratios
 that `driftbandit field` wrote; no number is copied."""
@@ -99,7 +99,7 @@ def kinds(short: str) -> list[Kind]:
 
 
 def over(short: str, still: bool) -> float:
-    """One number: the geometric mean over the environments that stand still, or over those that change; nan if none was
+    """One number: the geometric mean over the stationary environments, or over those that change; nan if none was
     played."""
     found = [mark for mark in marks(short) if (mark.environment.kind == STILL if still else mark.environment.changing)]
     return geometric(mark.ratio for mark in found)

@@ -52,10 +52,10 @@ _ENTRIES = {
     ),
     "DamagedJournal": (
         "The file is not a journal, was written by a version with other tables, or was altered, truncated or "
-        "overwritten. A journal that names a policy class of your own is refused too if the class is not "
+        "overwritten. A journal that names your own policy class is refused too if the class is not "
         "given.",
         "Run `driftbandit audit` on it, which names the first difference, and restore a backup. Give classes "
-        "of your own by `policies={...}`.",
+        "as `policies={...}`.",
     ),
     "StoreError": (
         "The disk is full, the database does not answer, does not allow the write, or is not there. A forked worker "
@@ -94,13 +94,13 @@ _ENTRIES = {
         "The message names the place in the file. `driftbandit run --init study.toml` writes one with comments.",
     ),
     "PolicyError": (
-        "A policy of your own lacks a method, has other parameters, returns no arm, keeps a state that a "
+        "Your own policy lacks a method, has other parameters, returns no arm, keeps a state that a "
         "journal cannot hold, or takes random numbers from elsewhere than `rng`.",
         "The message names the file, the method and the line. [The "
         "rules](../how-to/own-policy.md#rules-for-fast-policies) are short.",
     ),
     "NotCompiled": (
-        "`simulate(compiled=True)` was asked for, and a policy or environment of your own can only be interpreted.",
+        "`simulate(compiled=True)` was asked for, and your own policy or environment can only be interpreted.",
         "Change the line that the message names, or leave `compiled` out: it is then interpreted, more slowly.",
     ),
     "WorkerError": (

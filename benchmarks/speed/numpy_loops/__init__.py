@@ -37,7 +37,7 @@ def play(name, policy, table, horizon, seed, rounds=math.inf, seconds=math.inf):
     `rounds`, or soon after it has taken so many `seconds` of CPU time."""
     n_phases, n_arms = table.shape
     starts = [phase * horizon // n_phases for phase in range(n_phases + 1)]
-    rng, luck = np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2])
+    rng, rewards_rng = np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2])
     regret, until = 0.0, time.thread_time() + seconds
     player = LOOPS[name](policy, n_arms, rng)
     if hasattr(player, "look"):  # only oracles do
@@ -45,7 +45,7 @@ def play(name, policy, table, horizon, seed, rounds=math.inf, seconds=math.inf):
     for phase, (start, stop) in enumerate(pairwise(starts)):
         means = table[phase].tolist()
         best = max(means)
-        for t, u in zip(range(start, stop), luck.random(stop - start).tolist(), strict=True):
+        for t, u in zip(range(start, stop), rewards_rng.random(stop - start).tolist(), strict=True):
             if t >= rounds or (t % _GLANCE == 0 and time.thread_time() > until):
                 return Played(regret, t)
             arm = player.choose(t)

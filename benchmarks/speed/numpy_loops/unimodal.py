@@ -10,7 +10,7 @@ from .ucb import kl_ucb
 
 
 def best_neighbour(leader, pulls, sums, budget, rng):
-    """The largest kl-UCB index among the leader and the arms beside it; one without a record comes first."""
+    """The largest kl-UCB index among the leader and its neighbours; one without a record comes first."""
     near = slice(max(leader - 1, 0), leader + 2)
     counts = np.maximum(pulls[near], 1.0)
     index = np.where(pulls[near] > 0.0, kl_ucb(sums[near] / counts, budget / counts), np.inf)
@@ -43,5 +43,5 @@ class SWOSUB(Windowed):
         self.leaders.append(self.leader)
         if len(self.leaders) > self.p.window:
             old = self.leaders.popleft()
-            if old is not None:  # nobody leads while arms are played for the first time
+            if old is not None:  # no arm leads while arms are played for the first time
                 self.lately[old] -= 1
