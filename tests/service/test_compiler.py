@@ -7,9 +7,9 @@ import pytest
 
 from driftbandit.bandit import Bandit
 from driftbandit.bandit.audit import audit
-from driftbandit.service import compiler as module
+from driftbandit.service import background as module
+from driftbandit.service.background import Compiler
 from driftbandit.service.bandits import Bandits
-from driftbandit.service.compiler import Compiler
 
 pytest.importorskip("numba", reason="pip install '.[lab]' brings Numba")
 ARMS = ["red", "green", "blue"]

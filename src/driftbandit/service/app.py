@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import lru_cache
 from typing import Any
 
 from starlette.applications import Starlette
@@ -14,15 +15,14 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from driftbandit.service import handlers, pages, problems  # noqa: F401 (the handlers fill TABLE)
+from driftbandit.service import deciding, looking, managing, pages, problems, status  # noqa: F401 (most fill TABLE)
 from driftbandit.service.auth import Access, Keys
+from driftbandit.service.background import Compiler, Pruner
 from driftbandit.service.bandits import WatchedBandits
 from driftbandit.service.calls import TABLE, Metrics, endpoint
 from driftbandit.service.charts import Charts
-from driftbandit.service.compiler import Compiler
 from driftbandit.service.connection import format_headers, send_at_once
 from driftbandit.service.problems import HttpProblem, log_event
-from driftbandit.service.pruner import Pruner
 
 _CHECK = 1.5  # seconds for the store to answer whether it is ready
 _AGAIN = 1.0  # seconds for which that answer is given again
@@ -125,18 +125,22 @@ def _dispatch(app: Any, operations: dict[tuple[str, ...], Any]) -> Any:
     JSON or plain text, which a browser neither runs nor shows within another page."""
     page_headers = list(_HEADERS.items())
 
+    @lru_cache(maxsize=256)  # of up to 64 kB each
+    def find(method: str, path: str) -> tuple[Any, dict[str, str]]:
+        """The operation at a path, and what its name has in the path."""
+        parts, given = [method, *path.split("/")], {}
+        if len(parts) > 4 and parts[2:4] == ["v1", "bandits"]:
+            given["bandit"], parts[4] = parts[4], "{bandit}"
+            if len(parts) > 6 and parts[5] == "decisions" and parts[6] != "batch":
+                given["id"], parts[6] = parts[6], "{id}"
+        return (None if "" in given.values() else operations.get(tuple(parts))), given
+
     async def wrapped(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-        path, given = [scope["method"], *scope["path"].split("/")], {}
-        if len(path) > 4 and path[2:4] == ["v1", "bandits"]:
-            given["bandit"], path[4] = path[4], "{bandit}"
-            if len(path) > 6 and path[5] == "decisions" and path[6] != "batch":
-                given["id"], path[6] = path[6], "{id}"
-        answer = operations.get(tuple(path))
-        if answer is not None and "" not in given.values():
-            scope["path_params"] = given
+        answer, scope["path_params"] = find(scope["method"], scope["path"])
+        if answer is not None:
             found = await answer(Request(scope, receive))
             if not send_at_once(send, found.status_code, found.raw_headers, _PLAIN_TEXT, found.body):
                 start = {"type": "http.response.start", "status": found.status_code}

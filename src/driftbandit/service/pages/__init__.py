@@ -21,9 +21,8 @@ from driftbandit.bandit.records import as_microseconds
 from driftbandit.errors import NotFound
 from driftbandit.service import problems
 from driftbandit.service.auth import COOKIE, SESSION
-from driftbandit.service.calls import TABLE, read_body
+from driftbandit.service.calls import TABLE, document, query_parameters, read_body
 from driftbandit.service.charts import HOUR, MINUTE
-from driftbandit.service.openapi import document, query_parameters
 from driftbandit.service.problems import HttpProblem
 from driftbandit.spec.half_life import SECOND, format_duration
 
