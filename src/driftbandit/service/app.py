@@ -42,22 +42,6 @@ _PLAIN = [
 _PLAIN_TEXT = format_headers(_PLAIN)
 
 
-class Admission:
-    """Counts the requests being answered and refuses more than the limit: in a longer queue every answer is late.
-    uvicorn's own limit counts idle connections too, so it protects the number of open files and is far higher."""
-
-    def __init__(self, most: int) -> None:
-        self.most, self.inside = most, 0
-
-    def enter(self) -> None:
-        """Count one more, or refuse it. The caller counts it off."""
-        if self.inside >= self.most:
-            raise HttpProblem(
-                503, "busy", f"{self.most} requests are being answered; try again in a moment.", retry=True
-            )
-        self.inside += 1
-
-
 class Service:
     """What the handlers use: bandits, keys, metrics and charts, started and closed together."""
 
@@ -66,11 +50,19 @@ class Service:
         self.bandits, self.read_only, self.max_lag = bandits, bandits.read_only, max_lag
         self.access = Access(keys, b"" if keys is None else bandits.secret(), self.read_only)
         self.metrics = Metrics()
-        self.admission = Admission(most)
+        self.most, self.inside = most, 0  # requests being answered at once, and now
         self.charts = Charts(bandits, truth)
         self.pruner = Pruner(bandits, exports)
         self.compiler = Compiler(bandits, self.metrics.decisions)
         self._checked: tuple[float, asyncio.Task[None]] | None = None
+
+    def enter(self) -> None:
+        """Count one more request that is being answered, or refuse it: in a longer queue every answer is late.
+        uvicorn's own limit counts idle connections too, so it protects the number of open files and is far higher."""
+        if self.inside >= self.most:
+            text = f"{self.most} requests are being answered; try again in a moment."
+            raise HttpProblem(503, "busy", text, retry=True)
+        self.inside += 1
 
     async def check(self) -> None:
         """Raise if the store cannot be written. The check writes, and needs no key, so all requests within one second

@@ -155,7 +155,6 @@ def endpoint(operation: Operation, service: Any) -> Any:
     needed = max(1, sum(field.required for field in fields))
     scope, handler, limit, status = operation.scope, operation.handler, operation.limit, operation.status
     kind, observe, per_bandit = operation.query, service.metrics.observe, "bandit" in operation.parameters
-    admission = service.admission
     contextual = "context" in getattr(operation.body, "__struct_fields__", ())
     writes, changes = operation.method != "GET", operation.scope == "admin" and operation.method != "GET"
 
@@ -164,7 +163,7 @@ def endpoint(operation: Operation, service: Any) -> Any:
         key: StoredKey | None = None
         name = request.path_params["bandit"] if per_bandit else None
         try:
-            admission.enter()
+            service.enter()
             try:
                 key = EVERYTHING if scope is None else service.access.allow(request, scope, name)
                 query = read_query(kind, request) if kind or request.scope["query_string"] else None
@@ -176,7 +175,7 @@ def endpoint(operation: Operation, service: Any) -> Any:
                         _decode_strictly(text.decode())
                 out = await handler(Call(request, service, key, body, query))
             finally:
-                admission.inside -= 1
+                service.inside -= 1
             response = out if isinstance(out, Response) else JsonResponse(encode(out), status)
             if changes:
                 _log("change", logging.INFO, operation, response, name or getattr(body, "name", None), key)

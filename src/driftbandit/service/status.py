@@ -118,7 +118,7 @@ class _Collector:
              service.bandits.lag),
             (GaugeMetricFamily, "open_bandits", "bandits that this process has in memory", len(service.bandits.held)),
             (GaugeMetricFamily, "queue_length", "calls that wait for the store", waiting),
-            (GaugeMetricFamily, "requests_in_flight", "requests being answered", service.admission.inside),
+            (GaugeMetricFamily, "requests_in_flight", "requests being answered", service.inside),
         ]  # fmt: skip
         if not is_url(service.bandits.target):
             free = shutil.disk_usage(Path(service.bandits.target).resolve().parent).free

@@ -35,8 +35,6 @@ _MANY_LATE = 0.05  # share of rewards that come after `wait` above which it need
 _JOINED_AFTER = 5 * SECOND  # younger decisions are not counted: their reward may be on its way
 _WIDE, _HIGH = 160, 32  # of the small drawing
 
-Handler = Callable[[Request], Awaitable[Response]]
-
 
 # ---- templates -------------------------------------------------------------------------------------------------------
 
@@ -93,19 +91,6 @@ def routes(service: Any) -> list[Route]:
     """All pages of a service."""
     signed_in = service.access.keys is not None
 
-    def with_key(handler: Callable[[Request, Any], Awaitable[Response]]) -> Handler:
-        async def answer(request: Request) -> Response:
-            key = service.access.identify(request)
-            if key is None:
-                return _login_page(request)
-            service.access.spend(key)
-            try:
-                return await handler(request, key)
-            except NotFound as error:
-                return _page("message.html", "Not found", 404, heading="Not found", key_wanted=False, text=str(error))
-
-        return answer
-
     async def overview(request: Request, key: Any) -> Response:
         wanted, after = (request.query_params.get(name, "")[:128] for name in ("q", "after"))
         rows, following = await asyncio.to_thread(_rows, service, key, wanted, after)
@@ -161,24 +146,33 @@ def routes(service: Any) -> list[Route]:
         headers = {"content-type": _KINDS[name.rsplit(".", 1)[-1]]}
         return Response(_static(name), headers={**headers, "Cache-Control": "public, max-age=31536000, immutable"})
 
+    def route(path: str, handler: Callable[..., Awaitable[Response]], method: str = "GET", open: bool = False) -> Route:
+        """A page; unless it is `open`, it needs a key."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                if open:
+                    return await handler(request)
+                key = service.access.identify(request)
+                if key is None:
+                    return _login_page(request)
+                service.access.spend(key)
+                return await handler(request, key)
+            except NotFound as error:
+                return _page("message.html", "Not found", 404, heading="Not found", key_wanted=False, text=str(error))
+            except Exception as error:
+                return problems.answer(error)
+
+        return Route(path, answer, methods=[method])
+
     return [
-        _route("/", with_key(overview)),
-        _route("/bandits/{bandit}", with_key(bandit)),
-        _route("/api", with_key(api)),
-        _route("/login", login, "POST"),
-        _route("/logout", logout, "POST"),
-        _route("/static/{name}", file),
+        route("/", overview),
+        route("/bandits/{bandit}", bandit),
+        route("/api", api),
+        route("/login", login, "POST", open=True),
+        route("/logout", logout, "POST", open=True),
+        route("/static/{name}", file, open=True),
     ]
-
-
-def _route(path: str, handler: Handler, method: str = "GET") -> Route:
-    async def answer(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except Exception as error:
-            return problems.answer(error)
-
-    return Route(path, answer, methods=[method])
 
 
 def _login_page(request: Request, wrong: str = "") -> Response:
