@@ -29,7 +29,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from load_generator import Connection, capacity, contextual, durable, open_loop, quantiles, reached
+from load_generator import Connection, capacity, contextual, durable, nothing, open_loop, quantiles, reached
 from postgres_load import Usage, describe
 
 ARMS = [f"arm{n}" for n in range(10)]
@@ -203,10 +203,12 @@ def one_run(folder, seconds, number):
     server.warm_up()
     bare = Server()
     out = saturation({"bare": bare, "livez": server, "durable": server}, seconds, folder)
-    bare.end()
     out["half_rate"] = out["durable"] / 2.0
     half = asyncio.run(open_loop(server.port, out["half_rate"], seconds, durable))
     out["half"] = quantiles(half["latencies"])
+    half = asyncio.run(open_loop(bare.port, out["half_rate"], seconds, nothing))
+    out["half_bare"], out["half_late"] = quantiles(half["latencies"]), quantiles(half["late"])
+    bare.end()
     twice = asyncio.run(open_loop(server.port, out["durable"] * 2.0, seconds, durable, 1024))
     out["twice"] = {
         "statuses": {str(k): v for k, v in twice["statuses"].items()},
@@ -257,6 +259,8 @@ def table(report):
            + " %") for kind, name in KINDS),
         *((f"{name} at half of saturation, from the intended time", spread([r["half"][name] for r in runs], ms))
           for name in ("p50", "p99", "p99.9", "max")),
+        ("p99 of the bare endpoint at the same rate", spread([r["half_bare"]["p99"] for r in runs], ms)),
+        ("p99 of the generator's own lateness in that", spread([r["half_late"]["p99"] for r in runs], ms)),
         ("at twice saturation: answers 200 and 503", f"{statuses['200']:,} and {statuses['503']:,}"),
         ("at twice saturation: refused (503)", spread([100 * share for share in rejected], whole) + " %"),
         ("at twice saturation: any other answer, or none", str(others)),

@@ -77,7 +77,7 @@ def test_the_page_of_the_command_line_has_every_command_and_option(tmp_path):
 
 
 def test_the_page_of_the_http_api_has_every_operation_and_message(tmp_path):
-    openapi = pytest.importorskip("driftbandit.service.openapi")
+    openapi = pytest.importorskip("driftbandit.service.calls")
     path = tmp_path / "http-api.md"
     http_api.write(path)
     text = path.read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ import pytest
 
 from driftbandit.bandit import Bandit, NotFound, StoreError, opening
 from driftbandit.bandit.audit import audit
+from driftbandit.errors import RecordConflict
 from driftbandit.policies import BetaTS
 from live.button import HOUR, Clock, assert_proved, opened, play
 
@@ -193,3 +194,18 @@ def test_bandits_are_made_while_others_of_the_same_file_write(tmp_path) -> None:
             done.set()
         deciding.result(30)
     assert_proved(path)
+
+
+def test_an_outcome_that_another_handle_wrote_is_seen_by_the_one_that_decided(store) -> None:
+    """A reward of a decision that was made here is written before looking whether there is one already."""
+    with Bandit.open(store, "b", arms=["red", "green"]) as one, Bandit.open(store, "b") as other:
+        first, second, third = one.decide_many(3)
+        assert other.reward(first.id, 1.0) == "learned"
+        assert other.reward(second.id, 0.0) == "learned"
+        assert one.reward(first.id, 1.0) == "again"
+        answers = one.reward_many([(second.id, 1.0), (third.id, 1.0)])
+        assert isinstance(answers[0], RecordConflict)
+        assert answers[1] == "learned"
+        assert one.reward(third.id, 1.0) == other.reward(third.id, 1.0) == "again"
+        assert one.health()["rewards"] == 3
+    assert_proved(store)

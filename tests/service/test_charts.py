@@ -15,7 +15,7 @@ from driftbandit.bandit.beliefs import arm_beliefs
 from driftbandit.bandit.opening import reading
 from driftbandit.service.bandits import Bandits, WatchedBandits
 from driftbandit.service.charts import HOUR, MINUTE, Charts
-from driftbandit.service.handlers.looking import explain_choice
+from driftbandit.service.looking import explain_choice
 from driftbandit.service.problems import HttpProblem
 from driftbandit.spec.parse import policies
 

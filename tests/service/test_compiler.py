@@ -7,9 +7,9 @@ import pytest
 
 from driftbandit.bandit import Bandit
 from driftbandit.bandit.audit import audit
-from driftbandit.service import compiler as module
+from driftbandit.service import background as module
+from driftbandit.service.background import Compiler
 from driftbandit.service.bandits import Bandits
-from driftbandit.service.compiler import Compiler
 
 pytest.importorskip("numba", reason="pip install '.[lab]' brings Numba")
 ARMS = ["red", "green", "blue"]
@@ -56,7 +56,7 @@ def test_a_service_decides_while_it_compiles(tmp_path, monkeypatch) -> None:
         return go.wait(20) and whole(self, player)
 
     monkeypatch.setattr(Compiler, "_compile", slowly)
-    monkeypatch.setattr(module, "_PAUSE", 0.01)
+    monkeypatch.setattr(module.Compiler, "pause", 0.01)
     bandits = Bandits(str(tmp_path / "a.db"))
     bandit, _ = bandits.create("busy", "ds-ts", ARMS, "test", seed=1)
     compiler = Compiler(bandits, {"busy": 1000})

@@ -11,9 +11,9 @@ import pytest
 from driftbandit.bandit.audit import audit
 from driftbandit.bandit.retention import to_prune
 from driftbandit.service import bandits as service_bandits
+from driftbandit.service.background import Pruner
 from driftbandit.service.bandits import Bandits, WatchedBandits
 from driftbandit.service.charts import Charts
-from driftbandit.service.pruner import Pruner
 
 ARMS = ["red", "green"]
 
@@ -255,7 +255,7 @@ def test_metrics_do_not_grow_with_the_bandits(few_open, monkeypatch) -> None:
 
     from driftbandit.service.app import Service, build
 
-    monkeypatch.setattr("driftbandit.service.handlers.status._MOST", 2)
+    monkeypatch.setattr("driftbandit.service.status._MOST", 2)
     client = TestClient(build(Service(few_open)), base_url="http://127.0.0.1:8000")
     for n in range(10):
         for _ in range(1 + (n in (3, 5))):

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from driftbandit.service import handlers, openapi
+from driftbandit.service import app, calls
 
-assert handlers  # imported to fill the table of operations
+assert app  # imported to fill the table of operations
 
 _HEAD = """# The HTTP API
 
@@ -19,7 +19,7 @@ end. A separate page explains [how to run a service](../how-to/service.md).
 
 def write(path: Path) -> None:
     """Operations first, then the messages they take and give."""
-    document = json.loads(openapi.document())
+    document = json.loads(calls.document())
     parts = [_HEAD, "| operation | what it does |\n|---|---|\n"]
     listed = [(route, method, what) for route, methods in document["paths"].items() for method, what in methods.items()]
     for route, method, what in listed:

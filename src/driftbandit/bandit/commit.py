@@ -239,7 +239,7 @@ class SQLiteCommit(Commit):
     among them once per row. So rows are written and looked up many to a statement. `last` is kept by the caller from
     one group to the next, and thrown away when one fails."""
 
-    dialect, alone = SQLITE, True
+    dialect, alone, trusts = SQLITE, True, True
 
     def __init__(self, connection: sqlite3.Connection, asks: list[Ask], last: Numbers) -> None:
         super().__init__(connection, dict(enumerate(asks)))
@@ -253,10 +253,19 @@ class SQLiteCommit(Commit):
             with contextlib.suppress(sqlite3.IntegrityError):  # an id is there already
                 self._insert_decisions(asks)  # type: ignore[arg-type]
                 return asks  # one statement is a transaction
+        try:
+            self._transact()
+        except sqlite3.IntegrityError:  # a decision that was trusted to have no outcome has one: look at all
+            self._connection.execute("ROLLBACK")
+            self._last.clear()
+            self.answers, self.added, self.trusts = {}, [], False
+            self._transact()
+        return [self.answers[place] for place in range(len(asks))]
+
+    def _transact(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
         self.send()
         self._connection.execute("COMMIT")
-        return [self.answers[place] for place in range(len(asks))]
 
     def _numbers(self, bandit: int) -> list[int]:
         numbers = self._last.get(bandit)

@@ -119,7 +119,7 @@ class Verbs(Reports, AnyBandit):
             id: Any = call.given[place] if stands.id[0] == "=" else stands.id
             arm = names[stands.slot] if not self._fold.config.candidates else split_context(stands.context)[0]
             out.append(Decision(id, arm, stands.at, stands.known, WAYS[stands.how], probability))
-        if self._journal.live and self.durability == "disk":
+        if self._memory is None and self.durability == "disk":
             self._remember(answers)
         return out
 
@@ -174,7 +174,7 @@ class Verbs(Reports, AnyBandit):
         asks = []
         for id, value, part in pairs:
             row, hidden = self._recent.pop(id, None), hide_id(config, id) if config.erased else None
-            if row is not None and (hidden or adds or at - row.at >= _YOUNG):
+            if row is not None and (hidden or adds or at - row.at >= min(_YOUNG, wait or _YOUNG)):
                 row = None
             part = hash_part(id, part)
             asks.append(AddReward(number, id, value, at, wait, default, row, holds, adds, part, low, high, hidden))

@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import lru_cache
 from typing import Any
 
 from starlette.applications import Starlette
@@ -14,15 +15,14 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from driftbandit.service import handlers, pages, problems  # noqa: F401 (the handlers fill TABLE)
+from driftbandit.service import deciding, looking, managing, pages, problems, status  # noqa: F401 (most fill TABLE)
 from driftbandit.service.auth import Access, Keys
+from driftbandit.service.background import Compiler, Pruner
 from driftbandit.service.bandits import WatchedBandits
 from driftbandit.service.calls import TABLE, Metrics, endpoint
 from driftbandit.service.charts import Charts
-from driftbandit.service.compiler import Compiler
 from driftbandit.service.connection import format_headers, send_at_once
 from driftbandit.service.problems import HttpProblem, log_event
-from driftbandit.service.pruner import Pruner
 
 _CHECK = 1.5  # seconds for the store to answer whether it is ready
 _AGAIN = 1.0  # seconds for which that answer is given again
@@ -42,22 +42,6 @@ _PLAIN = [
 _PLAIN_TEXT = format_headers(_PLAIN)
 
 
-class Admission:
-    """Counts the requests being answered and refuses more than the limit: in a longer queue every answer is late.
-    uvicorn's own limit counts idle connections too, so it protects the number of open files and is far higher."""
-
-    def __init__(self, most: int) -> None:
-        self.most, self.inside = most, 0
-
-    def enter(self) -> None:
-        """Count one more, or refuse it. The caller counts it off."""
-        if self.inside >= self.most:
-            raise HttpProblem(
-                503, "busy", f"{self.most} requests are being answered; try again in a moment.", retry=True
-            )
-        self.inside += 1
-
-
 class Service:
     """What the handlers use: bandits, keys, metrics and charts, started and closed together."""
 
@@ -66,11 +50,19 @@ class Service:
         self.bandits, self.read_only, self.max_lag = bandits, bandits.read_only, max_lag
         self.access = Access(keys, b"" if keys is None else bandits.secret(), self.read_only)
         self.metrics = Metrics()
-        self.admission = Admission(most)
+        self.most, self.inside = most, 0  # requests being answered at once, and now
         self.charts = Charts(bandits, truth)
         self.pruner = Pruner(bandits, exports)
         self.compiler = Compiler(bandits, self.metrics.decisions)
         self._checked: tuple[float, asyncio.Task[None]] | None = None
+
+    def enter(self) -> None:
+        """Count one more request that is being answered, or refuse it: in a longer queue every answer is late.
+        uvicorn's own limit counts idle connections too, so it protects the number of open files and is far higher."""
+        if self.inside >= self.most:
+            text = f"{self.most} requests are being answered; try again in a moment."
+            raise HttpProblem(503, "busy", text, retry=True)
+        self.inside += 1
 
     async def check(self) -> None:
         """Raise if the store cannot be written. The check writes, and needs no key, so all requests within one second
@@ -125,18 +117,22 @@ def _dispatch(app: Any, operations: dict[tuple[str, ...], Any]) -> Any:
     JSON or plain text, which a browser neither runs nor shows within another page."""
     page_headers = list(_HEADERS.items())
 
+    @lru_cache(maxsize=256)  # of up to 64 kB each
+    def find(method: str, path: str) -> tuple[Any, dict[str, str]]:
+        """The operation at a path, and what its name has in the path."""
+        parts, given = [method, *path.split("/")], {}
+        if len(parts) > 4 and parts[2:4] == ["v1", "bandits"]:
+            given["bandit"], parts[4] = parts[4], "{bandit}"
+            if len(parts) > 6 and parts[5] == "decisions" and parts[6] != "batch":
+                given["id"], parts[6] = parts[6], "{id}"
+        return (None if "" in given.values() else operations.get(tuple(parts))), given
+
     async def wrapped(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-        path, given = [scope["method"], *scope["path"].split("/")], {}
-        if len(path) > 4 and path[2:4] == ["v1", "bandits"]:
-            given["bandit"], path[4] = path[4], "{bandit}"
-            if len(path) > 6 and path[5] == "decisions" and path[6] != "batch":
-                given["id"], path[6] = path[6], "{id}"
-        answer = operations.get(tuple(path))
-        if answer is not None and "" not in given.values():
-            scope["path_params"] = given
+        answer, scope["path_params"] = find(scope["method"], scope["path"])
+        if answer is not None:
             found = await answer(Request(scope, receive))
             if not send_at_once(send, found.status_code, found.raw_headers, _PLAIN_TEXT, found.body):
                 start = {"type": "http.response.start", "status": found.status_code}

@@ -24,11 +24,11 @@ from driftbandit.bandit.records import as_datetime, as_microseconds
 from driftbandit.bandit.settings import names_of
 from driftbandit.bandit.uplift import Uplift, measure_uplift
 from driftbandit.errors import DamagedJournal, StoreError
+from driftbandit.service.background import Worker
 from driftbandit.service.problems import HttpProblem, log
 from driftbandit.spec.half_life import SECOND, duration
 
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
-_TICK = 1.0  # seconds between two samples
 _FADED = 10 * SECOND  # time after which a belief that forgets by the clock is sampled again
 _STORED = 10 * MINUTE  # between two samples in the journal
 _NUMBERS, _ALL_NUMBERS = 600_000, 3_000_000  # numbers in the samples of one bandit, and of all
@@ -109,48 +109,43 @@ class Sample(NamedTuple):
 _decode = msgspec.json.Decoder(Sample).decode
 
 
-class Charts:
+class Charts(Worker):
     """The charts of the bandits of a service."""
 
     def __init__(self, bandits: Any, truth: Truth | None = None) -> None:
-        self._bandits, self._truth = bandits, truth
+        super().__init__(bandits)
+        self._truth = truth
         self._samples: dict[str, deque[Sample]] = {}
         self._stored: dict[str, int] = {}  # by bandit: when a sample last went into the journal
         self._cache: dict[Any, tuple[float, Any]] = {}  # answers, and until when they are given
         self._changes: dict[str, tuple[Any, list[dict[str, Any]]]] = {}  # and the configuration they lead to
         self._locks: dict[Any, threading.Lock] = {}
         self._closed: dict[tuple[str, int], dict[int, Any]] = {}  # by bandit and width: counts that no longer change
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="driftbandit-charts", daemon=True)
-
-    def start(self) -> None:
-        """Begin to sample."""
-        self._thread.start()
 
     def close(self) -> None:
-        self._stop.set()
+        """End, and wait for it: the last sample may be on its way into the journal."""
+        super().close()
         if self._thread.is_alive():
             self._thread.join(10.0)
 
     # ---- beliefs over time -------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        while not self._stop.wait(_TICK):
-            self._bandits.close_idle()
-            began, held = time.monotonic(), self._bandits.held
-            self._forget_closed(held)
-            for bandit in held.values():
-                if self._stop.is_set():
-                    return
-                try:
-                    if self._bandits.read_only:
-                        bandit.refresh()
-                    self.sample(bandit)
-                except (StoreError, DamagedJournal) as error:  # the store is unavailable: the next tick tries again
-                    log.warning("charts of %s: %s", bandit.name, error)
-                except Exception:
-                    log.exception("charts of %s", bandit.name)
-            self._stop.wait(min(5.0, 4.0 * (time.monotonic() - began)))  # at most a fifth of one core
+    def _work(self) -> None:
+        self._bandits.close_idle()
+        began, held = time.monotonic(), self._bandits.held
+        self._forget_closed(held)
+        for bandit in held.values():
+            if self._stop.is_set():
+                return
+            try:
+                if self._bandits.read_only:
+                    bandit.refresh()
+                self.sample(bandit)
+            except (StoreError, DamagedJournal) as error:  # the store is unavailable: the next tick tries again
+                log.warning("charts of %s: %s", bandit.name, error)
+            except Exception:
+                log.exception("charts of %s", bandit.name)
+        self._stop.wait(min(5.0, 4.0 * (time.monotonic() - began)))  # at most a fifth of one core
 
     def _forget_closed(self, held: dict[str, Any]) -> None:
         """Keep nothing of bandits that are no longer open."""

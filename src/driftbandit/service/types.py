@@ -1,9 +1,14 @@
 """The messages of the API. These types check the input, and /openapi.json is made from them."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+
+from driftbandit.bandit.effects import BelievedGain, BestArms, Effects, FeatureEffect
+from driftbandit.bandit.inputs import to_json_arm
+from driftbandit.bandit.uplift import Uplift
+from driftbandit.policies.drift.belief import Expected, Explanation
 
 # The library checks ids and names, with a clearer message than a pattern gives; the pattern is for readers.
 Id = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_.:~-]{1,128}$"}, description="a decision's id")]
@@ -266,24 +271,6 @@ class GreedyInfo(Struct):
     arm: Any
 
 
-class UpliftInfo(Struct):
-    """What the policy gains over the baseline; null where there are too few outcomes yet."""
-
-    policy: float | None
-    baseline: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    n_policy: int
-    n_baseline: int
-    confidence: float
-    periods: int
-    left_out: int
-    holdback: float
-    goal: str
-    text: str
-
-
 class AuditInfo(Struct):
     """The last audit: every decision and the state recomputed. `state` is "never", "running", "proved", "proved in
     part", "differs" or "failed"; `unproved` lists what this version cannot recompute."""
@@ -353,30 +340,6 @@ class WhyInfo(Struct):
     text: str
 
 
-class ExpectedInfo(Struct):
-    """The expected reward of an arm, and its standard deviation."""
-
-    arm: Any
-    mean: float | None
-    sd: float | None
-
-
-class Explained(Struct):
-    """What the policy believes: the probabilities that the environment is stationary, jumps, drifts or has common
-    drift; rounds since it last changed, and rounds used. `features` has sentences for each feature that matters."""
-
-    arms: list[ExpectedInfo]
-    text: str
-    features: dict[str, list[str]] | None = None
-    stationary: float | None = None
-    jumps: float | None = None
-    drifts: float | None = None
-    common_drift: float | None = None
-    last_change: int | None = None
-    memory: int | None = None
-    learned: int | None = None
-
-
 class SettledInfo(Struct):
     """How many defaults were written."""
 
@@ -396,4 +359,38 @@ class Error(Struct, omit_defaults=True):
     kind: str
 
 
+# ---- messages with the fields of the library's own answers -----------------------------------------------------------
+
+_Number = float | None  # null where it is not known: NaN in the library
+
+
+def message_of(answer: Any, **others: Any) -> Any:
+    """The type of a message with the fields of a named tuple. `others` are fields of another type, or more of them."""
+    kinds = get_type_hints(answer) | others
+    fields = [(name, kind, *([answer._field_defaults[name]] if name in answer._field_defaults else []))
+              for name, kind in kinds.items()]  # fmt: skip
+    return msgspec.defstruct(answer.__name__, fields, namespace={"__doc__": answer.__doc__}, kw_only=True)
+
+
+def to_plain(answer: Any) -> Any:
+    """An answer of the library as JSON has it: named tuples by their fields, other tuples as names of arms."""
+    if hasattr(answer, "_asdict"):
+        return {name: to_plain(value) for name, value in answer._asdict().items()}
+    if isinstance(answer, list):
+        return [to_plain(value) for value in answer]
+    return to_json_arm(answer) if isinstance(answer, tuple) else answer
+
+
+UpliftInfo = message_of(
+    Uplift, text=str, **dict.fromkeys(("policy", "baseline", "difference", "low", "high"), _Number)
+)  # fmt: skip
+EffectsInfo = message_of(
+    Effects, features=list[message_of(FeatureEffect)], best=message_of(BestArms) | None,  # type: ignore[misc]
+    gain=message_of(BelievedGain) | None,
+)  # fmt: skip
+Explained = message_of(
+    Explanation, arms=list[message_of(Expected, arm=Any, mean=_Number, sd=_Number)], text=str,  # type: ignore[misc]
+    features=dict[str, list[str]] | None, last_change=int | None, memory=int | None, learned=int | None,
+    **dict.fromkeys(("stationary", "jumps", "drifts", "common_drift"), _Number),
+)  # fmt: skip
 encode = msgspec.json.Encoder().encode

@@ -21,9 +21,8 @@ from driftbandit.bandit.records import as_microseconds
 from driftbandit.errors import NotFound
 from driftbandit.service import problems
 from driftbandit.service.auth import COOKIE, SESSION
-from driftbandit.service.calls import TABLE, read_body
+from driftbandit.service.calls import TABLE, document, query_parameters, read_body
 from driftbandit.service.charts import HOUR, MINUTE
-from driftbandit.service.openapi import document, query_parameters
 from driftbandit.service.problems import HttpProblem
 from driftbandit.spec.half_life import SECOND, format_duration
 
@@ -35,8 +34,6 @@ _KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-
 _MANY_LATE = 0.05  # share of rewards that come after `wait` above which it needs attention
 _JOINED_AFTER = 5 * SECOND  # younger decisions are not counted: their reward may be on its way
 _WIDE, _HIGH = 160, 32  # of the small drawing
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 # ---- templates -------------------------------------------------------------------------------------------------------
@@ -94,19 +91,6 @@ def routes(service: Any) -> list[Route]:
     """All pages of a service."""
     signed_in = service.access.keys is not None
 
-    def with_key(handler: Callable[[Request, Any], Awaitable[Response]]) -> Handler:
-        async def answer(request: Request) -> Response:
-            key = service.access.identify(request)
-            if key is None:
-                return _login_page(request)
-            service.access.spend(key)
-            try:
-                return await handler(request, key)
-            except NotFound as error:
-                return _page("message.html", "Not found", 404, heading="Not found", key_wanted=False, text=str(error))
-
-        return answer
-
     async def overview(request: Request, key: Any) -> Response:
         wanted, after = (request.query_params.get(name, "")[:128] for name in ("q", "after"))
         rows, following = await asyncio.to_thread(_rows, service, key, wanted, after)
@@ -162,24 +146,33 @@ def routes(service: Any) -> list[Route]:
         headers = {"content-type": _KINDS[name.rsplit(".", 1)[-1]]}
         return Response(_static(name), headers={**headers, "Cache-Control": "public, max-age=31536000, immutable"})
 
+    def route(path: str, handler: Callable[..., Awaitable[Response]], method: str = "GET", open: bool = False) -> Route:
+        """A page; unless it is `open`, it needs a key."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                if open:
+                    return await handler(request)
+                key = service.access.identify(request)
+                if key is None:
+                    return _login_page(request)
+                service.access.spend(key)
+                return await handler(request, key)
+            except NotFound as error:
+                return _page("message.html", "Not found", 404, heading="Not found", key_wanted=False, text=str(error))
+            except Exception as error:
+                return problems.answer(error)
+
+        return Route(path, answer, methods=[method])
+
     return [
-        _route("/", with_key(overview)),
-        _route("/bandits/{bandit}", with_key(bandit)),
-        _route("/api", with_key(api)),
-        _route("/login", login, "POST"),
-        _route("/logout", logout, "POST"),
-        _route("/static/{name}", file),
+        route("/", overview),
+        route("/bandits/{bandit}", bandit),
+        route("/api", api),
+        route("/login", login, "POST", open=True),
+        route("/logout", logout, "POST", open=True),
+        route("/static/{name}", file, open=True),
     ]
-
-
-def _route(path: str, handler: Handler, method: str = "GET") -> Route:
-    async def answer(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except Exception as error:
-            return problems.answer(error)
-
-    return Route(path, answer, methods=[method])
 
 
 def _login_page(request: Request, wrong: str = "") -> Response:

@@ -1,6 +1,7 @@
-"""Questions about a bandit: arms, decisions, history, charts, uplift, changes, health, audit and explanations."""
+"""Questions about a bandit: arms, contexts, decisions, history, charts, uplift, changes, health, audit, why."""
 
 import asyncio
+import contextlib
 from datetime import timedelta
 from itertools import islice
 from typing import Any
@@ -15,10 +16,11 @@ from driftbandit.bandit.inputs import to_json_arm
 from driftbandit.bandit.opening import latest, policy_maker
 from driftbandit.bandit.records import FIRST, FIXED, FLOOR, HOLDBACK, POLICY, WAYS, as_microseconds, parse_slots
 from driftbandit.errors import NotFound
+from driftbandit.policies.drift.belief import Explanation
 from driftbandit.service import types as t
 from driftbandit.service.calls import Call, operation, parameter, read_arms
 from driftbandit.service.charts import ChartsInfo, HistoryInfo
-from driftbandit.service.handlers.deciding import to_message
+from driftbandit.service.deciding import CANDIDATES, to_message
 
 _FARTHEST = 300_000  # events folded for one answer
 _REASONS = {
@@ -82,6 +84,43 @@ def _arms(bandit: Any, available: list[Any] | None, draws: int) -> t.ArmsInfo:
     return t.ArmsInfo(out, probabilities.error)
 
 
+@operation("POST", "/v1/bandits/{bandit}/greedy", "decide", t.GreedyInfo, t.Greedy, limit=CANDIDATES)
+async def greedy_in(call: Call) -> t.GreedyInfo:
+    """The arm with the best believed mean reward in a context, or the best candidate. Nothing is recorded or
+    learned."""
+    bandit, ask = await call.bandit(), call.body
+    among = {"candidates": ask.candidates, "available": read_arms(ask.available)}
+    return t.GreedyInfo(to_json_arm(await asyncio.to_thread(bandit.greedy, ask.context, **among)))
+
+
+@operation("POST", "/v1/bandits/{bandit}/what-if", "read", t.ArmsInfo, t.WhatIf, limit=CANDIDATES)
+async def what_if(call: Call) -> t.ArmsInfo:
+    """Each arm in a context, or each candidate: the probability that it would be chosen now, and the reward that the
+    policy expects of it. Nothing is decided or written."""
+    bandit, ask = await call.bandit(), call.body
+    return await asyncio.to_thread(_arms_in, bandit, ask)
+
+
+def _arms_in(bandit: Any, ask: t.WhatIf) -> t.ArmsInfo:
+    among = {"available": read_arms(ask.available), "candidates": ask.candidates}
+    probabilities = bandit.probabilities(ask.context, draws=ask.draws, **among)
+    expected: dict[Any, Any] = {}
+    with contextlib.suppress(ValueError):  # the policy has no such belief
+        expected = bandit.expected(ask.context, candidates=ask.candidates)
+    out = []
+    for arm in bandit.arms if ask.candidates is None else ask.candidates:
+        mean, sd = expected.get(arm, (None, None))
+        out.append(t.ArmInfo(to_json_arm(arm), False, probabilities.get(arm, 0.0), mean, sd, None))
+    return t.ArmsInfo(out, probabilities.error, bool(expected))
+
+
+@operation("GET", "/v1/bandits/{bandit}/effects", "read", t.EffectsInfo)
+async def effects(call: Call) -> Any:
+    """What each feature does for every arm, the best arm by level and by hour, and how much context gains."""
+    bandit = await call.bandit()
+    return t.to_plain(await asyncio.to_thread(call.service.charts.cached, "effects", bandit, bandit.effects))
+
+
 @operation(
     "GET", "/v1/bandits/{bandit}/decisions", "read", t.Records,
     query={"limit": parameter(int, "how many", 20, ge=1, le=1000)},
@@ -123,12 +162,11 @@ async def history(call: Call) -> HistoryInfo:
         "confidence": parameter(float, "of the interval", 0.95, ge=0.5, le=0.9999),
     },
 )  # fmt: skip
-async def uplift(call: Call) -> t.UpliftInfo:
+async def uplift(call: Call) -> Any:
     """What the policy gains over the baseline, with an interval."""
     bandit, query = await call.bandit(), call.query
     found = await asyncio.to_thread(call.service.charts.uplift, bandit, query.since, query.confidence)
-    values: dict[str, Any] = {name: None if x != x else x for name, x in found._asdict().items()}  # NaN is not itself
-    return t.UpliftInfo(**values, text=str(found))
+    return {**t.to_plain(found), "text": str(found)}
 
 
 @operation("GET", "/v1/bandits/{bandit}/changes", "read", t.ChangesInfo)
@@ -159,13 +197,13 @@ async def charts(call: Call) -> ChartsInfo:
 
 
 @operation("GET", "/v1/bandits/{bandit}/explanation", "read", t.Explained)
-async def explanation(call: Call) -> t.Explained:
+async def explanation(call: Call) -> Any:
     """What the policy believes about the environment and every arm; only some policies support it, DriftAuto does."""
     found = await asyncio.to_thread((await call.bandit()).explain)
-    arms = [t.ExpectedInfo(to_json_arm(arm), mean, sd) for arm, (mean, sd) in found.arms.items()]
+    arms = [{"arm": to_json_arm(arm), **expected._asdict()} for arm, expected in found.arms.items()]
     features, environment = getattr(found, "features", None), getattr(found, "environment", found)
-    beliefs = {} if environment is None else environment._asdict()
-    return t.Explained(**{**beliefs, "arms": arms}, text=str(found), features=features)
+    beliefs = dict.fromkeys(Explanation._fields) if environment is None else environment._asdict()
+    return {**beliefs, "arms": arms, "text": str(found), "features": features}
 
 
 @operation("GET", "/v1/bandits/{bandit}/audit", "read", t.AuditInfo)

@@ -18,7 +18,7 @@ from driftbandit.bandit.beliefs import arm_beliefs, read_bandit
 from driftbandit.bandit.inputs import to_json_arm
 from driftbandit.bandit.opening import is_url
 from driftbandit.errors import DamagedJournal
-from driftbandit.service.calls import Call, operation
+from driftbandit.service.calls import Call, document, operation
 from driftbandit.service.problems import HttpProblem, log
 
 _MOST = 50  # bandits that have series: the busiest, so that a scrape stays small
@@ -67,8 +67,6 @@ async def readyz(call: Call) -> Response:
 @operation("GET", "/openapi.json", None, None)
 async def openapi(call: Call) -> Response:
     """This API, described for programs."""
-    from driftbandit.service.openapi import document
-
     return Response(document(), media_type="application/json")
 
 
@@ -93,42 +91,39 @@ class _Collector:
 
     def collect(self) -> Iterator[Metric]:
         """One family after the other."""
-        service, metrics = self._service, self._service.metrics
+        service, metrics, may = self._service, self._service.metrics, self._key.may
         yield from metrics.collect()
-        counts = {name: count for name, count in metrics.decisions.copy().items() if self._key.may("read", name)}
-        received = {place: count for place, count in metrics.rewards.copy().items() if self._key.may("read", place[0])}
+        counts = {name: count for name, count in metrics.decisions.copy().items() if may("read", name)}
+        received = {place: count for place, count in metrics.rewards.copy().items() if may("read", place[0])}
         calls = Counts(counts)
         for (name, _), count in received.items():
             calls[name] += count
         top = sorted(name for name, _ in calls.most_common(_MOST))
-        decisions = CounterMetricFamily(
-            "driftbandit_decisions", f"decisions by this process, of its {_MOST} busiest bandits", labels=["bandit"]
-        )
+        text = f"decisions by this process, of its {_MOST} busiest bandits"
+        decisions = CounterMetricFamily("driftbandit_decisions", text, labels=["bandit"])
         for name in top:
             decisions.add_metric([name], counts.get(name, 0))
-        rewards = CounterMetricFamily(
-            "driftbandit_rewards", "rewards received by this process, by verdict", labels=["bandit", "verdict"]
-        )
+        text = "rewards received by this process, by verdict"
+        rewards = CounterMetricFamily("driftbandit_rewards", text, labels=["bandit", "verdict"])
         for (name, verdict), count in sorted(received.items()):
             if name in top:
                 rewards.add_metric([name, verdict], count)
         yield from (decisions, rewards)
-        for what, all_of in (("decisions", counts), ("rewards", received)):
-            yield CounterMetricFamily(
-                f"driftbandit_all_{what}", f"{what} of all bandits in this process", sum(all_of.values())
-            )
-        lag = service.bandits.lag
-        yield GaugeMetricFamily("driftbandit_process_lag_seconds", "the longest lag of a bandit in this process", lag)
-        held = len(service.bandits.held)
-        yield GaugeMetricFamily("driftbandit_open_bandits", "bandits that this process has in memory", held)
         waiting, commits = service.bandits.queue()
-        yield GaugeMetricFamily("driftbandit_queue_length", "calls that wait for the store", waiting)
-        inside = service.admission.inside
-        yield GaugeMetricFamily("driftbandit_requests_in_flight", "requests being answered", inside)
-        yield CounterMetricFamily("driftbandit_commits", "commits of this process", commits)
+        single: list[tuple[Any, str, str, float]] = [
+            (CounterMetricFamily, "all_decisions", "decisions of all bandits in this process", sum(counts.values())),
+            (CounterMetricFamily, "all_rewards", "rewards of all bandits in this process", sum(received.values())),
+            (CounterMetricFamily, "commits", "commits of this process", commits),
+            (GaugeMetricFamily, "process_lag_seconds", "the longest lag of a bandit in this process",
+             service.bandits.lag),
+            (GaugeMetricFamily, "open_bandits", "bandits that this process has in memory", len(service.bandits.held)),
+            (GaugeMetricFamily, "queue_length", "calls that wait for the store", waiting),
+            (GaugeMetricFamily, "requests_in_flight", "requests being answered", service.inside),
+        ]  # fmt: skip
         if not is_url(service.bandits.target):
             free = shutil.disk_usage(Path(service.bandits.target).resolve().parent).free
-            yield GaugeMetricFamily("driftbandit_disk_free_bytes", "space left where the SQLite journal is", free)
+            single.append((GaugeMetricFamily, "disk_free_bytes", "space left where the SQLite journal is", free))
+        yield from (family(f"driftbandit_{name}", text, value) for family, name, text, value in single)
         yield from self._collect_bandits()
 
     def _collect_bandits(self) -> Iterator[Metric]:
