@@ -3,7 +3,6 @@
 Everything that plays a policy outside the simulator's loop plays it here: a bandit in memory, the fold of a journal,
 the audit, the policies that follow a log. What a policy does is then the same everywhere, bit for bit."""
 
-import copy
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -311,13 +310,18 @@ class Player:
             raise ValueError("the state is not an object.")
         if not all(type(number) is int and 0 <= number < 1 << 62 for number in (learned, time)):
             raise ValueError("learned and time are whole numbers of 0 or more.")
-        plain, fresh = copy.deepcopy(plain), states.to_json(states.to_lists(like))
+        plain, fresh = _copy_fields(plain), states.to_json(states.to_lists(like))
         for (part, name), (full, _) in zip(_scratch(self.policy, plain), _scratch(self.policy, fresh), strict=True):
             part[name] = full[name]
         state = states.from_json(plain, like)
         check_state(self.policy, states.to_arrays(state, like), learned, like)
         self.learned, self.time = learned, time
         self._hold(state)
+
+
+def _copy_fields(state: Any) -> Any:
+    """A copy of a state as JSON has it, which shares the lists of numbers."""
+    return {name: _copy_fields(part) for name, part in state.items()} if isinstance(state, dict) else state
 
 
 class _Again(NamedTuple):

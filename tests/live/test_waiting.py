@@ -2,6 +2,7 @@
 
 import contextlib
 import heapq
+import json
 import logging
 import random
 import sqlite3
@@ -98,7 +99,7 @@ def test_snapshots_restarts_views_and_machine_code_have_what_waits(half_life, st
             compiled = Fold(policy_maker(), lambda count: iter(events[:count]), compiled=True)
             compiled.apply(events)
             assert compiled.dump() == before
-        assert Fold.load(before, policy_maker()).dump() == before
+        assert Fold.read(json.loads(before), policy_maker()).dump() == before
         with View(store, "button") as view:
             assert view.fingerprint() == before
     assert_proved(store)
@@ -244,10 +245,10 @@ def test_a_damaged_buffer_in_a_snapshot_is_refused(tmp_path) -> None:
     ):
         changed = json.dumps({**data, "waiting": bad})
         if bad == ["", []]:
-            assert len(Fold.load(changed, policy_maker()).waiting) == 0
+            assert len(Fold.read(json.loads(changed), policy_maker()).waiting) == 0
             continue
         with pytest.raises(ValueError, match="snapshot cannot be read"):
-            Fold.load(changed, policy_maker())
+            Fold.read(json.loads(changed), policy_maker())
 
 
 # ---- how rewards are reported ----------------------------------------------------------------------------------------

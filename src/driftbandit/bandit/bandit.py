@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Unpack
 
 from driftbandit.bandit import settings, snapshots
-from driftbandit.bandit.chooser import Chooser
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.ids import check_name
@@ -29,6 +28,7 @@ from driftbandit.bandit.records import DecisionRow
 from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.reporting import describe_options
 from driftbandit.bandit.upkeep import Upkeep
+from driftbandit.bandit.writer import Chooser
 from driftbandit.core.draws import POLICY as POLICY_STREAM
 from driftbandit.core.draws import stream_key
 from driftbandit.errors import NotFound, RecordConflict, StoreError

@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
+from driftbandit.bandit.asks import check_part
 from driftbandit.bandit.effects import Effects
 from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.options import Config
-from driftbandit.bandit.parts import check_part
 from driftbandit.bandit.records import Decision
 from driftbandit.bandit.uplift import Uplift
 from driftbandit.player import Probabilities

@@ -13,7 +13,6 @@ from typing import Any
 
 from driftbandit.bandit.asks import AddChange, AddReward, Ask, DecisionState, Settle, Settled, judge, match_decision
 from driftbandit.bandit.candidates import digest
-from driftbandit.bandit.chooser import StoreCall
 from driftbandit.bandit.features import is_context
 from driftbandit.bandit.fold import Fold
 from driftbandit.bandit.ids import check_id, number_round
@@ -31,6 +30,7 @@ from driftbandit.bandit.records import (
     parse_slots,
     system_time,
 )
+from driftbandit.bandit.writer import StoreCall
 from driftbandit.core.parameters import LARGEST
 from driftbandit.errors import NotFound, RecordConflict
 

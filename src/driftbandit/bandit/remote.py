@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from datetime import timedelta
 from typing import Any, Unpack
 
+from driftbandit.bandit.asks import check_part
 from driftbandit.bandit.effects import ContextExplanation, Effects
 from driftbandit.bandit.ids import check_id, check_name, make_ids
 from driftbandit.bandit.inputs import arm_names, check_whole, from_json_arm, to_json_arm
@@ -34,7 +35,6 @@ from driftbandit.bandit.options import (
     join_options,
     split_options,
 )
-from driftbandit.bandit.parts import check_part
 from driftbandit.bandit.records import Decision, as_datetime, system_time
 from driftbandit.bandit.sending import Sender, address
 from driftbandit.bandit.uplift import Uplift

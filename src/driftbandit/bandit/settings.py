@@ -7,7 +7,6 @@ from typing import Any
 
 from driftbandit.bandit import records
 from driftbandit.bandit.candidates import ARM, check_has_arms
-from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.ids import ROUNDS
 from driftbandit.bandit.inputs import (
@@ -22,6 +21,7 @@ from driftbandit.bandit.inputs import (
     writable,
 )
 from driftbandit.bandit.options import FIXED_OPTIONS, TIMES, Config, Options
+from driftbandit.bandit.records import DAY
 from driftbandit.bandit.records import StoredConfig as Stored
 from driftbandit.core.checks import UNIT, accepted_rewards
 from driftbandit.core.parameters import LARGEST

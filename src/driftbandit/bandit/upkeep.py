@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from driftbandit.bandit.asks import EraseId
-from driftbandit.bandit.counting import DAY
-from driftbandit.bandit.erasure import hide_id
+from driftbandit.bandit.asks import EraseId, hide_id
 from driftbandit.bandit.ids import check_id
-from driftbandit.bandit.records import Decision
+from driftbandit.bandit.records import DAY, Decision
 from driftbandit.bandit.retention import Pruned, prune
 from driftbandit.bandit.verbs import Verbs
 from driftbandit.errors import Archived, NotFound

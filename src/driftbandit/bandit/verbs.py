@@ -6,19 +6,16 @@ from datetime import timedelta
 from typing import Any
 
 from driftbandit.bandit import settings
-from driftbandit.bandit.asks import AddChange, AddReward, judge, upkeep_notes
+from driftbandit.bandit.asks import AddChange, AddReward, check_part, hash_part, hide_id, judge, upkeep_notes
 from driftbandit.bandit.candidates import copy_contexts, split_context
-from driftbandit.bandit.chooser import Chooser, StoreCall
-from driftbandit.bandit.erasure import hide_id
 from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.inputs import as_float, writable
 from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, Pairs
 from driftbandit.bandit.opening import policy_classes
 from driftbandit.bandit.options import FIXED_OPTIONS, check_names
-from driftbandit.bandit.parts import check_part, hash_part
 from driftbandit.bandit.records import WAYS, Change, Decision, DecisionRow, StoredConfig, log
 from driftbandit.bandit.reports import Reports
-from driftbandit.bandit.writer import Writer
+from driftbandit.bandit.writer import Chooser, StoreCall, Writer
 from driftbandit.core.parameters import LARGEST
 from driftbandit.core.state import can_know_arms
 from driftbandit.errors import Archived, RecordConflict, StoreError
