@@ -231,7 +231,7 @@ class Tables:
         width = len(self.dialect.start)
         fields = row[width:-1]
         if mark(fields) != row[-1]:
-            fields = check_row("event", bandit, fields[2], fields, row[-1])
+            fields = check_row("event", bandit, row[0] if width == 1 else fields[2], fields, row[-1])
         return self.dialect.read_cursor(row[:width]), new(Event, (row[0] if width == 1 else 0, *fields))
 
 
