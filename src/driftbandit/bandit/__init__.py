@@ -8,7 +8,7 @@ from driftbandit.bandit.bandit import Bandit
 from driftbandit.bandit.interface import AnyBandit
 from driftbandit.bandit.options import Config, StoreOptions
 from driftbandit.bandit.records import Decision
-from driftbandit.bandit.uplift import Uplift
+from driftbandit.bandit.reporting import Uplift
 from driftbandit.errors import DamagedJournal, JournalLocked, NotFound, RecordConflict, StoreBusy, StoreError
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.bandit.coefficients import Coefficients
+from driftbandit.bandit.beliefs import Coefficients
 from driftbandit.bandit.features import Feature, Features, Seen
 from driftbandit.policies.drift.belief import Expected, Explanation
 

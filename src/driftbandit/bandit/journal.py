@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from driftbandit.bandit.asks import Ask, DecisionState, Found, Place
 from driftbandit.bandit.counting import DAY, Counting
-from driftbandit.bandit.naming import Naming
+from driftbandit.bandit.ids import Naming
 from driftbandit.bandit.parts import OWNER, read_parts
 from driftbandit.bandit.records import (
     PART,

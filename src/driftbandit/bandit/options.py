@@ -97,12 +97,25 @@ class OpenOptions(Options, StoreOptions, total=False):
     """The keywords of `Bandit.open`."""
 
 
-def split_options(store: StoreOptions | None, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+_OF_SERVICES = ("key", "timeout", "patience")
+
+
+def split_options(
+    store: StoreOptions | None, options: Mapping[str, Any], service: bool = False
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The keywords of `Bandit.open`: how the bandit is stored, and what configures it. None counts as not given."""
     keys = StoreOptions.__annotations__
     given = {**(store or {}), **{word: value for word, value in options.items() if word in keys}}
     check_names(given, keys, Options.__annotations__)
     how = {word: value for word, value in given.items() if value is not None}
+    if wrong := [word for word in how if (word in _OF_SERVICES) != service]:
+        place = "a journal; a service has its own." if service else "a service, http://... or https://..."
+        raise ValueError(f"{wrong[0]} is for {place}")
+    if how.get("durability", "disk") not in ("disk", "none"):
+        raise ValueError(f'durability is "disk" or "none"; got {how["durability"]!r:.60}.')
+    every = how.get("snapshot_every", 1)
+    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+        raise ValueError(f"snapshot_every is a whole number of 1 or more; got {every!r:.60}.")
     return how, {word: value for word, value in options.items() if word not in keys}
 
 

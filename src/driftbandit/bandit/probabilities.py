@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.bandit.coefficients import Believer, Coefficients, coefficients, copy_player, hypotheses, ridge
+from driftbandit.bandit.beliefs import Believer, Coefficients, coefficients, copy_player, hypotheses, ridge
 from driftbandit.bandit.records import StoredConfig
 from driftbandit.core.beliefs import NormalBelief, largest_probabilities, normal_cdf
 from driftbandit.core.draws import Stream
