@@ -43,16 +43,9 @@ class Player:
     itself if the policy lists the fields that choosing may overwrite (`scratch`)."""
 
     def __init__(
-        self,
-        policy: Any,
-        n_arms: int,
-        key: int = 0,
-        half_life: int | None = None,
-        time: int = 0,
-        most: int | None = None,
-        n_features: int = 0,
-        joint: bool = False,
-    ) -> None:
+        self, policy: Any, n_arms: int, key: int = 0, half_life: int | None = None, time: int = 0,
+        most: int | None = None, n_features: int = 0, joint: bool = False,
+    ) -> None:  # fmt: skip
         self.n_features, self.joint = n_features, joint
         if n_features and not hasattr(policy, "choose_in" if half_life is None else "take_in"):
             why = "" if half_life is None else " with a half-life"
@@ -101,9 +94,11 @@ class Player:
     def choose(self, rng: Any, allowed: list[int] | None = None, at: int = 0, features: Any = None) -> int:
         """The arm that the policy plays with these random numbers, among the allowed ones (None: all)."""
         view = self.state if self._in_place and self.half_life is None else self.view(at)
-        if self.n_features or features is not None:
+        if features is None and not self.n_features:
+            arm = int(self.policy.choose(view, self.learned, rng))
+        else:
             features = self.check_features(features, self.n_arms)
-        arm = self._ask(view, rng, features)
+            arm = int(self.policy.choose_in(view, self.learned, rng, features))
         return arm if allowed is None or arm in allowed else self._keep_to(allowed, arm, view, rng, features)
 
     def resize(self, n_arms: int) -> None:

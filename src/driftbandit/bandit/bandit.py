@@ -70,17 +70,10 @@ class Bandit(View, AnyBandit):
     # ---- making, opening and closing ---------------------------------------------------------------------------------
 
     def __init__(
-        self,
-        arms: int | Iterable[Hashable] | None = None,
-        policy: Any = None,
-        *,
-        config: Config | None = None,
-        seed: int | None = None,
-        compiled: bool = False,
-        clock: Callable[[], int] | None = None,
-        policies: Mapping[str, type] | None = None,
-        **options: Unpack[Options],
-    ) -> None:
+        self, arms: int | Iterable[Hashable] | None = None, policy: Any = None, *, config: Config | None = None,
+        seed: int | None = None, compiled: bool = False, clock: Callable[[], int] | None = None,
+        policies: Mapping[str, type] | None = None, **options: Unpack[Options],
+    ) -> None:  # fmt: skip
         """A bandit in memory. It keeps at least its last 100,000 decisions; an older one can no longer be rewarded.
 
         A seed makes every decision repeatable: the same calls give the same arms, in every copy, in every process that
@@ -109,20 +102,10 @@ class Bandit(View, AnyBandit):
 
     @classmethod
     def open(
-        cls,
-        target: Any,
-        name: str,
-        policy: Any = None,
-        arms: int | Iterable[Hashable] | None = None,
-        *,
-        config: Config | None = None,
-        store: StoreOptions | None = None,
-        seed: int | None = None,
-        who: str = "",
-        policies: Mapping[str, type] | None = None,
-        compiled: bool = False,
-        **options: Unpack[OpenOptions],
-    ) -> "Bandit":
+        cls, target: Any, name: str, policy: Any = None, arms: int | Iterable[Hashable] | None = None, *,
+        config: Config | None = None, store: StoreOptions | None = None, seed: int | None = None, who: str = "",
+        policies: Mapping[str, type] | None = None, compiled: bool = False, **options: Unpack[OpenOptions],
+    ) -> "Bandit":  # fmt: skip
         """The bandit of this name in the journal at `target`, made if it does not exist and arms are given. The journal
         is a SQLite file (one writing process) or a PostgreSQL database, postgresql://... (many); several bandits may
         share it. `target` may also be a service, https://...
@@ -204,6 +187,7 @@ class Bandit(View, AnyBandit):
         self._replica, self._fold, self._lock, self._number = replica, replica.fold, replica.lock, replica.number
         self._journal, self._writer = replica.journal, replica.writer
         self._requests = requests.Requests(replica, name, durability)
+        self._chooser = self._requests.chooser
         self._closed = False
         replica.start(self)
 
@@ -269,10 +253,10 @@ class Bandit(View, AnyBandit):
         self, ids: list[str | None], context: Any, candidates: Any, available: Any, probability: bool
     ) -> list[Decision]:
         memory = self._memory
-        plain = available is None and candidates is None and not probability
-        if memory is not None and plain and len(ids) == 1 and ids[0] is None:
+        limited = available is not None or candidates is not None or probability
+        if memory is not None and not limited and ids == [None]:
             with self._lock:
-                replica, fold, chooser = self._replica, self._fold, self._requests.chooser
+                replica, fold, chooser = self._replica, self._fold, self._chooser
                 if replica.stopped:
                     replica.open_or_raise()
                 if fold.config is not chooser.known:

@@ -28,28 +28,29 @@ def format_value(value: Any, length: int = 60) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
-def arm_names(arms: int | Iterable[Hashable]) -> list[Hashable]:
-    """Distinct names that a snapshot can hold, from a list of them or from a number of arms. NumPy's numbers become
-    Python's, which are equal to them."""
+def checked_arms(arms: int | Iterable[Hashable]) -> list[Any]:
+    """Distinct names as JSON holds them, from a list of them or from a number of arms. NumPy's numbers become Python's,
+    which are equal to them."""
+    names: list[Any]
     if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
-        if arms > MOST_ARMS:
-            raise ValueError(f"A bandit has at most {MOST_ARMS} arms; got {format_value(arms)}.")
-        names: list[Any] = list(range(arms))
+        names = list(range(min(int(arms), MOST_ARMS + 1)))
     elif isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
         raise ValueError(f"arms is a list of names or a number of arms; got {format_value(arms)}.")
     else:
         names = list(islice(arms, MOST_ARMS + 1))
-        if len(names) > MOST_ARMS:
-            raise ValueError(f"A bandit has at most {MOST_ARMS} arms; got more.")
-        names = [name.item() if isinstance(name, np.generic) else name for name in names]
-        for name in names:
-            to_json_arm(name)
+    if len(names) > MOST_ARMS:
+        raise ValueError(f"A bandit has at most {MOST_ARMS} arms; got more.")
+    names = [name.item() if isinstance(name, np.generic) else name for name in names]
+    found = [to_json_arm(name) for name in names]
     if not names:
         raise ValueError("A bandit needs at least one arm; got none.")
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise ValueError(f"Arms need distinct names; {format_value(twice)} occurs more than once.")
-    return names
+    for name in found:
+        if not writable(name):
+            raise ValueError(f"Arm {name!a:.60} is not a text that a file can hold: half a character.")
+    return found
 
 
 def checked_labels(labels: Any) -> dict[str, str]:

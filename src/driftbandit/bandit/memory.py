@@ -252,15 +252,12 @@ class Memory:
         return out
 
     def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:
-        """Outcomes by period and way of deciding."""
-        out: dict[tuple[int, int], list[float]] = {}
-        for row, kind, value, *_ in self._all():
-            period = sum(start <= row.at for start in starts) - 1
-            if kind is not None and value is not None and period >= 0 and row.at < until:
-                sums = out.setdefault((period, row.how), [0, 0.0, 0.0])
-                for place, more in enumerate((1, value, value * value)):
-                    sums[place] += more
-        return [(period, how, int(n), total, squares) for (period, how), (n, total, squares) in out.items()]
+        """Every outcome with its period and way of deciding."""
+        return [
+            (sum(start <= row.at for start in starts) - 1, row.how, 1, value, value * value)
+            for row, kind, value, *_ in self._all()
+            if kind is not None and value is not None and starts[0] <= row.at < until
+        ]
 
     def count_decisions(self, bandit: int) -> int:
         """How many decisions there were."""

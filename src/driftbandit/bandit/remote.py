@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from driftbandit.bandit.effects import ContextExplanation, Effects
 from driftbandit.bandit.ids import check_id, check_name, make_ids
-from driftbandit.bandit.inputs import arm_names, as_float, check_whole, from_json_arm, to_json_arm
+from driftbandit.bandit.inputs import as_float, check_whole, checked_arms, from_json_arm, to_json_arm
 from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, History, Outcome, Pairs
 from driftbandit.bandit.opening import is_service
 from driftbandit.bandit.options import (
@@ -53,18 +53,10 @@ class RemoteBandit(AnyBandit):
 
     @classmethod
     def open(
-        cls,
-        target: str,
-        name: str,
-        policy: Any = None,
-        arms: int | Iterable[Hashable] | None = None,
-        *,
-        config: Config | None = None,
-        store: StoreOptions | None = None,
-        seed: int | None = None,
-        who: str = "",
+        cls, target: str, name: str, policy: Any = None, arms: int | Iterable[Hashable] | None = None, *,
+        config: Config | None = None, store: StoreOptions | None = None, seed: int | None = None, who: str = "",
         **options: Unpack[OpenOptions],
-    ) -> "RemoteBandit":
+    ) -> "RemoteBandit":  # fmt: skip
         """The bandit of this name in the service at `target`, made if it does not exist and arms are given; it plays
         DriftAuto unless a policy is named. One that exists is used as it is, and `change` changes it. A key with the
         scopes decide and reward is enough for `decide` and `reward`; the other methods need read or admin. The key is
@@ -92,7 +84,7 @@ class RemoteBandit(AnyBandit):
             body = {word: value for word, value in known.items() if value is not None}
             body |= {"name": name}
             if arms is not None:
-                body["arms"] = [to_json_arm(arm) for arm in arm_names(arms)]
+                body["arms"] = checked_arms(arms)
             sender.send("PUT", address(name), body)
         return bandit
 

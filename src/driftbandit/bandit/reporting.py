@@ -43,10 +43,11 @@ class Reported:
         delays[bucket] = delays.get(bucket, 0) + 1
         if kind == LATE:
             return
-        if value > self.highest or self.rewards == 0:
-            self.highest, self.at_highest = value, 0
+        if value == self.highest:
+            self.at_highest += 1
+        elif value > self.highest or self.rewards == 0:
+            self.highest, self.at_highest = value, 1
         self.rewards += 1
-        self.at_highest += value == self.highest
 
     def delay(self, share: float) -> int | None:
         """The microseconds within which this share of rewards has arrived; None while there are few rewards."""

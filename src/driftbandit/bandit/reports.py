@@ -240,7 +240,7 @@ class View(ReadableBandit):
         rows = self._journal.recent(self._number, _CONTEXTS)
         contexts = [features.encode(json.loads(row.context or "{}"), row.at, seen) for row in rows]
         gain = measure_gain(beliefs, contexts, slots, names, unit)
-        return Effects(arms, found, map_best_arms(beliefs, features, seen, slots, 1.0), gain)
+        return Effects(arms, found, map_best_arms(beliefs, features, seen, slots), gain)
 
     def outcome(self, id: str | Decision) -> Outcome:
         id = check_id(id)

@@ -11,15 +11,13 @@ from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.ids import ROUNDS
 from driftbandit.bandit.inputs import (
-    arm_names,
     as_float,
     check_state,
+    checked_arms,
     checked_labels,
     checked_range,
     from_json_arm,
     list_arms,
-    to_json_arm,
-    writable,
 )
 from driftbandit.bandit.options import FIXED_OPTIONS, TIMES, Config, Options
 from driftbandit.bandit.records import StoredConfig as Stored
@@ -77,15 +75,6 @@ def checked_policy(policy: Any, policies: Mapping[str, type] | None = None, feat
             )
         inner = getattr(inner, "base", None)
     return policy
-
-
-def checked_arms(arms: Any) -> list[Any]:
-    """Distinct names as JSON holds them."""
-    names = [to_json_arm(name) for name in arm_names(arms)]
-    for name in names:
-        if not writable(name):
-            raise ValueError(f"Arm {name!a:.60} is not a text that a file can hold: half a character.")
-    return names
 
 
 def names_of(config: Stored) -> list[Hashable]:
