@@ -10,8 +10,8 @@ import pytest
 
 from driftbandit import Bandit, DiscountedTS
 from driftbandit.bandit.audit import audit
+from driftbandit.bandit.inputs import Config
 from driftbandit.bandit.interface import AnyBandit, History, Outcome, ReadableBandit
-from driftbandit.bandit.options import Config
 from driftbandit.bandit.records import Decision
 from driftbandit.bandit.remote import RemoteBandit
 from driftbandit.bandit.reporting import Uplift

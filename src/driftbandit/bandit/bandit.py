@@ -15,7 +15,17 @@ from driftbandit.bandit.erasure import hide_id
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.ids import check_id, check_name
-from driftbandit.bandit.inputs import check_own, check_seed, list_arms
+from driftbandit.bandit.inputs import (
+    Config,
+    OpenOptions,
+    Options,
+    StoreOptions,
+    check_own,
+    check_seed,
+    join_options,
+    list_arms,
+    split_options,
+)
 from driftbandit.bandit.interface import AnyBandit, Pairs
 from driftbandit.bandit.memory import Memory
 from driftbandit.bandit.opening import (
@@ -28,7 +38,6 @@ from driftbandit.bandit.opening import (
     warn,
     writing,
 )
-from driftbandit.bandit.options import Config, OpenOptions, Options, StoreOptions, join_options, split_options
 from driftbandit.bandit.records import Decision, StoredConfig
 from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.reporting import describe_options

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from driftbandit.bandit.effects import Effects
 from driftbandit.bandit.ids import check_id
-from driftbandit.bandit.options import Config
+from driftbandit.bandit.inputs import Config
 from driftbandit.bandit.parts import check_part
 from driftbandit.bandit.records import Decision
 from driftbandit.bandit.reporting import Uplift

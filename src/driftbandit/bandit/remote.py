@@ -8,19 +8,23 @@ from typing import Any, Unpack
 
 from driftbandit.bandit.effects import ContextExplanation, Effects
 from driftbandit.bandit.ids import check_id, check_name, make_ids
-from driftbandit.bandit.inputs import as_float, check_whole, checked_arms, from_json_arm, to_json_arm
-from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, History, Outcome, Pairs
-from driftbandit.bandit.opening import is_service
-from driftbandit.bandit.options import (
+from driftbandit.bandit.inputs import (
     FIXED_OPTIONS,
     TIMES,
     Config,
     OpenOptions,
     StoreOptions,
+    as_float,
     check_names,
+    check_whole,
+    checked_arms,
+    from_json_arm,
     join_options,
     split_options,
+    to_json_arm,
 )
+from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, History, Outcome, Pairs
+from driftbandit.bandit.opening import is_service
 from driftbandit.bandit.records import Decision, as_datetime, system_time
 from driftbandit.bandit.reporting import Uplift
 from driftbandit.bandit.sending import (

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.bandit.options import TIMES, Config
+from driftbandit.bandit.inputs import TIMES, Config
 from driftbandit.bandit.records import DEFAULT, FIRST, FLOOR, HOLDBACK, LATE, POLICY, Change, StoredConfig
 from driftbandit.bandit.settings import describe_option, names_of
 from driftbandit.core.beliefs import t_quantile

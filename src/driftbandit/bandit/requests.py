@@ -10,10 +10,9 @@ from driftbandit.bandit.candidates import copy_contexts, split_context
 from driftbandit.bandit.chooser import Chooser, StoreCall
 from driftbandit.bandit.erasure import hide_id
 from driftbandit.bandit.ids import check_id
-from driftbandit.bandit.inputs import as_float, writable
+from driftbandit.bandit.inputs import FIXED_OPTIONS, as_float, check_names, writable
 from driftbandit.bandit.interface import Pairs
 from driftbandit.bandit.opening import policy_classes
-from driftbandit.bandit.options import FIXED_OPTIONS, check_names
 from driftbandit.bandit.parts import hash_part
 from driftbandit.bandit.records import WAYS, Change, Decision, DecisionRow, StoredConfig, log
 from driftbandit.bandit.replica import Replica

@@ -15,9 +15,8 @@ import httpx
 
 from driftbandit.bandit.effects import BelievedGain, BestArms, Effects, FeatureEffect
 from driftbandit.bandit.features import as_mapping, plain_value
-from driftbandit.bandit.inputs import checked_labels, from_json_arm, to_json_arm
+from driftbandit.bandit.inputs import TIMES, checked_labels, from_json_arm, to_json_arm
 from driftbandit.bandit.interface import Outcome, Pairs
-from driftbandit.bandit.options import TIMES
 from driftbandit.bandit.records import Decision, as_datetime
 from driftbandit.bandit.settings import checked_policy
 from driftbandit.errors import AccessDenied, Archived, Moved, NotFound, RecordConflict, StoreError

@@ -11,6 +11,10 @@ from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.ids import ROUNDS
 from driftbandit.bandit.inputs import (
+    FIXED_OPTIONS,
+    TIMES,
+    Config,
+    Options,
     as_float,
     check_state,
     checked_arms,
@@ -19,14 +23,13 @@ from driftbandit.bandit.inputs import (
     from_json_arm,
     list_arms,
 )
-from driftbandit.bandit.options import FIXED_OPTIONS, TIMES, Config, Options
 from driftbandit.bandit.records import StoredConfig as Stored
 from driftbandit.core.checks import UNIT, accepted_rewards
 from driftbandit.core.parameters import LARGEST
 from driftbandit.core.protocols import Policy
 from driftbandit.core.state import can_know_arms
 from driftbandit.policies.drift import DriftAuto, DriftLinTS
-from driftbandit.spec.half_life import SECOND, checked_half_life, duration, format_duration
+from driftbandit.spec.half_life import checked_half_life, duration, format_duration
 
 MOST_WORTH = 1e9  # observations that the past of an arm may count for
 FLOOR = 0.005  # the default: the least mean regret over all kinds of environments in docs/drift-ts/floor.md
@@ -150,7 +153,7 @@ def change_config(config: Stored, policy: Any, options: dict[str, Any]) -> Store
             "Rewards of this bandit are added up until their decision is `wait` old (add=True), so it needs a wait."
         )
     if out.half_life is not None and ("policy" in options or "half_life" in options):
-        checked_half_life(out.half_life / SECOND, policy)
+        checked_half_life(timedelta(microseconds=out.half_life), policy)
     if out.half_life is not None and out.features is not None and not hasattr(policy, "take_in"):
         raise ValueError(f"{type(policy).__name__} cannot use features with a half-life; StableLinTS() can.")
     if "baseline" not in options and out.holdback > 0.0 and config.holdback == 0.0:
