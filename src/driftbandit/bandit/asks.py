@@ -13,7 +13,7 @@ import math
 from typing import Any, NamedTuple
 
 from driftbandit.bandit.candidates import forget_features
-from driftbandit.bandit.ids import check_id, hash_round, make_ids
+from driftbandit.bandit.ids import ARCHIVED, check_id, hash_round, make_ids
 from driftbandit.bandit.records import (
     CHANGE,
     DEFAULT,
@@ -125,9 +125,9 @@ class SetNote(NamedTuple):
     first: bool
 
 
-# The beginnings of the names of notes about bandits, whose texts are the bandits' names.
+# The beginnings of the names of notes about bandits, whose texts are the bandits' names; of `ARCHIVED`, no text if that
+# was undone.
 UPKEEP = "upkeep "  # it has a retention, or was archived once: rows are to be dropped now and then
-ARCHIVED = "archived "  # it is archived, which keeps it out of lists; no text if that was undone
 PURGE = "purge "  # it is being deleted
 
 

@@ -9,8 +9,9 @@ from bisect import bisect_right
 from itertools import product
 from typing import Any
 
-from driftbandit.bandit.asks import ARCHIVED, PURGE, UPKEEP, DropRows, EraseId, HandOver, MoveBase, PurgeRows
+from driftbandit.bandit.asks import PURGE, UPKEEP, DropRows, EraseId, HandOver, MoveBase, PurgeRows
 from driftbandit.bandit.candidates import forget_features
+from driftbandit.bandit.ids import ARCHIVED
 from driftbandit.bandit.journal import DECIDED
 from driftbandit.bandit.records import CHANGE, DAY, LATE, DecisionRow, make_erased_text, mark
 from driftbandit.bandit.tables import DECISION, EVENT, Tables

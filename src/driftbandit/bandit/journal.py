@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from driftbandit.bandit.asks import Ask, DecisionState
-from driftbandit.bandit.naming import Naming
+from driftbandit.bandit.ids import Naming
 from driftbandit.bandit.records import (
     CHANGE,
     DAY,

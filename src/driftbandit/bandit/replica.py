@@ -104,7 +104,7 @@ class Replica:
         self.clock.at_least(max([self.fold.last_at, *(row.at for row in made)]))
 
     def compile(self) -> bool:
-        """`Watched.compile`. All is compiled before: decisions go on meanwhile, and wait only for a copy."""
+        """`View.compile`. All is compiled before: decisions go on meanwhile, and wait only for a copy."""
         before = self.fold.player
         if not hasattr(before, "prepare"):
             made = before.recreate(make_player)
