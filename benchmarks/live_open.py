@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 from driftbandit import Bandit, DiscountedTS
-from driftbandit.bandit.commit import DECISIONS, EVENTS, insert
 from driftbandit.bandit.records import REWARD, DecisionRow, Event, mark
+from driftbandit.bandit.tables import DECISIONS, EVENTS, insert
 
 ARMS, BLOCK, SECOND = 10, 10_000, 1_000_000
 START = 1_700_000_000 * SECOND

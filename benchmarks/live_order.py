@@ -20,8 +20,8 @@ import warnings
 import psycopg
 
 from driftbandit.bandit import postgres
-from driftbandit.bandit.pgcommit import INSERT_EVENTS, LOCK, columns
 from driftbandit.bandit.records import REWARD
+from driftbandit.bandit.tables import INSERT_EVENTS, LOCK, columns
 
 WAYS = {"bare": 1, "horizon": 2, "lock": 3, "ours": 4}
 

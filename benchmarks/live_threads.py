@@ -19,9 +19,9 @@ from live_measure import ARMS, alternating, fsync_ms, line
 
 from driftbandit import DiscountedTS
 from driftbandit.bandit import Bandit
-from driftbandit.bandit.commit import DECISIONS, insert
 from driftbandit.bandit.ids import make_ids
 from driftbandit.bandit.records import DecisionRow, mark
+from driftbandit.bandit.tables import DECISIONS, insert
 
 _number = itertools.count()
 

@@ -3,7 +3,6 @@
 Everything that plays a policy outside the simulator's loop plays it here: a bandit in memory, the fold of a journal,
 the audit, the policies that follow a log. What a policy does is then the same everywhere, bit for bit."""
 
-import copy
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -43,16 +42,9 @@ class Player:
     itself if the policy lists the fields that choosing may overwrite (`scratch`)."""
 
     def __init__(
-        self,
-        policy: Any,
-        n_arms: int,
-        key: int = 0,
-        half_life: int | None = None,
-        time: int = 0,
-        most: int | None = None,
-        n_features: int = 0,
-        joint: bool = False,
-    ) -> None:
+        self, policy: Any, n_arms: int, key: int = 0, half_life: int | None = None, time: int = 0,
+        most: int | None = None, n_features: int = 0, joint: bool = False,
+    ) -> None:  # fmt: skip
         self.n_features, self.joint = n_features, joint
         if n_features and not hasattr(policy, "choose_in" if half_life is None else "take_in"):
             why = "" if half_life is None else " with a half-life"
@@ -60,12 +52,10 @@ class Player:
         self.policy, self.n_arms, self.key, self.half_life = policy, n_arms, key, half_life
         self.learned = 0  # rewards: the policy's own clock
         self.time = time  # that the weights of the state refer to, with a half-life
-        self.uses_probability = primitives.uses_probability(
-            policy
-        )  # whether a late reward needs the probability that its arm had
-        self._coins = (
-            Stream(key) if primitives.learns_with_random_numbers(type(policy)) else None
-        )  # random numbers for learning
+        # Whether a late reward needs the probability that its arm had.
+        self.uses_probability = primitives.uses_probability(policy)
+        coins = primitives.learns_with_random_numbers(type(policy))
+        self._coins = Stream(key) if coins else None  # random numbers for learning
         self._in_place = hasattr(policy, "scratch")
         self._scratches: dict[int, list[tuple[int, Any]]] = {}  # by the number of arms: places and fields of a state
         self._hold(states.to_lists(states.start_state(policy, n_arms, most, n_features, joint)))
@@ -103,9 +93,11 @@ class Player:
     def choose(self, rng: Any, allowed: list[int] | None = None, at: int = 0, features: Any = None) -> int:
         """The arm that the policy plays with these random numbers, among the allowed ones (None: all)."""
         view = self.state if self._in_place and self.half_life is None else self.view(at)
-        if self.n_features or features is not None:
+        if features is None and not self.n_features:
+            arm = int(self.policy.choose(view, self.learned, rng))
+        else:
             features = self.check_features(features, self.n_arms)
-        arm = self._ask(view, rng, features)
+            arm = int(self.policy.choose_in(view, self.learned, rng, features))
         return arm if allowed is None or arm in allowed else self._keep_to(allowed, arm, view, rng, features)
 
     def resize(self, n_arms: int) -> None:
@@ -185,29 +177,23 @@ class Player:
     ) -> tuple[np.ndarray, float]:
         """The policy's probability of each allowed arm, and how far it may be off.
 
-        Computed where they follow from the state (`exact_probabilities`), by quadrature where the policy has a belief,
-        and read off where it draws from probabilities. Otherwise, or with features, estimated from `draws` choices.
-        Their random numbers are fixed by the key: the same state always gives the same answer."""
+        Computed by quadrature where the policy has a belief, and read off where it draws from probabilities. Otherwise,
+        or with features, estimated from `draws` choices. Their random numbers are fixed by the key: the same state
+        always gives the same answer."""
         if len(allowed) == 1:
             return np.ones(1), 0.0
-        found = None if self.n_features else self._compute_probabilities(allowed, at)
-        return found or self._sample_probabilities(allowed, at, draws, features)
+        belief = None if self.n_features else self.belief(at)
+        if belief is None:
+            return self._sample_probabilities(allowed, at, draws, features)
+        if hasattr(belief, "largest_probabilities"):  # a mixture, which has its own way
+            values, error = belief.largest_probabilities(allowed)
+            return np.asarray(values), float(error)
+        return largest_probabilities(type(belief)(*(np.asarray(field)[allowed] for field in belief)))
 
     def belief(self, at: int = 0) -> Any:
         """The policy's belief about the arms, if it has one."""
         make = getattr(self.policy, "belief", None)
         return None if make is None else make(self.arrays(at))
-
-    def _compute_probabilities(self, allowed: list[int], at: int) -> tuple[np.ndarray, float] | None:
-        exactly = getattr(self.policy, "exact_probabilities", None)
-        if exactly is not None:
-            return np.asarray(exactly(self.arrays(at), self.learned, allowed)), 0.0
-        if (belief := self.belief(at)) is None:
-            return None
-        if hasattr(belief, "largest_probabilities"):  # a mixture, which has its own way
-            values, error = belief.largest_probabilities(allowed)
-            return np.asarray(values), float(error)
-        return largest_probabilities(type(belief)(*(np.asarray(field)[allowed] for field in belief)))
 
     def _sample_probabilities(
         self, allowed: list[int], at: int, draws: int, features: Any = None
@@ -274,12 +260,6 @@ class Player:
         self.half_life, self.time = half_life, max(self.time, at)
         self._hold(state)
 
-    def explain(self, names: list[Any], at: int = 0) -> Any:
-        """What the policy believes, in its own terms."""
-        if not hasattr(self.policy, "explain"):
-            raise ValueError(f"{type(self.policy).__name__} cannot explain its choices; DriftAuto can.")
-        return self.policy.explain(self.arrays(at), names)
-
     # ---- snapshots ---------------------------------------------------------------------------------------------------
 
     def dump(self) -> dict[str, Any]:
@@ -311,13 +291,18 @@ class Player:
             raise ValueError("the state is not an object.")
         if not all(type(number) is int and 0 <= number < 1 << 62 for number in (learned, time)):
             raise ValueError("learned and time are whole numbers of 0 or more.")
-        plain, fresh = copy.deepcopy(plain), states.to_json(states.to_lists(like))
+        plain, fresh = _copy_fields(plain), states.to_json(states.to_lists(like))
         for (part, name), (full, _) in zip(_scratch(self.policy, plain), _scratch(self.policy, fresh), strict=True):
             part[name] = full[name]
         state = states.to_arrays(states.from_json(plain, like), like)
         check_state(self.policy, state, learned, like)
         self.learned, self.time = learned, time
         self._hold(states.to_lists(state))
+
+
+def _copy_fields(state: Any) -> Any:
+    """A copy of a state as JSON has it, which shares the lists of numbers."""
+    return {name: _copy_fields(part) for name, part in state.items()} if isinstance(state, dict) else state
 
 
 class _Again(NamedTuple):

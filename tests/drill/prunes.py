@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.bandit.audit import audit
-from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.opening import reading
+from driftbandit.bandit.records import DAY
 from tests.drill.kills import spawning
 from tests.drill.load import bandit_for_drills, reward_of
 from tests.drill.site import Finding, Site

@@ -6,8 +6,8 @@ import pytest
 
 from driftbandit.bandit import Bandit
 from driftbandit.bandit.asks import PURGE, PurgeRows, SetNote
-from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.opening import reading, writing
+from driftbandit.bandit.records import DAY
 from driftbandit.bandit.retention import purge
 from driftbandit.errors import Archived, NotFound
 from live.button import Clock, assert_proved, opened, play

@@ -8,7 +8,7 @@ import pytest
 from driftbandit import Bandit
 from driftbandit.bandit.audit import audit
 from driftbandit.bandit.export import export
-from driftbandit.bandit.options import Config
+from driftbandit.bandit.inputs import Config
 from driftbandit.bandit.reports import View
 from driftbandit.policies import DriftLinTS, LinTS
 from live.banner import ARMS, BEST, FEATURES, HOUR, context, device, made, pay, play

@@ -49,7 +49,7 @@ def test_a_notification_names_its_bandits(postgres) -> None:
 
 def test_every_event_is_announced_in_a_quick_succession(postgres, monkeypatch) -> None:
     """Also those that come too soon after a notification to have their own."""
-    monkeypatch.setattr("driftbandit.bandit.follower._POLL", 30.0)
+    monkeypatch.setattr("driftbandit.bandit.pgcommit._POLL", 30.0)
     with two_processes(monkeypatch, postgres, 5) as (ours, theirs):
         for _ in range(10):
             for bandit in ours:

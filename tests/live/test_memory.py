@@ -224,7 +224,7 @@ def edits() -> list[tuple[tuple[Any, ...], Any]]:
     state = ([1.0], [1.0, None], [1.0, "many"], [1.0, True], [-5.0, 0.0])
     out += [(("fold", "player", "state", "pulls"), value) for value in state]
     out += [(("fold", "player", "learned"), 2.5), (("fold", "player", "state"), [])]
-    store = ("next", -1), ("next", 10**30), ("counts", [1]), ("changes", []), ("open", [["5"]]), ("open", 3)
+    store = ("next", -1), ("next", 10**30), ("events", -1), ("changes", []), ("open", [["5"]]), ("open", 3)
     out += [(("memory", name), value) for name, value in store]
     row = ["5", 10**15, 0, 0, 1, None, None]
     out += [(("memory", "open"), [[*row[:at], bad, *row[at + 1 :]]]) for at, bad in

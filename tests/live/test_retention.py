@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,8 @@ import pytest
 from driftbandit import DiscountedTS
 from driftbandit.bandit import Bandit
 from driftbandit.bandit.audit import audit
-from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.opening import reading
-from driftbandit.bandit.records import as_datetime
+from driftbandit.bandit.records import DAY, as_datetime
 from driftbandit.bandit.reports import View
 from driftbandit.errors import DamagedJournal, NotFound
 from live.button import HOUR, Clock, assert_proved, opened, play
@@ -194,9 +194,9 @@ def test_the_command_and_the_service_drop_what_is_old(tmp_path, capsys) -> None:
     assert "by itself" in capsys.readouterr().err
 
 
-def test_a_journal_of_the_version_before_is_read_and_written(tmp_path) -> None:
+def test_a_journal_kept_from_an_earlier_commit_is_read_and_written(tmp_path) -> None:
     path = tmp_path / "old.db"
-    with gzip.open(Path(__file__).parent / "journals" / "tables-14.db.gz") as old, path.open("wb") as new:
+    with gzip.open(Path(__file__).parent / "journals" / "tables-15.db.gz") as old, path.open("wb") as new:
         shutil.copyfileobj(old, new)
     before = {report.bandit: report for report in audit(path)}  # without writing anything
     assert [report.differences for report in before.values()] == [[], [], []]
@@ -210,26 +210,15 @@ def test_a_journal_of_the_version_before_is_read_and_written(tmp_path) -> None:
     assert_proved(path)
 
 
-def test_tables_that_an_older_database_lacks_are_added_by_the_first_writer(postgres) -> None:
-    psycopg = pytest.importorskip("psycopg")
-    with opened(postgres) as bandit:
-        play(bandit, 5)
-    with psycopg.connect(postgres) as connection:
-        connection.execute("DROP TABLE driftbandit.base, driftbandit.daily")
-    with pytest.raises(DamagedJournal, match="for writing once"):
-        reading(postgres)
-    with opened(postgres) as bandit:
-        play(bandit, 5, 5)
-    assert_proved(postgres)
-
-
-def test_nothing_is_written_that_an_older_version_cannot_read_until_a_new_option_is_used(store) -> None:
-    later = {"retention", "erased", "archived"}
+def test_a_journal_with_tables_of_another_version_is_refused(store) -> None:
     with opened(store) as bandit:
-        play(bandit, 40)
-        bandit.change(floor=0.1)
-        journal, number = bandit._journal, bandit._number
-        for _, event in journal.changes(number):
-            assert later.isdisjoint(json.loads(event.body)["config"])
-        bandit.change(retention="9 d")
-        assert json.loads(journal.changes(number)[-1][1].body)["config"]["retention"] == 9 * DAY
+        play(bandit, 5)
+    if str(store).startswith("postgresql"):
+        with pytest.importorskip("psycopg").connect(store) as connection:
+            connection.execute("UPDATE driftbandit.version SET version = version - 1")
+    else:
+        with sqlite3.connect(store) as connection:
+            connection.execute("PRAGMA user_version = 14")
+    for open_it in (reading, opened):
+        with pytest.raises(DamagedJournal, match="tables of version 14"):
+            open_it(store)

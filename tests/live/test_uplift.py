@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from driftbandit.bandit.records import StoredConfig
-from driftbandit.bandit.uplift import compare
+from driftbandit.bandit.reporting import compare
 from live.button import Clock, opened
 
 

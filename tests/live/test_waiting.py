@@ -2,6 +2,7 @@
 
 import contextlib
 import heapq
+import json
 import logging
 import random
 import sqlite3
@@ -98,7 +99,7 @@ def test_snapshots_restarts_views_and_machine_code_have_what_waits(half_life, st
             compiled = Fold(policy_maker(), lambda count: iter(events[:count]), compiled=True)
             compiled.apply(events)
             assert compiled.dump() == before
-        assert Fold.load(before, policy_maker()).dump() == before
+        assert Fold.read(json.loads(before), policy_maker()).dump() == before
         with View(store, "button") as view:
             assert view.fingerprint() == before
     assert_proved(store)
@@ -244,10 +245,10 @@ def test_a_damaged_buffer_in_a_snapshot_is_refused(tmp_path) -> None:
     ):
         changed = json.dumps({**data, "waiting": bad})
         if bad == ["", []]:
-            assert len(Fold.load(changed, policy_maker()).waiting) == 0
+            assert len(Fold.read(json.loads(changed), policy_maker()).waiting) == 0
             continue
         with pytest.raises(ValueError, match="snapshot cannot be read"):
-            Fold.load(changed, policy_maker())
+            Fold.read(json.loads(changed), policy_maker())
 
 
 # ---- how rewards are reported ----------------------------------------------------------------------------------------
@@ -288,7 +289,7 @@ def test_a_bandit_with_all_rewards_reported_warns_of_nothing(rate, tmp_path, cap
                 heapq.heappush(waiting, (rng.randrange(1000), one.id, float(rng.random() < rate)))
             for _ in range(48):  # out of order
                 _, id, value = heapq.heappop(waiting)
-                ticket = bandit._submit_rewards([(id, value, None)])
+                ticket = bandit._requests.reward([(id, value, None)])
             ticket.wait()
         assert bandit.health()["warnings"] == []
     assert not caplog.records
@@ -301,7 +302,7 @@ def test_delays_are_reported_to_an_eighth(tmp_path) -> None:
             made = bandit.decide_many(20)
             for one in made:
                 clock.now += round(rng.uniform(50, 60) * SECOND)
-                bandit._submit_rewards([(one.id, float(rng.random() < 0.5), None)])
+                bandit._requests.reward([(one.id, float(rng.random() < 0.5), None)])
         bandit.reward(bandit.decide().id, 1.0)
         assert 990 * SECOND < bandit._fold.reported.delay(0.9) < 1.125 * 1100 * SECOND
         assert bandit.health()["delays"].startswith("90% of rewards arrive within 1")

@@ -115,7 +115,7 @@ def test_a_million_rounds_stay_finite(law):
 
 def test_it_explains_its_belief_in_the_units_of_the_rewards():
     _, player = play(noise(300, means=(100.0, 105.0, 110.0)))
-    found = player.explain(["a", "b", "c"])
+    found = player.policy.explain(player.arrays(), ["a", "b", "c"])
     assert found.stationary + found.jumps + found.drifts + found.common_drift == pytest.approx(1.0)
     assert found.arms["c"].mean == pytest.approx(110.0, abs=0.5)
     assert found.learned == 300

@@ -5,10 +5,10 @@ Programs use `Bandit`. `AnyBandit` documents its methods in memory, with a journ
 the state; `audit` recomputes and proves every decision; `export` writes the log that `driftbandit.logs` reads."""
 
 from driftbandit.bandit.bandit import Bandit
+from driftbandit.bandit.inputs import Config, StoreOptions
 from driftbandit.bandit.interface import AnyBandit
-from driftbandit.bandit.options import Config, StoreOptions
 from driftbandit.bandit.records import Decision
-from driftbandit.bandit.uplift import Uplift
+from driftbandit.bandit.reporting import Uplift
 from driftbandit.errors import DamagedJournal, JournalLocked, NotFound, RecordConflict, StoreBusy, StoreError
 
 __all__ = [

@@ -1,12 +1,19 @@
 """The requests of a bandit to its store, and how a store checks a reward.
 
 A store writes groups of asks, each group in one transaction: all of them are on disk when `commit` returns, or none is.
-The request to write a decision is its `DecisionRow`."""
+The request to write a decision is its `DecisionRow`.
 
+Rewards that accumulate have parts, each a PART event: in the place of an id it has that of its decision, "+" and a hash
+of both ids, so that erasing the decision's id leaves nothing of the part's. The fold learns nothing from it. When the
+decision is `wait` old, its outcome is written: a REWARD with the sum of all parts, where others get the default. Parts
+after it are LATE events. `fsum` rounds once, so the sum does not depend on their order."""
+
+import hashlib
 import math
 from typing import Any, NamedTuple
 
 from driftbandit.bandit.candidates import forget_features
+from driftbandit.bandit.ids import ARCHIVED, check_id, hash_round, make_ids
 from driftbandit.bandit.records import (
     CHANGE,
     DEFAULT,
@@ -35,7 +42,7 @@ class AddReward(NamedTuple):
     row: DecisionRow | None = None  # the decision, where the caller has it: a store may then write before it looks
     waits: bool = False  # whether it is learned when its decision is old enough
     adds: bool = False  # whether rewards of this bandit may have parts
-    part: str | None = None  # of the part, what `parts.hash_part` makes of its id
+    part: str | None = None  # of the part, what `hash_part` makes of its id
     low: float = 0.0  # a sum of parts lies between these
     high: float = 0.0
     hidden: str | None = None  # what stands in the place of the id if it was erased
@@ -118,9 +125,9 @@ class SetNote(NamedTuple):
     first: bool
 
 
-# The beginnings of the names of notes about bandits, whose texts are the bandits' names.
+# The beginnings of the names of notes about bandits, whose texts are the bandits' names; of `ARCHIVED`, no text if that
+# was undone.
 UPKEEP = "upkeep "  # it has a retention, or was archived once: rows are to be dropped now and then
-ARCHIVED = "archived "  # it is archived, which keeps it out of lists; no text if that was undone
 PURGE = "purge "  # it is being deleted
 
 
@@ -317,3 +324,26 @@ def match_decision(asked: DecisionRow, state: DecisionState | DamagedJournal) ->
             f"Decision {asked.id!r:.140} was made among other available arms; use a new id for a new decision."
         )
     return state.row
+
+
+def check_part(add: Any, part: Any) -> str | None:
+    """The id of a part, made if none is given; None for a whole reward."""
+    if add is not True and add is not False:
+        raise ValueError(f"add is True or False; got {add!r:.60}.")
+    if not add and part is not None:
+        raise ValueError("part is the id of one part of a reward; give add=True with it.")
+    if not add:
+        return None
+    return make_ids(1)[0] if part is None else check_id(part, "part")
+
+
+def hash_part(id: str, part: str | None) -> str | None:
+    """What the journal keeps of the id of a part."""
+    return None if part is None else hashlib.blake2b(f"{id}+{part}".encode(), digest_size=8).hexdigest()
+
+
+def hide_id(config: StoredConfig, id: str) -> str:
+    """What stands in the place of an id that was erased: its round, from which the decision's random numbers come, and
+    a hash with the bandit's key, so that the id is found when it is sent again. No decision can be given such an id."""
+    key = int(config.key).to_bytes(8, "little")
+    return f"={hash_round(id):016x}{hashlib.blake2b(id.encode(), key=key, digest_size=16).hexdigest()}"

@@ -4,17 +4,16 @@ An arm is a pure function of the configuration, the state after `known` events, 
 id. All of them are in the journal, so the audit needs nothing else, and works while the bandits are running."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
-from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.fold import FORMAT, Fold
 from driftbandit.bandit.ids import ROUNDS, decision_stream
 from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.opening import arithmetic, bandit_number, earliest, latest, policy_maker, reading
-from driftbandit.bandit.parts import PartSums
-from driftbandit.bandit.records import WAYS, DecisionRow, parse_slots
+from driftbandit.bandit.records import DAY, PART, REWARD, WAYS, DecisionRow, Event, parse_slots
 from driftbandit.core.checks import counted
 from driftbandit.core.draws import Stream
 from driftbandit.errors import DamagedJournal, StoreError, report_damage
@@ -174,7 +173,8 @@ class Walk:
         self._policy: Any = None
         self._arithmetic = ""
         base = journal.base(number)
-        self._sums = PartSums(0 if base is None else base.at + DAY)
+        self._whole_since = 0 if base is None else base.at + DAY  # parts of earlier decisions may have been dropped
+        self._parts: dict[str, list[float]] = {}  # of rewards that are not whole yet
 
     def decisions(self, fewer: int | None = None, until: int | None = None) -> Iterator[Known]:
         """Every decision, also one that was altered, with the fold of its decider; or those that knew `fewer` events
@@ -217,13 +217,24 @@ class Walk:
             return False
         self.cursor, event = found
         self.fold.apply([event])
-        self.differences += self._sums.compare([event], self.fold.config.wait)
+        self._compare_parts(event)
         body = self._kept.get(self.fold.n)
         if body is not None and self.comparable:
             self.snapshots += 1
             if not _matches(body, self.fold):
                 self.differences.append(f"the snapshot after {self.fold.n} events differs from the recomputed state")
         return True
+
+    def _compare_parts(self, event: Event) -> None:
+        """Compare every outcome with the sum of its parts."""
+        if event.kind == PART and event.decided >= self._whole_since:
+            self._parts.setdefault(event.decision.partition("+")[0], []).append(event.value)
+        elif event.kind < PART and event.decision in self._parts:
+            total, wait = math.fsum(self._parts.pop(event.decision)), self.fold.config.wait
+            whole = event.kind == REWARD and wait is not None and event.at <= event.decided + wait
+            if (event.kind, event.value) != (REWARD, total) and not whole:
+                text = f"the reward of decision {event.decision} is not {total:g}, the sum of its parts"
+                self.differences.append(text)
 
 
 def _matches(body: str, fold: Fold) -> bool:

@@ -5,14 +5,26 @@ import functools
 import importlib
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any, Unpack
 
-from driftbandit.bandit import settings, snapshots
-from driftbandit.bandit.chooser import Chooser
+from driftbandit.bandit import requests, settings, snapshots
+from driftbandit.bandit.asks import EraseId, hide_id
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.fold import Fold, make_player
-from driftbandit.bandit.ids import check_name
-from driftbandit.bandit.inputs import check_own, check_seed, list_arms
+from driftbandit.bandit.ids import check_id, check_name
+from driftbandit.bandit.inputs import (
+    Config,
+    OpenOptions,
+    Options,
+    StoreOptions,
+    check_own,
+    check_seed,
+    join_options,
+    list_arms,
+    split_options,
+)
+from driftbandit.bandit.interface import AnyBandit, Pairs
 from driftbandit.bandit.memory import Memory
 from driftbandit.bandit.opening import (
     bandit_number,
@@ -24,19 +36,19 @@ from driftbandit.bandit.opening import (
     warn,
     writing,
 )
-from driftbandit.bandit.options import Config, OpenOptions, Options, StoreOptions, join_options, split_options
-from driftbandit.bandit.records import DecisionRow
+from driftbandit.bandit.records import DAY, Decision, StoredConfig
 from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.reporting import describe_options
-from driftbandit.bandit.upkeep import Upkeep
+from driftbandit.bandit.reports import View
+from driftbandit.bandit.retention import Pruned, prune
 from driftbandit.core.draws import POLICY as POLICY_STREAM
 from driftbandit.core.draws import stream_key
-from driftbandit.errors import NotFound, RecordConflict, StoreError
+from driftbandit.errors import Archived, NotFound, RecordConflict, StoreError
 from driftbandit.player import JOINT
 from driftbandit.spec.half_life import describe_policy
 
 
-class Bandit(Upkeep):
+class Bandit(View, AnyBandit):
     """A policy at work: it decides, and learns the rewards of its decisions, each once.
 
     >>> bandit = Bandit(["red", "green", "blue"], seed=7)
@@ -59,18 +71,16 @@ class Bandit(Upkeep):
     numbers, tuples of them), or a number of arms; further keywords are described in `Options`. Threads may share a
     bandit, and so may coroutines: `adecide` and `areward` are `decide` and `reward` for asyncio."""
 
+    _memory: Memory | None = None  # the store of a bandit in memory
+    _opened: Any = None  # of one with a journal: shared with other bandits of that journal
+
+    # ---- making, opening and closing ---------------------------------------------------------------------------------
+
     def __init__(
-        self,
-        arms: int | Iterable[Hashable] | None = None,
-        policy: Any = None,
-        *,
-        config: Config | None = None,
-        seed: int | None = None,
-        compiled: bool = False,
-        clock: Callable[[], int] | None = None,
-        policies: Mapping[str, type] | None = None,
-        **options: Unpack[Options],
-    ) -> None:
+        self, arms: int | Iterable[Hashable] | None = None, policy: Any = None, *, config: Config | None = None,
+        seed: int | None = None, compiled: bool = False, clock: Callable[[], int] | None = None,
+        policies: Mapping[str, type] | None = None, **options: Unpack[Options],
+    ) -> None:  # fmt: skip
         """A bandit in memory. It keeps at least its last 100,000 decisions; an older one can no longer be rewarded.
 
         A seed makes every decision repeatable: the same calls give the same arms, in every copy, in every process that
@@ -79,8 +89,7 @@ class Bandit(Upkeep):
         `clock` gives microseconds, for simulations; `policies` names your own classes for a policy given as text."""
         policy, arms, given = join_options(config, policy, arms, options)
         made = settings.checked_policy(policy, policies, given.get("features"))
-        key = snapshots.draw_key() if seed is None else stream_key(check_seed(seed), 0, POLICY_STREAM)
-        first = settings.first_config(made, arms, key, "number", given)
+        first = settings.first_config(made, arms, _make_key(seed), "number", given)
         if compiled:
             columns, joint = len(Features.stored(first.features).columns), first.candidates
             n_arms = max(JOINT, len(first.arms)) if joint else len(first.arms)  # what does not compile is refused first
@@ -88,7 +97,7 @@ class Bandit(Upkeep):
         classes = {**policy_classes(made), **(policies or {})}
         fold = Fold(policy_maker(classes), None, compiled)
         self._in_memory(Memory(), fold, classes, clock, seed is not None)
-        self._configure("create", first)
+        requests.configure(self._replica, "", "create", first, "")
         self._replica.arithmetic_checked = True
 
     def _in_memory(self, memory: Memory, fold: Fold, classes: dict[str, type], clock: Any, seeded: bool) -> None:
@@ -100,20 +109,10 @@ class Bandit(Upkeep):
 
     @classmethod
     def open(
-        cls,
-        target: Any,
-        name: str,
-        policy: Any = None,
-        arms: int | Iterable[Hashable] | None = None,
-        *,
-        config: Config | None = None,
-        store: StoreOptions | None = None,
-        seed: int | None = None,
-        who: str = "",
-        policies: Mapping[str, type] | None = None,
-        compiled: bool = False,
-        **options: Unpack[OpenOptions],
-    ) -> "Bandit":
+        cls, target: Any, name: str, policy: Any = None, arms: int | Iterable[Hashable] | None = None, *,
+        config: Config | None = None, store: StoreOptions | None = None, seed: int | None = None, who: str = "",
+        policies: Mapping[str, type] | None = None, compiled: bool = False, **options: Unpack[OpenOptions],
+    ) -> "Bandit":  # fmt: skip
         """The bandit of this name in the journal at `target`, made if it does not exist and arms are given. The journal
         is a SQLite file (one writing process) or a PostgreSQL database, postgresql://... (many); several bandits may
         share it. `target` may also be a service, https://...
@@ -131,47 +130,38 @@ class Bandit(Upkeep):
                 target, name, policy, arms, config=config, store=store, seed=seed, who=who, **options
             )
         how, rest = split_options(store, options)
-        if wrong := [word for word in ("key", "timeout", "patience") if word in how]:
-            raise ValueError(f"{wrong[0]} is for a service, http://... or https://...")
         policy, arms, given = join_options(config, policy, arms, rest)
-        durability, snapshot_every = how.get("durability", "disk"), how.get("snapshot_every", 10_000)
-        if durability not in ("disk", "none"):
-            raise ValueError(f'durability is "disk" or "none"; got {durability!r:.60}.')
-        if isinstance(snapshot_every, bool) or not isinstance(snapshot_every, int) or snapshot_every < 1:
-            raise ValueError(f"snapshot_every is a whole number of 1 or more; got {snapshot_every!r:.60}.")
         made = None if policy is None else settings.checked_policy(policy, policies)
         first = None
         if arms is not None or given.get("candidates"):
-            stream = snapshots.draw_key() if seed is None else stream_key(check_seed(seed), 0, POLICY_STREAM)
-            first = settings.first_config(made, arms, stream, "hash", given)
-        own = {**(policy_classes(made) if made is not None else {}), **(policies or {})}
-        if first is None and not exists(target):
+            first = settings.first_config(made, arms, _make_key(seed), "hash", given)
+        elif not exists(target):
             raise NotFound(
                 f"There is no journal {target!s:.200} yet; give arms=[...] (or `driftbandit live create`) to make one."
             )
+        own = {**(policy_classes(made) if made is not None else {}), **(policies or {})}
         opened = writing(target)
         try:
             journal = opened.journal
             if first is not None and journal.number(name) is None:
                 journal.create(name, journal.now())
-            number = bandit_number(journal, name)
+            number, every = bandit_number(journal, name), how.get("snapshot_every", 10_000)
             bandit = cls.__new__(cls)
-            replica = Replica(journal, opened.writer, number, own, snapshot_every, how.get("clock"), compiled)
-            bandit._attach(replica, name, durability, who)
+            replica = Replica(journal, opened.writer, number, own, every, how.get("clock"), compiled)
+            bandit._attach(replica, name, how.get("durability", "disk"), who)
             bandit._opened = opened
             opened.bandits.add(bandit)
             if bandit._fold.config is None:
                 if first is None:
                     raise NotFound(f"Bandit {name!r:.60} has no configuration yet; give arms=[...].")
                 with contextlib.suppress(RecordConflict):  # another process was quicker: its configuration is used
-                    bandit._configure("create", first)
-                bandit._replica.catch_up(changes=1)
-            player = bandit._fold.player
+                    requests.configure(replica, name, "create", first, who)
+                replica.catch_up(changes=1)
+            player = replica.fold.player
             check_own(player.policy, player.n_arms, player.n_features, player.joint)
-            bandit._mark_arithmetic()
-            bandit._replica.settle_all()
-            differ = settings.differences(bandit._fold.config, given, made, arms)
-            if differ:
+            requests.mark_arithmetic(replica, name, who)
+            replica.settle_all()
+            if differ := settings.differences(replica.fold.config, given, made, arms):
                 warn(
                     f"Bandit {name} already exists with {'; '.join(differ)}; its stored settings are used. Call "
                     "change() to update them."
@@ -201,18 +191,23 @@ class Bandit(Upkeep):
 
     def _attach(self, replica: Replica, name: str, durability: str, who: str) -> None:
         self.name, self.durability, self.who = name, durability, who
-        self._replica = replica
-        self._fold = replica.fold
-        self._number = replica.number
+        self._replica, self._fold, self._lock, self._number = replica, replica.fold, replica.lock, replica.number
         self._journal, self._writer = replica.journal, replica.writer
-        self._lock = replica.lock
+        self._requests = requests.Requests(replica, name, durability)
+        self._chooser = self._requests.chooser
         self._closed = False
-        self._failed = self._writer.failed
-        self._recent: dict[str, DecisionRow] = {}  # decisions of ours that are likely to be rewarded soon
-        self._chooser = Chooser(replica)
         replica.start(self)
 
-    # ---- inside ------------------------------------------------------------------------------------------------------
+    def close(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._replica.close()
+        if self._opened is not None:
+            self._opened.release()
+
+    # ---- snapshots, copies and forks ---------------------------------------------------------------------------------
 
     def snapshot(self) -> str:
         """A bandit in memory as JSON text: its configuration, what it has learned, and its decisions without a reward.
@@ -225,14 +220,9 @@ class Bandit(Upkeep):
 
     @classmethod
     def restore(
-        cls,
-        text: str,
-        policies: Mapping[str, type] | None = None,
-        compiled: bool = False,
-        *,
-        fresh: bool = False,
+        cls, text: str, policies: Mapping[str, type] | None = None, compiled: bool = False, *, fresh: bool = False,
         clock: Callable[[], int] | None = None,
-    ) -> "Bandit":
+    ) -> "Bandit":  # fmt: skip
         """A bandit that continues exactly where the snapshot was taken; with `fresh` it draws its own random numbers,
         as each of several workers should. `policies` names classes of your own, {"MyPolicy": MyPolicy}; nothing else is
         ever loaded, imported or called. A snapshot that no sequence of calls could produce is refused."""
@@ -253,25 +243,154 @@ class Bandit(Upkeep):
         return restore, (self.snapshot(), self._replica.classes, self._fold.compiled)
 
     def _rekey(self) -> None:
-        key = snapshots.draw_key()
+        key = _make_key(None)
         self._fold.config = self._fold.config._replace(key=str(key))
         self._fold.player.rekey(key)
 
     def _after_fork(self) -> None:
         """In a child process: new locks, and without a seed its own random numbers."""
-        self._lock = self._replica.lock = self._memory.lock = threading.RLock()
+        self._lock = self._replica.lock = self._memory.lock = threading.RLock()  # type: ignore[union-attr]
         self._replica._reading = threading.Lock()
         if not self._seeded:
             self._rekey()
 
-    def close(self) -> None:
+    # ---- deciding and rewards ----------------------------------------------------------------------------------------
+
+    def _decide(
+        self, ids: list[str | None], context: Any, candidates: Any, available: Any, probability: bool
+    ) -> list[Decision]:
+        memory = self._memory
+        limited = available is not None or candidates is not None or probability
+        if memory is not None and not limited and ids == [None]:
+            with self._lock:
+                replica, fold, chooser = self._replica, self._fold, self._chooser
+                if replica.stopped:
+                    replica.open_or_raise()
+                if fold.config is not chooser.known:
+                    chooser.config()
+                if chooser.waits:
+                    replica.settle_first(memory.commit)
+                return [memory.decide(fold, chooser, replica.clock, context)]
+        call, rows = self._requests.decide(True, ids, context, candidates, available, probability)
+        return self._requests.read(call, rows or call.wait())
+
+    async def _adecide(self, *request: Any) -> list[Decision]:
+        call, rows = self._requests.decide(False, *request)
+        return self._requests.read(call, rows or await call.arrive())
+
+    def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
+        memory, fold = self._memory, self._fold
+        whole = add is False and part is None
+        if memory is not None and whole and type(value) is float and fold.low <= value <= fold.high:
+            with self._lock:
+                known, replica = id.id if type(id) is Decision else id, self._replica
+                try:
+                    if type(known) is str and not replica.stopped and memory.learn(fold, known, value, replica.clock):
+                        if fold.n >= replica.next_check:
+                            replica.check_reporting()
+                        return "learned"
+                except Exception as error:
+                    raise replica.stop(error) from error
+        return super().reward(id, value, add=add, part=part)
+
+    def _check_reward(self, reward: Any, part: str | None = None) -> float:
+        return self._requests.check_reward(reward, part)
+
+    def _reward(self, pairs: Pairs) -> list[Any]:
+        return self._requests.reward(pairs).wait()
+
+    async def _areward(self, pairs: Pairs) -> list[Any]:
+        return await self._requests.reward(pairs).arrive()
+
+    def settle(self) -> int:
+        return int(self._replica.settle_all())
+
+    # ---- changing ----------------------------------------------------------------------------------------------------
+
+    def _change(self, what: str, who: str, edit: requests.Edit, **more: Any) -> None:
+        requests.change_config(self._replica, self.name, what, edit, who or self.who, **more)
+
+    def add_arm(
+        self, arm: Hashable, *, like: Hashable = None, mean: float | None = None, worth: float | None = None,
+        who: str = "",
+    ) -> None:  # fmt: skip
+        def read_past(config: StoredConfig) -> dict[str, Any] | None:
+            return settings.read_past(config, self._fold.player, like, mean, worth)
+
+        self._change("add_arm", who, lambda config: settings.with_arm(config, arm), past=read_past)
+
+    def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
+        self._change("retire_arm", who, lambda config: settings.without_arm(config, arm))
+
+    def fix(self, arm: Hashable, *, who: str = "") -> None:
+        def edit(config: StoredConfig) -> StoredConfig:
+            return config._replace(fixed=settings.slot_of(config, settings.names_of(config), arm))
+
+        self._change("fix", who, edit)
+
+    def release(self, *, who: str = "") -> bool:
+        self._replica.catch_up()  # another process may have fixed one
+        if self._fold.config.fixed is None:
+            return False
+        self._change("release", who, lambda config: config._replace(fixed=None))
+        return True
+
+    def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
+        edit = requests.plan_change(self._replica, options, from_now, self._memory is not None)
+        self._change("change " + ", ".join(options), who, edit, from_now=from_now)
+
+    def resume_clock(self, *, who: str = "") -> timedelta:
+        self._replica.catch_up()
+        clock = self._replica.clock
+        if clock.behind() <= clock.REPORTED:
+            return timedelta(0)
+        self._change("clock", who, lambda config: config._replace(ahead=config.ahead + clock.behind()))
+        return timedelta(microseconds=self._fold.config.ahead)
+
+    # ---- records -----------------------------------------------------------------------------------------------------
+
+    def prune(self, exports: Any = None) -> Pruned:
+        """Drop decisions and events older than `retention`, after proving them and, if `exports` is a folder, writing
+        them to one Parquet file per day in it. Daily counts stay, and so does all that was learned. Without the option
+        `retention`, nothing is dropped. A bandit that was archived more than a day ago is deleted, if `exports` is
+        given, and all of it is written to a file there before."""
+        self._need_journal("prune")
+        return prune(self._replica, self.name, exports)
+
+    def erase(self, id: str | Decision, *, who: str = "") -> bool:
+        self._need_journal("erase")
+        id = check_id(id)
+        hidden = hide_id(self._fold.config, id)
+        found = self._journal.standing(self._number, [id, hidden])
+        if hidden in found:
+            return False
+        if id not in found:
+            raise NotFound(f"There is no decision {id!r:.140} to erase.")
+        self._change("erase", who, lambda config: config._replace(erased=(config.erased or 0) + 1))
         with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-        self._replica.close()
-        if self._opened is not None:
-            self._opened.release()
+            self._requests.forget(id)
+            call = self._writer.submit([EraseId(self._number, id, hidden)])
+        return bool(call.wait()[0])
+
+    def archive(self, *, who: str = "") -> None:
+        self._need_journal("archive")
+        if self._fold.config.archived is None:
+            now = self._replica.now()
+            self._change("archive", who, lambda config: config._replace(archived=config.archived or now))
+
+    def unarchive(self, *, who: str = "") -> None:
+        self._need_journal("unarchive")
+        self._replica.catch_up()
+        at = self._fold.config.archived
+        if at is not None and self._replica.now() - at >= DAY:
+            raise Archived(f"Bandit {self.name} was archived more than a day ago, and is being deleted.")
+        if at is not None:
+            self._change("unarchive", who, lambda config: config._replace(archived=None))
+
+    def _need_journal(self, verb: str) -> None:
+        if self._memory is not None:
+            raise ValueError(f"{verb}() is for a bandit with a journal; this one is in memory.")
+        self._replica.open_or_raise()
 
     def __repr__(self) -> str:
         config = self.config
@@ -279,6 +398,11 @@ class Bandit(Upkeep):
         name, policy = f"{self.name!r}, " if self.name else "", describe_policy(config.policy, self.stored.half_life)
         arms = "" if config.candidates else f", arms={list_arms(self.arms)}"
         return f"Bandit({name}{policy}{arms}{options}, events={self.events})"
+
+
+def _make_key(seed: Any) -> int:
+    """The key of a bandit's random numbers; without a seed a new one."""
+    return snapshots.draw_key() if seed is None else stream_key(check_seed(seed), 0, POLICY_STREAM)
 
 
 def _import_client(module: str) -> Any:

@@ -64,19 +64,15 @@ def copy_context(context: Any) -> Any:
 
 def copy_contexts(context: Any, count: int, candidates: Any = None) -> Any:
     """The context of all decisions of a call, or of each, apart from the caller's own; or their candidates."""
-    if candidates is not None:
-        if context is not None:
-            raise ValueError("Give a context or candidates, not both: a value of the request can be a feature of all.")
-        if not isinstance(candidates, list | tuple):
-            return copy_candidates(candidates)
-        if len(candidates) != count:
-            raise ValueError(f"A list of candidates has those of each decision; got {len(candidates)} for {count}.")
-        return [copy_candidates(one) for one in candidates]
-    if isinstance(context, list | tuple):
-        if len(context) != count:
-            raise ValueError(f"A list of contexts has one for each decision; got {len(context)} for {count}.")
-        return [copy_context(one) for one in context]
-    return copy_context(context)
+    if context is not None and candidates is not None:
+        raise ValueError("Give a context or candidates, not both: a value of the request can be a feature of all.")
+    given, copy = (context, copy_context) if candidates is None else (candidates, copy_candidates)
+    if not isinstance(given, list | tuple):
+        return copy(given)
+    if len(given) != count:
+        what = "contexts has one" if candidates is None else "candidates has those"
+        raise ValueError(f"A list of {what} for each decision; got {len(given)} for {count}.")
+    return [copy(one) for one in given]
 
 
 def read_candidates(features: Features, given: Any) -> CandidateSet:

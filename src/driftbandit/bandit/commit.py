@@ -3,8 +3,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any
 
 from driftbandit.bandit.asks import (
@@ -26,13 +25,10 @@ from driftbandit.bandit.asks import (
     Settled,
     judge,
     match_decision,
-    read_states,
-)
+)  # fmt: skip
 from driftbandit.bandit.dropping import Dropping
-from driftbandit.bandit.erasure import erase_rows
-from driftbandit.bandit.journal import DECISION, EVENT, SQLITE, Dialect, sum_marks
-from driftbandit.bandit.parts import read_parts
 from driftbandit.bandit.records import CHANGE, DEFAULT, DecisionRow, Event, log, mark, read_decision
+from driftbandit.bandit.tables import DECISIONS, EVENTS, OLD_DECISIONS, SQLITE, TOGETHER, chunks, insert
 from driftbandit.errors import DamagedJournal, RecordConflict, StoreError
 
 Rows = Callable[..., list[Any]]  # the rows that a statement with these values gives
@@ -45,17 +41,12 @@ _SIMPLE = {
     SetNote: "INSERT INTO @meta AS there VALUES (?, ?) ON CONFLICT (name) "
     "DO UPDATE SET text = CASE WHEN ? THEN there.text ELSE excluded.text END",
 }
-_QUALIFIED = ", ".join("d." + name for name in DECISION.split(", "))
-_OUTCOME = "LEFT JOIN @event o ON o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = false"
-OUTCOMES = f"{_OUTCOME} LEFT JOIN @event l ON l.bandit = d.bandit AND l.decision = d.id AND (l.kind = 3) = true"
-STATE = f"SELECT {_QUALIFIED}, d.mark, o.kind, o.value, l.value, o.at FROM "
 
 
 class Commit(Dropping):
     """One transaction for a group of asks, by their places in the group. The two stores add how rows are written and
     found."""
 
-    dialect: Dialect
     alone: bool  # whether no other process writes
     trusts = False  # whether a reward of a known decision is written before looking for the decision
 
@@ -69,11 +60,6 @@ class Commit(Dropping):
 
     def _append(self, events: list[tuple[int, Event]], check: Check) -> None:
         """Write events, except those that are there already, and hand these to `check`."""
-        raise NotImplementedError
-
-    @staticmethod
-    def states(rows: Rows, places: list[Place]) -> Found:
-        """These decisions with their outcomes, read by `rows`."""
         raise NotImplementedError
 
     def _exclude_others(self) -> None:
@@ -112,7 +98,7 @@ class Commit(Dropping):
 
     def _answer_decisions(self, rows: dict[int, DecisionRow]) -> None:
         """Some ids were used before: answer with the decisions that stand."""
-        found = self.states(self._rows, sorted({(row.bandit, row.id) for row in rows.values()}))
+        found = self.states(sorted({(row.bandit, row.id) for row in rows.values()}))
         for place, row in rows.items():
             state = found.get((row.bandit, row.id))
             self.answers[place] = StoreError(_GONE) if state is None else match_decision(row, state)
@@ -126,12 +112,12 @@ class Commit(Dropping):
             known = {(ask.bandit, ask.id): DecisionState(ask.row) for ask in asks.values() if ask.row is not None}
         unknown = {(ask.bandit, ask.id) for ask in asks.values() if ask.row is None or not self.trusts}
         unknown |= {(ask.bandit, ask.hidden) for ask in asks.values() if ask.hidden is not None}
-        known |= self.states(self._rows, sorted(unknown)) if unknown else {}
+        known |= self.states(sorted(unknown)) if unknown else {}
         for place, ask in asks.items():
             if ask.hidden is not None and (ask.bandit, ask.hidden) in known:
                 asks[place] = ask._replace(id=ask.hidden)
         if any(ask.adds for ask in asks.values()):
-            known = read_parts(self._rows, known)
+            known = self.add_parts(known)
         added: list[tuple[int, Event]] = []
         postponed: set[Place] = set()
         for place, ask in asks.items():
@@ -165,17 +151,13 @@ class Commit(Dropping):
                 pending[ask.bandit, row[0]] = DecisionState(read_decision(row))
             except DamagedJournal as error:
                 log.error("%s", error)
-        events = ask.events(list(read_parts(self._rows, pending).values()), until)  # type: ignore[arg-type]
+        events = ask.events(list(self.add_parts(pending).values()), until)  # type: ignore[arg-type]
 
         def check(there: set[tuple[int, str, int]]) -> None:
             written = sum(event.kind == DEFAULT for event in events) - sum(kind == DEFAULT for *_, kind in there)
             self.answers[place] = Settled(written, done, until)
 
         self._append([(ask.bandit, event) for event in events], check)
-
-    def _erase(self, place: int, ask: EraseId) -> None:
-        fields = EVENT if self.dialect.cursor != "n" else f"n, {EVENT}"
-        self.answers[place] = erase_rows(self._rows, self._run, ask, fields)
 
     def _change(self, place: int, ask: AddChange) -> None:
         event = ask.event()
@@ -208,7 +190,7 @@ class Commit(Dropping):
     def _add_snapshot(self, place: int, ask: AddSnapshot) -> None:
         """Write a snapshot with the sum of the checksums of all events before it, from that of the last one on."""
         self.answers[place] = None
-        marks = sum_marks(self._rows, self.dialect, ask.bandit, ask.n, ask.cursor)
+        marks = self.sum_marks(ask.bandit, ask.n, ask.cursor)
         if marks is None:  # rows are missing, which the next opening reports
             return
         values = ask.n, ask.at, ask.body, marks
@@ -224,12 +206,9 @@ class Commit(Dropping):
 
 # ---- SQLite ----------------------------------------------------------------------------------------------------------
 
-TOGETHER = 64  # rows in one statement: below the 999 values that every SQLite takes
-DECISIONS, EVENTS = f"seq, {DECISION}, mark", f"bandit, n, {EVENT}, mark"
 STORED_LATE = 3600 * 1_000_000  # microseconds by which a decision may reach the store after its own time
 _YOUNG = "SELECT seq FROM decision WHERE bandit = ? AND seq > ? AND at > ? ORDER BY seq LIMIT 1"
-_OLD = f"""SELECT d.seq, {_QUALIFIED}, d.mark, o.kind FROM decision d {_OUTCOME}
-    WHERE d.bandit = ? AND d.seq > ? AND d.seq < ? ORDER BY d.seq LIMIT ?"""
+_OLD = OLD_DECISIONS + " WHERE d.bandit = ? AND d.seq > ? AND d.seq < ? ORDER BY d.seq LIMIT ?"
 
 Numbers = dict[int, list[int]]  # bandit: numbers of its last event, its last decision and its last one settled
 
@@ -280,12 +259,12 @@ class SQLiteCommit(Commit):
         return numbers
 
     def _decide(self, rows: dict[int, DecisionRow]) -> None:
-        for some in _chunks(list(rows.items())):
+        for some in chunks(list(rows.items())):
             try:
                 self._insert_decisions([row for _, row in some])
                 self.answers.update(some)
             except sqlite3.IntegrityError:  # which undoes the statement and leaves the transaction open
-                there = self.states(self._rows, [(row.bandit, row.id) for _, row in some])
+                there = self.states([(row.bandit, row.id) for _, row in some])
                 fresh: dict[Place, DecisionRow] = {}
                 for _, row in some:
                     if (row.bandit, row.id) not in there:
@@ -318,19 +297,11 @@ class SQLiteCommit(Commit):
             numbers = self._numbers(bandit)
             numbers[0] += 1
             event = tuple.__new__(Event, (numbers[0], *event[1:]))
-            rows.append((bandit, *event, mark(event)))
+            rows.append((bandit, *event, mark(event[1:])))
             self.added.append((bandit, event))
-        for some in _chunks(rows):
+        for some in chunks(rows):
             self._connection.execute(insert("event", EVENTS, len(some)), [value for row in some for value in row])
         check(there)
-
-    @staticmethod
-    def states(rows: Rows, places: list[Place]) -> Found:
-        found: Found = {}
-        for bandit in dict.fromkeys(bandit for bandit, _ in places):
-            for some in _chunks([id for number, id in places if number == bandit]):
-                found |= read_states(rows(_select_states(len(some)), bandit, *some))
-        return found
 
     def _purge(self, place: int, ask: PurgeRows) -> None:
         super()._purge(place, ask)
@@ -377,22 +348,3 @@ def first_number(rows: Rows, table: str, number: str, bandit: int, at: int, colu
         found = rows(sql, bandit, middle)
         low, high = (found[0][0] + 1, high) if found and found[0][1] < at else (low, middle)
     return low
-
-
-def _chunks(things: list[Any]) -> Iterator[list[Any]]:
-    for first in range(0, len(things), TOGETHER):
-        yield things[first : first + TOGETHER]
-
-
-@lru_cache(maxsize=4 * TOGETHER)
-def insert(table: str, fields: str, rows: int) -> str:
-    """A statement that writes so many rows."""
-    row = f"({', '.join('?' * len(fields.split()))})"
-    return f"INSERT INTO {table} ({fields}) VALUES {', '.join([row] * rows)}"
-
-
-@lru_cache(maxsize=2 * TOGETHER)
-def _select_states(ids: int) -> str:
-    return (
-        f"{STATE} decision d INDEXED BY decision_id {OUTCOMES} WHERE d.bandit = ? AND d.id IN ({', '.join('?' * ids)})"
-    )

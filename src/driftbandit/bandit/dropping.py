@@ -1,16 +1,20 @@
-"""How a transaction drops old rows of a bandit (`retention` decides which): first the place from which the journal
-begins is moved, then the rows before it are deleted in batches. A row is added to the daily counts and to the counts in
-`base` in the transaction that deletes it. So a kill in between does no harm: the next run
-deletes the rest. Decisions go first, since one without its outcome would be given another."""
+"""How a transaction drops old rows of a bandit (`retention` decides which), and erases, hands over or deletes.
+
+First the place from which the journal begins is moved, then the rows before it are deleted in batches. A row is added
+to the daily counts and to the counts in `base` in the transaction that deletes it. So a kill in between does no harm:
+the next run deletes the rest. Decisions go first, since one without its outcome would be given another. A day is split
+where the configuration changed, so that periods of one configuration can still be compared."""
 
 from bisect import bisect_right
-from collections.abc import Callable
+from itertools import product
 from typing import Any
 
-from driftbandit.bandit.asks import ARCHIVED, PURGE, UPKEEP, DropRows, HandOver, MoveBase, PurgeRows
-from driftbandit.bandit.counting import DAY, DECIDED
-from driftbandit.bandit.journal import Dialect
-from driftbandit.bandit.records import CHANGE, LATE, mark
+from driftbandit.bandit.asks import PURGE, UPKEEP, DropRows, EraseId, HandOver, MoveBase, PurgeRows
+from driftbandit.bandit.candidates import forget_features
+from driftbandit.bandit.ids import ARCHIVED
+from driftbandit.bandit.journal import DECIDED
+from driftbandit.bandit.records import CHANGE, DAY, LATE, DecisionRow, make_erased_text, mark
+from driftbandit.bandit.tables import DECISION, EVENT, Tables
 
 _NEXT_CHANGE = "SELECT 1 FROM @event WHERE bandit = ? AND decision = ? AND (kind = 3) = false"
 _COUNT = """INSERT INTO @daily AS d (bandit, start, slot, how, kind, n, total, squares) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -18,12 +22,10 @@ _COUNT = """INSERT INTO @daily AS d (bandit, start, slot, how, kind, n, total, s
     DO UPDATE SET n = d.n + excluded.n, total = d.total + excluded.total, squares = d.squares + excluded.squares"""
 
 
-class Dropping:
+class Dropping(Tables):
     """The part of a `Commit` that drops rows."""
 
-    dialect: Dialect
     answers: dict[int, Any]
-    _rows: Callable[..., list[Any]]
 
     def _run(self, sql: str, *values: Any) -> None:
         raise NotImplementedError
@@ -46,14 +48,14 @@ class Dropping:
         values = ask.n, ask.at, ask.body, ask.marks
         self._run("DELETE FROM @snapshot WHERE bandit = ? AND n <= ?", ask.bandit, ask.n)
         self._run("INSERT INTO @snapshot VALUES (?, ?, ?, ?, ?, ?)", ask.bandit, *values, mark(values))
-        names = [name for name in self.dialect.cursor.strip("()").split(", ") if name != "n"]
-        place_values = self.dialect.cursor_values(ask.cursor) if names else ()
-        position = "".join(f", {part}" for part in self.dialect.position.strip("()").split(", ") if names)
+        row = {"at": ask.until, "n": ask.n}
+        if isinstance(ask.cursor, tuple):
+            row |= dict(zip(("era", "xid", "seq"), ask.cursor, strict=True))
+        given = ", ".join("?::text::xid8" if name == "xid" else "?" for name in row)
         self._run(
-            f"INSERT INTO @base (bandit, at, n, events, event_marks, decisions, decision_marks{_list_names(names)}) "
-            f"VALUES (?, ?, ?, 0, 0, 0, 0{position}) ON CONFLICT (bandit) DO UPDATE "
-            f"SET {', '.join(f'{name} = excluded.{name}' for name in ('at', 'n', *names))}",
-            ask.bandit, ask.until, ask.n, *place_values,
+            f"INSERT INTO @base (bandit, events, event_marks, decisions, decision_marks, {', '.join(row)}) "
+            f"VALUES (?, 0, 0, 0, 0, {given}) ON CONFLICT (bandit) "
+            f"DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in row)}", ask.bandit, *row.values(),
         )  # fmt: skip
 
     def _drop(self, place: int, ask: DropRows) -> None:
@@ -66,12 +68,11 @@ class Dropping:
                 self._run(f"DELETE FROM @decision WHERE {where}", *values)
                 self.answers[place] = len(rows), 0
                 return
-            order = ", ".join(f"event.{name}" for name in self.dialect.cursor.strip("()").split(", "))
             before = f"bandit = ? AND kind != {CHANGE} AND {self.dialect.cursor} <="
             rows = self._rows(
                 f"SELECT decided, slot, how, kind, value, mark, {self.dialect.columns} FROM @event WHERE {before} "
-                f"(SELECT {self.dialect.cursor.strip('()')} FROM @base WHERE bandit = ?) ORDER BY {order} LIMIT ?",
-                ask.bandit, ask.bandit, ask.limit,
+                f"(SELECT {self.dialect.cursor.strip('()')} FROM @base WHERE bandit = ?) "
+                f"ORDER BY {self.dialect.order} LIMIT ?", ask.bandit, ask.bandit, ask.limit,
             )  # fmt: skip
             if rows:
                 self._count("event", ask, [row[:6] for row in rows])
@@ -127,6 +128,23 @@ class Dropping:
             len(rows), sum(row[-1] for row in rows), ask.bandit,
         )  # fmt: skip
 
-
-def _list_names(names: list[str]) -> str:
-    return "".join(f", {name}" for name in names)
+    def _erase(self, place: int, ask: EraseId) -> None:
+        """Replace the id in the decision and in its outcomes. The row keeps its place, arm, time and checksum; of its
+        context the names of candidates stay. What was learned from a context stays in the record of the outcome, since
+        every later state depends on it. A row that was erased has its new checksum in front of the text that it
+        keeps: `records.intact`."""
+        sql, ids = f"SELECT {DECISION} FROM @decision WHERE bandit = ? AND id = ?", {ask.id}
+        found = self._rows(sql, ask.bandit, ask.id)
+        for row in (DecisionRow(*fields) for fields in found):
+            available, context = forget_features(row.available, row.context)
+            text = make_erased_text(row._replace(id=ask.hidden, available=available, context=context))
+            sql = "UPDATE @decision SET id = ?, available = ?, context = ? WHERE bandit = ? AND id = ?"
+            self._run(sql, ask.hidden, available, text, ask.bandit, ask.id)
+            ids |= {id for id, _, _ in self._parts(ask.bandit, [row.at]) if id.startswith(f"{ask.id}+")}
+        where = "WHERE bandit = ? AND decision = ? AND (kind = 3) = ?"
+        for id, late in product(ids, (False, True)):
+            for fields in self._rows(f"SELECT {EVENT} FROM @event {where}", ask.bandit, id, late):
+                hidden = ask.hidden + id[len(ask.id) :]
+                text = make_erased_text((*fields[:2], hidden, *fields[3:]))
+                self._run(f"UPDATE @event SET decision = ?, body = ? {where}", hidden, text, ask.bandit, id, late)
+        self.answers[place] = bool(found)

@@ -1,12 +1,14 @@
 """Which features matter, how much and for which arm; in numbers and in words."""
 
 import math
+from collections.abc import Iterator
+from itertools import accumulate
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.bandit.coefficients import Coefficients
+from driftbandit.bandit.beliefs import Coefficients
 from driftbandit.bandit.features import Feature, Features, Seen
 from driftbandit.policies.drift.belief import Expected, Explanation
 
@@ -56,11 +58,10 @@ def measure_effects(
     hours: int = 4,
 ) -> list[FeatureEffect]:
     """The effect of every feature on these slots. The hour of day is looked at `hours` times."""
-    out, start, means = [], 0, seen.means
+    out, means = [], seen.means
     best = max(slots, key=lambda slot: found.expected(means)[0][slot])
     tests = max(1, max(1, len(slots) - 1) * len(features))
-    for feature in features:
-        stop = start + len(feature.columns)
+    for feature, start, stop in _places(features):
         labels, values = zip(*_cases(feature, seen, start, hours), strict=True)
         x = found.rows([[*means[:start], *value, *means[stop:]] for value in values])
         origin, (mean, sd, _) = scale[0], found.rewards(x)
@@ -77,8 +78,13 @@ def measure_effects(
         ) or (candidates and feature.name in features.given and _differs(x, found.mean[0], found.covariance[0], tests))
         shown = origin + scale[1] * mean[:, slots], abs(scale[1]) * sd[:, slots]
         out.append(FeatureEffect(feature.name, matters, list(labels), *(part.tolist() for part in shown)))
-        start = stop
     return out
+
+
+def _places(features: Features) -> Iterator[tuple[Feature, int, int]]:
+    """Every feature with the place of its first column and that after its last."""
+    ends = list(accumulate(len(feature.columns) for feature in features))
+    return zip(features, [0, *ends], ends, strict=False)
 
 
 def describe_effects(effects: list[FeatureEffect], names: list[Any], sign: float) -> dict[str, list[str]]:
@@ -142,37 +148,27 @@ class BestArms(NamedTuple):
     lead: list[list[float]]
 
 
-def map_best_arms(found: Coefficients, features: Features, seen: Seen, slots: list[int], sign: float) -> BestArms:
+def map_best_arms(found: Coefficients, features: Features, seen: Seen, slots: list[int]) -> BestArms:
     """The best arm by level and by hour."""
-    means, places, start = seen.means, {}, 0
-    for feature in features:
-        places[feature.name] = start, start + len(feature.columns)
-        start += len(feature.columns)
-
-    def put(context: list[float], feature: Feature, values: list[float]) -> list[float]:
-        first, stop = places[feature.name]
-        return [*context[:first], *values, *context[stop:]]
-
-    rows = {
-        label: put(means, one, values)
-        for one in features if one.kind in ("levels", "flag")
-        for label, values in _cases(one, seen, places[one.name][0], 24)
-    } or {"all": means}  # fmt: skip
-    clocks = [one for one in features if one.kind == "hour of day"][:1]
-    columns = [(f"{hour}:00", hour / 24.0) for hour in range(24)] if clocks else [("", 0.0)]
+    means, rows, hours, clock = seen.means, dict[str, list[float]](), [""], None
+    for feature, start, stop in _places(features):
+        cases = _cases(feature, seen, start, 24)
+        if feature.kind in ("levels", "flag"):
+            rows |= {label: [*means[:start], *values, *means[stop:]] for label, values in cases}
+        elif feature.kind == "hour of day" and clock is None:
+            hours, clock = [f"{hour}:00" for hour in range(24)], (start, stop, [values for _, values in cases])
+    rows = rows or {"all": means}
     best: list[list[int]] = []
     lead: list[list[float]] = []
-    for context in rows.values():
-        cells = [put(context, one, one.harmonics(phase)) for _, phase in columns for one in clocks] or [context]
-        mean, sd, _ = found.rewards(found.rows(cells))
-        order = np.argsort(-sign * mean[:, slots], axis=1)
-        first, second = np.array(slots)[order[:, 0]], np.array(slots)[order[:, 1]]
-        every = np.arange(len(cells))
-        ahead = np.abs(mean[every, first] - mean[every, second])
-        spread = np.hypot(sd[every, first], sd[every, second])
+    for row in rows.values():
+        cells = [row] if clock is None else [[*row[: clock[0]], *values, *row[clock[1] :]] for values in clock[2]]
+        mean, sd = (part[:, slots] for part in found.rewards(found.rows(cells))[:2])
+        order = np.argsort(-mean, axis=1)[:, :2]
+        first, second = np.take_along_axis(mean, order, 1).T
+        spread = np.hypot(*np.take_along_axis(sd, order, 1).T)
         best.append(order[:, 0].tolist())
-        lead.append(np.divide(ahead, spread, out=np.zeros_like(ahead), where=spread > 0.0).tolist())
-    return BestArms(list(rows), [label for label, _ in columns], best, lead)
+        lead.append(np.divide(first - second, spread, out=np.zeros_like(first), where=spread > 0.0).tolist())
+    return BestArms(list(rows), hours, best, lead)
 
 
 class BelievedGain(NamedTuple):

@@ -49,9 +49,8 @@ def export(
     not at all."""
     path = Path(out)
     check_suffix(path)
-    with report_damage(), _open(target, name) as (journal, number):
-        rows = _rows(journal, number, propensity, policies)
-        return write_whole(path, rows, all_features(journal, number))
+    with report_damage(), _read(target, name, propensity, policies) as (rows, features):
+        return write_whole(path, rows, features)
 
 
 @dataclass(frozen=True)  # not a tuple, which libraries take for a list of columns
@@ -69,9 +68,8 @@ class JournalLog:
         """The rows as a stream of Arrow."""
 
         def read() -> Iterator[Any]:
-            with report_damage(), _open(self.target, self.name) as (journal, number):
-                rows = _rows(journal, number, self.propensity, self.policies)
-                yield from arrow_batches(map(flatten, rows), all_features(journal, number))
+            with report_damage(), _read(self.target, self.name, self.propensity, self.policies) as (rows, features):
+                yield from arrow_batches(map(flatten, rows), features)
 
         batches = read()
         schema = next(batches)
@@ -85,22 +83,23 @@ def rows_of(
     target: Any, name: str | None = None, propensity: str = "arm", policies: Mapping[str, type] | None = None
 ) -> Iterator[Iterator[dict[str, Any]]]:
     """One bandit's rows in order of time, while its journal is open; `name` may be left out where there is one."""
-    with _open(target, name) as (journal, number):
-        yield _rows(journal, number, propensity, policies)
+    with _read(target, name, propensity, policies) as (rows, _):
+        yield rows
 
 
-def _rows(journal: Journal, number: int, propensity: str, policies: Any) -> Iterator[dict[str, Any]]:
+@contextmanager
+def _read(target: Any, name: str | None, propensity: str, policies: Any) -> Iterator[tuple[Any, dict[str, Feature]]]:
     if propensity not in PROPENSITIES:
         raise ValueError(f"propensity is one of {', '.join(PROPENSITIES)}; got {propensity!r:.60}.")
-    return in_order(log_rows(journal, number, propensity, policies))
+    with _open(target, name) as (journal, number):
+        yield in_order(log_rows(journal, number, propensity, policies)), all_features(journal, number)
 
 
 def features_of(target: Any, name: str | None = None) -> tuple[Features, bool]:
     """The features that one bandit has now, and whether they are those of candidates."""
     with _open(target, name) as (journal, number):
-        changes = journal.changes(number)
-        config = Change.read(changes[-1][1].body).config if changes else None
-        return (Features(), False) if config is None else (Features.stored(config.features), config.candidates)
+        configs = _configs(journal, number)
+        return (Features.stored(configs[-1].features), configs[-1].candidates) if configs else (Features(), False)
 
 
 @contextmanager
@@ -122,7 +121,9 @@ def log_rows(
     """The rows in order of `known`, of these decisions or of all. They end where an arm was added after the reading
     began, since earlier rows do not list it. An outcome that waits to be learned is left open: as long as only
     successes are reported, a log of young decisions would hold nothing else."""
-    everyone, features = _all_arms(journal, number), all_features(journal, number)
+    names_now = [name for config in _configs(journal, number)[-1:] for name in names_of(config)]
+    everyone = list(dict.fromkeys(map(_arm_text, names_now)))  # a name that was retired and added again is one arm
+    features = all_features(journal, number)
     settled = _find_settled(journal, number)
     if decisions is None:
         decisions = Walk(journal, number, policies).decisions()
@@ -208,13 +209,10 @@ def _probabilities_or_belief(made: Known) -> Any:
     """The probabilities and their error, or a belief that is better integrated together with others."""
     config, player, at = made.fold.config, made.fold.player, made.row.at
     slots = list(range(len(config.arms))) if made.allowed is None else made.allowed
-    by_policy = (
-        len(slots) > 1 and made.features is None and config.fixed not in slots and not made.fold.first_arms(slots)
-    )
-    if by_policy and not hasattr(player.policy, "exact_probabilities"):
-        belief = player.belief(at)
-        if hasattr(belief, "together"):
-            return _Open(config, belief, slots)
+    ruled = config.fixed in slots or made.fold.first_arms(slots)
+    belief = None if ruled or len(slots) < 2 or made.features is not None else player.belief(at)
+    if hasattr(belief, "together"):
+        return _Open(config, belief, slots)
     return made.fold.probabilities(made.allowed, at, features=made.features)
 
 
@@ -243,16 +241,14 @@ def _find_settled(journal: Journal, number: int) -> int | None:
     return settled if config is not None and config.holds else None
 
 
-def _all_arms(journal: Journal, number: int) -> list[str]:
-    """All arms that ever existed, as text. A name that was retired and added again is one arm."""
-    changes = journal.changes(number)
-    config = Change.read(changes[-1][1].body).config if changes else None
-    return [] if config is None else list(dict.fromkeys(_arm_text(name) for name in names_of(config)))
+def _configs(journal: Journal, number: int) -> list[StoredConfig]:
+    """All configurations that a bandit had."""
+    return [Change.read(event.body).config for _, event in journal.changes(number)]
 
 
 def all_features(journal: Journal, number: int) -> dict[str, Feature]:
     """All features that ever were declared, as they were last."""
-    configs = [Change.read(event.body).config for _, event in journal.changes(number)]
+    configs = _configs(journal, number)
     return {feature.name: feature for config in configs for feature in Features.stored(config.features)}
 
 

@@ -61,23 +61,21 @@ class Feature(NamedTuple):
         value = plain_value(value)
         if value is None:
             return None
+        number = isinstance(value, int | float)
         if self.kind == "levels":
-            allowed = "a text of at most 200 characters"
-            right = isinstance(value, str) and len(value) <= 200
+            allowed, right = "a text of at most 200 characters", isinstance(value, str) and len(value) <= 200
             if right and not writable(value):
                 allowed, right = "a text that a file can hold, without half a character", False
         elif self.kind == "flag":
-            allowed, right = "True or False", isinstance(value, int | float) and value in (0, 1)
-            value = bool(value) if right else value
+            allowed, right = "True or False", number and value in (0, 1)
         elif self.kind in _CYCLES:
             allowed, right = "taken from the decision's time, so leave it out", False
         else:
             allowed = f"a number between -{_LARGEST:g} and {_LARGEST:g}"
-            right = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
-            value = float(value) if right else value
+            right = number and not isinstance(value, bool) and abs(value) <= _LARGEST
         if not right:
             raise ContextError(f"Feature {self.name!r} is {allowed}", f"; got {value!a:.60}")
-        return value
+        return value if self.kind == "levels" else bool(value) if self.kind == "flag" else float(value)
 
     def fit(self, value: Any) -> Any:
         """A value that was read when the feature may have been of another kind; None if it does not fit this one."""
@@ -281,8 +279,7 @@ class Seen:
     def means(self) -> list[float]:
         """The mean of every column."""
         out = [0.0] * len(self._sums)
-        starts = accumulate(self._widths, initial=0)
-        self.fill(out, [(place, start) for place, start in zip(range(len(self._widths)), starts, strict=False)])
+        self.fill(out, list(enumerate(accumulate(self._widths[:-1], initial=0))))
         return out
 
     def spread(self, column: int) -> float:

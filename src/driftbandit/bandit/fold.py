@@ -5,9 +5,7 @@ learned in the order of the decisions. The order follows from the events, so it 
 
 A fold also has the rules a bandit decides by: a fixed arm, a share held back for a baseline, untried arms first, a
 floor of uniform play, the policy. A published policy may leave an arm unplayed forever ("An arm never tried" in
-docs/reference/errata.md). Two rules prevent that, for any policy. With `first`, an arm of which no outcome has been
-learned is drawn before the policy chooses. This ends when twice as many outcomes as there are arms have been learned
-since it was added. With probability `floor` an arm is drawn uniformly. The floor is additive: an arm's probability is
+docs/reference/errata.md), which `first` and `floor` prevent. The floor is additive: an arm's probability is
 floor / K + (1 - floor) * (the policy's). Clipping small probabilities and dividing by their sum would be biased. Every
 rule takes its numbers from slots that no policy uses: switching it on changes no other draw."""
 
@@ -17,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.bandit.candidates import Candidates, CandidateSet, parse_candidates, read_candidates, split_context
-from driftbandit.bandit.carrying import carry
+from driftbandit.bandit.asks import AddSnapshot
+from driftbandit.bandit.candidates import Candidates, parse_candidates, read_candidates, split_context
+from driftbandit.bandit.carrying import Waiting, carry
 from driftbandit.bandit.features import Features, Seen
 from driftbandit.bandit.ids import ROUNDS
 from driftbandit.bandit.inputs import MOST_NUMBERS, count_state
@@ -41,7 +40,6 @@ from driftbandit.bandit.records import (
 )  # fmt: skip
 from driftbandit.bandit.reporting import Reported
 from driftbandit.bandit.settings import names_of
-from driftbandit.bandit.waiting import Waiting
 from driftbandit.core.parameters import LARGEST
 from driftbandit.core.state import count_numbers
 from driftbandit.errors import DamagedJournal, report_damage
@@ -59,11 +57,7 @@ class Fold:
     """What is known after n events."""
 
     def __init__(
-        self,
-        make: Maker,
-        reread: Reread | None = None,
-        compiled: bool = False,
-        instead: dict[str, Any] | None = None,
+        self, make: Maker, reread: Reread | None = None, compiled: bool = False, instead: dict[str, Any] | None = None
     ) -> None:
         self.n = 0
         self.last_at = 0  # of the latest event
@@ -156,8 +150,7 @@ class Fold:
     def _change(self, event: Event) -> None:
         change = Change.read(event.body)
         before: StoredConfig | None = self.config
-        after = change.config
-        after = after._replace(**self._instead)
+        after = change.config._replace(**self._instead)
         self.changes += 1
         learner = {name: getattr(after, name) for name in LEARNER}
         forgetting = before is not None and before.learns_otherwise(after)
@@ -182,13 +175,12 @@ class Fold:
             self._learn(self.waiting.release())
 
     def _begin(self, config: StoredConfig, at: int) -> None:
-        policy = self._make(config.policy)
-        n_arms, key, features = len(config.arms), int(config.key), Features.stored(config.features)
-        columns, joint, self.seen = len(features.columns), config.candidates, Seen(features)
-        n_arms = JOINT if joint else n_arms
+        policy, features, joint = self._make(config.policy), Features.stored(config.features), config.candidates
+        n_arms, self.seen = JOINT if joint else len(config.arms), Seen(features)
         self.player = make_player(
-            policy, n_arms, key, config.half_life, at, self.compiled, MOST_NUMBERS, columns, joint
-        )
+            policy, n_arms, int(config.key), config.half_life, at, self.compiled, MOST_NUMBERS, len(features.columns),
+            joint,
+        )  # fmt: skip
         if any(features.variances) and hasattr(policy, "know_variances"):
             policy.know_variances(self.player.state, features.variances)
         self.untried = {} if joint else dict.fromkeys(range(n_arms), _tries(config))
@@ -214,8 +206,15 @@ class Fold:
     def read_context(self, given: Any, at: int) -> tuple[Any, list[float] | None]:
         """The context of a new decision to be kept, and its numbers; or its candidates, and the numbers of all. Those
         that do not fit the features are refused."""
-        if self.config.candidates or isinstance(given, Candidates):
-            return self._read_candidates(given, at)
+        if isinstance(given, Candidates) and not self.config.candidates:
+            raise ValueError("This bandit has arms; one that chooses among candidates is made with candidates=True.")
+        if self.config.candidates:
+            if not isinstance(given, Candidates):
+                raise ValueError(
+                    "This bandit chooses among candidates: give candidates={name: {feature: value}}, and no context."
+                )
+            found = read_candidates(self.features, given.given)
+            return found, found.numbers(self.features, at, self.seen)
         if self.features:
             kept = self.features.read(given)
             return kept, self.features.encode(kept, at, self.seen)
@@ -225,16 +224,6 @@ class Fold:
                 "with change()."
             )
         return None, None
-
-    def _read_candidates(self, given: Any, at: int) -> tuple[CandidateSet, list[float]]:
-        if not self.config.candidates:
-            raise ValueError("This bandit has arms; one that chooses among candidates is made with candidates=True.")
-        if not isinstance(given, Candidates):
-            raise ValueError(
-                "This bandit chooses among candidates: give candidates={name: {feature: value}}, and no context."
-            )
-        found = read_candidates(self.features, given.given)
-        return found, found.numbers(self.features, at, self.seen)
 
     def encode(self, row: DecisionRow) -> list[float] | None:
         """The numbers of the context of a decision, or of its candidates, if it is made from the events folded so
@@ -277,10 +266,10 @@ class Fold:
         return self.player.choose(rng, allowed, at, features), POLICY
 
     def first_arms(self, allowed: list[int] | None) -> list[int]:
-        """The allowed arms that are drawn before the policy is asked."""
-        if not self.config.first:
-            return []
-        return [slot for slot in sorted(self.untried) if allowed is None or slot in allowed]
+        """The allowed arms that are drawn before the policy chooses: those of which no outcome has been learned, until
+        `_tries` outcomes have been learned since they were added."""
+        untried = sorted(self.untried) if self.config.first else []
+        return [slot for slot in untried if allowed is None or slot in allowed]
 
     def probabilities(
         self, allowed: list[int] | None, at: int, draws: int = 2000, features: Any = None
@@ -316,18 +305,14 @@ class Fold:
         return {
             "format": FORMAT, "n": self.n, "last_at": self.last_at, "changes": self.changes,
             "settled": self.settled, "waiting": self.waiting.plain(), "reported": self.reported.plain(),
-            "seen": self.seen.plain(), "untried": sorted(self.untried.items()), "config": self.config.plain(),
+            "seen": self.seen.plain(), "untried": sorted(self.untried.items()), "config": self.config._asdict(),
             "player": self.player.dump(),
         }  # fmt: skip
 
-    @classmethod
-    def load(cls, text: str, make: Maker, reread: Reread | None = None, compiled: bool = False) -> "Fold":
-        """The inverse of `dump`."""
-        try:
-            data = json.loads(text)
-        except ValueError:
-            raise DamagedJournal("A snapshot cannot be read.") from None
-        return cls.read(data, make, reread, compiled)
+    def snapshot(self, bandit: int, cursor: Any) -> AddSnapshot:
+        """The request to keep the fold as it is; the last event folded has this cursor."""
+        body = json.dumps({"cursor": cursor, "fold": self.plain()}, allow_nan=False, sort_keys=True)
+        return AddSnapshot(bandit, self.n, self.last_at, body, cursor)
 
     @classmethod
     def read(cls, data: Any, make: Maker, reread: Reread | None = None, compiled: bool = False) -> "Fold":
@@ -368,16 +353,9 @@ def _tries(config: StoredConfig) -> int:
 
 
 def make_player(
-    policy: Any,
-    n_arms: int,
-    key: int = 0,
-    half_life: int | None = None,
-    time: int = 0,
-    compiled: bool = False,
-    most: int | None = None,
-    columns: int = 0,
-    joint: bool = False,
-) -> Player:
+    policy: Any, n_arms: int, key: int = 0, half_life: int | None = None, time: int = 0, compiled: bool = False,
+    most: int | None = None, columns: int = 0, joint: bool = False,
+) -> Player:  # fmt: skip
     """A player in the interpreter, or as machine code, which needs the `lab` extra; both choose the same arms. A state
     of more than `most` numbers is refused. With `columns`, the policy is given so many features, of each arm if
     `joint`."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
+from driftbandit.bandit.asks import check_part
 from driftbandit.bandit.effects import Effects
 from driftbandit.bandit.ids import check_id
-from driftbandit.bandit.options import Config
-from driftbandit.bandit.parts import check_part
+from driftbandit.bandit.inputs import Config
 from driftbandit.bandit.records import Decision
-from driftbandit.bandit.uplift import Uplift
+from driftbandit.bandit.reporting import Uplift
 from driftbandit.player import Probabilities
 from driftbandit.policies.drift.belief import Expected
 
@@ -144,64 +144,41 @@ class AnyBandit(ReadableBandit, Protocol):
     # ---- deciding ----------------------------------------------------------------------------------------------------
 
     def decide(
-        self,
-        id: str | None = None,
-        *,
-        context: Context = None,
-        candidates: Candidates = None,
-        available: Arms = None,
-        probability: bool = False,
-    ) -> Decision:
+        self, id: str | None = None, *, context: Context = None, candidates: Candidates = None,
+        available: Arms = None, probability: bool = False,
+    ) -> Decision:  # fmt: skip
         """The arm to play now, written down before it is returned. The same id again gives the same decision; without
         an id, one is made. A bandit with `features` needs a `context`, the values of its features: one that is left out
         counts as their mean so far. A bandit made with candidates=True chooses among the `candidates` of the call,
         names with the features of each. `probability=True` also computes how likely the arm was."""
-        return self._decide([id], context, available, probability, candidates)[0]
+        return self._decide([id], context, candidates, available, probability)[0]
 
     def decide_many(
-        self,
-        what: int | Iterable[str],
-        *,
-        context: Contexts = None,
-        candidates: CandidateSets = None,
-        available: Arms = None,
-        probability: bool = False,
-    ) -> list[Decision]:
+        self, what: int | Iterable[str], *, context: Contexts = None, candidates: CandidateSets = None,
+        available: Arms = None, probability: bool = False,
+    ) -> list[Decision]:  # fmt: skip
         """Up to 1,000 decisions in one commit: this many, or one for each of these ids. `context` is that of all of
         them, or a list with one for each; so are `candidates`."""
-        return self._decide(list_ids(what), context, available, probability, candidates)
+        return self._decide(list_ids(what), context, candidates, available, probability)
 
     async def adecide(
-        self,
-        id: str | None = None,
-        *,
-        context: Context = None,
-        candidates: Candidates = None,
-        available: Arms = None,
-        probability: bool = False,
-    ) -> Decision:
+        self, id: str | None = None, *, context: Context = None, candidates: Candidates = None,
+        available: Arms = None, probability: bool = False,
+    ) -> Decision:  # fmt: skip
         """`decide` for asyncio."""
-        return (await self._adecide([id], context, available, probability, candidates))[0]
+        return (await self._adecide([id], context, candidates, available, probability))[0]
 
     async def adecide_many(
-        self,
-        what: int | Iterable[str],
-        *,
-        context: Contexts = None,
-        candidates: CandidateSets = None,
-        available: Arms = None,
-        probability: bool = False,
-    ) -> list[Decision]:
+        self, what: int | Iterable[str], *, context: Contexts = None, candidates: CandidateSets = None,
+        available: Arms = None, probability: bool = False,
+    ) -> list[Decision]:  # fmt: skip
         """`decide_many` for asyncio."""
-        return await self._adecide(list_ids(what), context, available, probability, candidates)
+        return await self._adecide(list_ids(what), context, candidates, available, probability)
 
-    def _decide(
-        self, ids: list[str | None], context: Any, available: Any, probability: bool, candidates: Any
-    ) -> list[Decision]: ...
+    # The ids (None: to be made), context, candidates, available and probability.
+    def _decide(self, ids: list[str | None], *how: Any) -> list[Decision]: ...
 
-    async def _adecide(
-        self, ids: list[str | None], context: Any, available: Any, probability: bool, candidates: Any
-    ) -> list[Decision]: ...
+    async def _adecide(self, ids: list[str | None], *how: Any) -> list[Decision]: ...
 
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
@@ -217,9 +194,15 @@ class AnyBandit(ReadableBandit, Protocol):
 
         Without `wait`, rewards are learned in the order of these calls. Report failures as soon as successes: a policy
         that looks for changes takes a day's successes, reported before its failures, for a change."""
+        return raise_error(self._reward([self._check_pair(id, value, add, part)])[0])
 
     async def areward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         """`reward` for asyncio."""
+        return raise_error((await self._areward([self._check_pair(id, value, add, part)]))[0])
+
+    def _check_pair(self, id: Any, value: Any, add: bool, part: str | None) -> tuple[str, float, str | None]:
+        part = check_part(add, part)
+        return check_id(id), self._check_reward(value, part), part
 
     def reward_many(self, pairs: Rewards, *, add: bool = False) -> list[str | Exception]:
         """Up to 1,000 rewards in one commit: for each its verdict, or the error it met, which does not affect the
@@ -247,14 +230,9 @@ class AnyBandit(ReadableBandit, Protocol):
     # ---- changing ----------------------------------------------------------------------------------------------------
 
     def add_arm(
-        self,
-        arm: Hashable,
-        *,
-        like: Hashable = None,
-        mean: float | None = None,
-        worth: float | None = None,
+        self, arm: Hashable, *, like: Hashable = None, mean: float | None = None, worth: float | None = None,
         who: str = "",
-    ) -> None:
+    ) -> None:  # fmt: skip
         """One more arm. Nothing is known about it, and so it is tried first. Or it begins with a past: the beliefs
         about the arm that it is `like`, or a `mean` reward that is `worth` so many observations. Then it is chosen by
         what is known. With features, the mean is that in the mean context. Policies that keep a window of rewards or
@@ -338,6 +316,13 @@ def check_pairs(pairs: Any, check: Callable[[Any, str | None], float], add: bool
         except ValueError as error:
             out.append(error)
     return good, out
+
+
+def raise_error(answer: Any) -> str:
+    """The verdict on a reward; an error is raised."""
+    if isinstance(answer, BaseException):
+        raise answer
+    return str(answer)
 
 
 def place_answers(out: list[Any], answers: list[Any]) -> list[Any]:

@@ -1,27 +1,20 @@
-"""A journal: its tables in SQLite and in PostgreSQL, what every store answers, and what both answer with the same SQL.
-
-Every row has a checksum, `mark`. `head` has the number of rows of a bandit and the sum of their checksums, written in
-the transaction that wrote the rows. So a missing row is noticed as well as an altered one. Each writer of a
-PostgreSQL journal has its own row in `head`, so that writers do not wait for each other. A snapshot has the sum of the
-checksums of the events before it, so that only the events after it need to be added up.
-
-Where rows were dropped (`retention`), `base` records after which event the journal begins, and how many rows and which
-sum of checksums are gone. The snapshot of that event is no cache: it is where every fold begins. Changes are never
-dropped.
+"""A journal: what every store answers, and what both stores answer with the same SQL. `tables` has its tables.
 
 `SQLite` (in `sqlite`) and `PostgreSQL` (in `postgres`) pass one test suite, `tests/live/test_journal.py`."""
 
 import contextlib
-import json
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any
 
-from driftbandit.bandit.asks import Ask, DecisionState, Found, Place
-from driftbandit.bandit.counting import DAY, Counting
-from driftbandit.bandit.naming import Naming
-from driftbandit.bandit.parts import OWNER, read_parts
+from driftbandit.bandit.asks import Ask, DecisionState
+from driftbandit.bandit.ids import Naming
 from driftbandit.bandit.records import (
+    CHANGE,
+    DAY,
+    LATE,
     PART,
+    REWARD,
     DecisionRow,
     Event,
     describe_altered,
@@ -31,171 +24,22 @@ from driftbandit.bandit.records import (
     read_decision,
     restore_fields,
 )  # fmt: skip
+from driftbandit.bandit.tables import DECISION, EVENT, OWNER, Tables
 from driftbandit.errors import DamagedJournal
 
-VERSION = 14  # a journal with tables of another version is refused
-DECISION = ", ".join(DecisionRow._fields)
-EVENT = ", ".join(Event._fields[1:])
-
-DECISION_TYPES = dict(
-    zip(
-        DecisionRow._fields,
-        ("text", "bigint", "int", "smallint", "bigint", "text", "float8", "text", "bigint"),
-        strict=True,
-    ),
-    mark="bigint",
-)
-EVENT_TYPES = dict(
-    zip(
-        Event._fields[1:],
-        ("smallint", "bigint", "text", "int", "smallint", "float8", "bigint", "text", "float8"),
-        strict=True,
-    ),
-    mark="bigint",
-)
-_OPTIONAL = {"available", "body", "context", "probability"}
-
 DROPPED = "Events that this process had not read yet were dropped (retention); open the bandit again."
+DECIDED = 0  # in daily counts, the kind of a decision; others are kinds of events
+_DAILY = "SELECT start, slot, how, kind, n, total, squares FROM @daily WHERE bandit = ? AND start >= ? AND start < ?"
 
 
-class Dialect(NamedTuple):
-    """How the two stores differ in SQL that both of them answer. Shared SQL has ? for a value and @ before the name of
-    a table. The cursor is the place of an event in the order in which it is read."""
-
-    schema: str
-    value: str
-    cursor: str
-    position: str  # a cursor's values
-    columns: str  # a cursor as it is read
-    start: tuple[Any, ...]  # the cursor before the first event
-
-    def translate(self, sql: str) -> str:
-        return sql.replace("?", self.value).replace("@", self.schema)
-
-    def cursor_values(self, cursor: Any) -> tuple[Any, ...]:
-        if cursor is None:
-            return self.start
-        return tuple(cursor) if isinstance(cursor, list | tuple) else (cursor,)
-
-
-SQLITE = Dialect("", "?", "n", "?", "n", (0,))
-POSTGRES = Dialect("driftbandit.", "%s", "(era, xid, seq)", "(?, ?::text::xid8, ?)", "era, xid::text, seq", (0, "0", 0))
-
-
-def _columns(types: dict[str, str]) -> str:
-    """Columns in the words of PostgreSQL, which SQLite understands too."""
-    return ", ".join(f"{name} {kind}{'' if name in _OPTIONAL else ' NOT NULL'}" for name, kind in types.items())
-
-
-_SHARED = """
-    CREATE UNIQUE INDEX event_decision ON @event (bandit, decision, (kind = 3));
-    CREATE TABLE @snapshot (
-        bandit bigint NOT NULL, n bigint NOT NULL, at bigint NOT NULL, body text NOT NULL, marks bigint NOT NULL,
-        mark bigint NOT NULL, PRIMARY KEY (bandit, n));
-    CREATE TABLE @chart (
-        bandit bigint NOT NULL, width bigint NOT NULL, start bigint NOT NULL, body text NOT NULL,
-        PRIMARY KEY (bandit, width, start));
-    CREATE TABLE @meta (name text PRIMARY KEY, text text NOT NULL);
-"""
-_HEAD = """events bigint NOT NULL, event_marks bigint NOT NULL, decisions bigint NOT NULL,
-        decision_marks bigint NOT NULL"""
-# A bandit in `moved` does not decide here: it was moved to a target, or has yet to come from an origin.
-# What was added after the version was given its number: each is made where it is missing.
-_ADDED = f"""
-    CREATE TABLE IF NOT EXISTS @base (
-        bandit bigint PRIMARY KEY, at bigint NOT NULL, {_HEAD}, n bigint NOT NULL%s);
-    CREATE TABLE IF NOT EXISTS @daily (
-        bandit bigint NOT NULL, start bigint NOT NULL, slot int NOT NULL, how smallint NOT NULL, kind smallint NOT NULL,
-        n bigint NOT NULL, total float8 NOT NULL, squares float8 NOT NULL,
-        PRIMARY KEY (bandit, start, slot, how, kind));
-    CREATE TABLE IF NOT EXISTS @moved (bandit bigint PRIMARY KEY, target text, origin text);
-    CREATE TABLE IF NOT EXISTS @label (
-        bandit bigint, label text, value text, name text NOT NULL, PRIMARY KEY (bandit, label));
-    CREATE INDEX IF NOT EXISTS label_value ON @label (label, value, name);
-"""
-_INDEX = "CREATE INDEX IF NOT EXISTS event_part ON @event (bandit, decided) WHERE kind IN (3, 6)"
-SQLITE_ADDED, SQLITE_INDEX = SQLITE.translate(_ADDED % ""), SQLITE.translate(_INDEX)
-POSTGRES_ADDED = POSTGRES.translate(_ADDED % ", era int NOT NULL, xid xid8 NOT NULL, seq bigint NOT NULL" + _INDEX)
-SQLITE_TABLES = f"""
-    CREATE TABLE bandit (number INTEGER PRIMARY KEY, name text NOT NULL UNIQUE, created bigint NOT NULL);
-    CREATE TABLE decision (
-        seq bigint NOT NULL, {_columns(DECISION_TYPES)}, PRIMARY KEY (bandit, seq)) WITHOUT ROWID;
-    CREATE UNIQUE INDEX decision_id ON decision (bandit, id);
-    CREATE TABLE event (
-        bandit bigint NOT NULL, n bigint NOT NULL, {_columns(EVENT_TYPES)}, PRIMARY KEY (bandit, n)) WITHOUT ROWID;
-    CREATE TABLE head (bandit INTEGER PRIMARY KEY, {_HEAD});
-""" + "".join(
-    f"""
-    CREATE TRIGGER {table}_counted AFTER INSERT ON {table} BEGIN
-        UPDATE head SET {table}s = NEW.{number}, {table}_marks = {table}_marks + NEW.mark
-        WHERE bandit = NEW.bandit AND {table}s = NEW.{number} - 1;
-        SELECT RAISE(ABORT, 'another program wrote') WHERE changes() = 0;
-    END;"""
-    for table, number in (("decision", "seq"), ("event", "n"))
-) + SQLITE.translate(_SHARED)  # fmt: skip
-
-# The server's own ANALYZE is a transaction that readers wait for. With 100 values per column to find it samples 30,000
-# rows, pauses in between, and takes seconds; with 1 it samples 300. All our queries go by an index.
-POSTGRES_TABLES = POSTGRES.translate(f"""
-    CREATE TABLE @bandit (
-        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, created bigint NOT NULL);
-    CREATE TABLE @decision ({_columns(DECISION_TYPES)}, PRIMARY KEY (bandit, id));
-    CREATE INDEX decision_at ON @decision (bandit, at, id);
-    CREATE TABLE @event (
-        bandit bigint NOT NULL, era int NOT NULL, xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
-        seq bigint GENERATED ALWAYS AS IDENTITY, {_columns(EVENT_TYPES)}, PRIMARY KEY (bandit, era, xid, seq));
-    CREATE TABLE @head (
-        bandit bigint NOT NULL, writer int NOT NULL, {_HEAD}, PRIMARY KEY (bandit, writer)) WITH (fillfactor = 50);
-    {_SHARED}""") + "".join(
-    f"ALTER TABLE driftbandit.{table} {', '.join(f'ALTER {name} SET STATISTICS 1' for name in names)};"
-    for table, names in (
-        ("decision", DECISION_TYPES),
-        ("event", ("bandit", "era", "xid", "seq", *EVENT_TYPES)),
-    )
-) + "ALTER INDEX driftbandit.event_decision ALTER COLUMN 3 SET STATISTICS 1;"  # fmt: skip
-
-
-def sum_marks(rows: Callable[..., list[Any]], dialect: Dialect, bandit: int, n: int, cursor: Any) -> int | None:
-    """The sum of the checksums of the first n events, the last of which has this cursor, from that of the last snapshot
-    on; None where rows are missing."""
-    last, marks, after = 0, 0, None
-    sql = "SELECT n, marks, body FROM @snapshot WHERE bandit = ? AND n < ? ORDER BY n DESC LIMIT 1"
-    for found, sums, body in rows(sql, bandit, n):
-        with contextlib.suppress(ValueError, KeyError, TypeError):  # an altered one
-            last, marks, after = found, sums, json.loads(body)["cursor"]
-    count, added = rows(
-        "SELECT count(*), COALESCE(sum(mark), 0) FROM @event WHERE bandit = ? "
-        f"AND {dialect.cursor} > {dialect.position} AND {dialect.cursor} <= {dialect.position}",
-        bandit, *dialect.cursor_values(after), *dialect.cursor_values(cursor),
-    )[0]  # fmt: skip
-    return int(marks) + int(added) if last + count == n else None
-
-
-def check_version(version: int, target: str) -> None:
-    """Refuse tables of another version."""
-    if version != VERSION:
-        raise DamagedJournal(
-            f"{target} has tables of version {version}, and this driftbandit reads version {VERSION} only; open it "
-            "with the driftbandit that wrote it."
-        )
-
-
-class Base(NamedTuple):
-    """Where a journal begins whose older rows were dropped."""
-
-    n: int  # events before it
-    at: int  # they came before this time, a midnight
-    cursor: Any  # of the last of them
-
-
-class Journal(Counting, Naming):
+class Journal(Tables, Naming):
     """A store of decisions and events: what SQLite and PostgreSQL share. `commit` is called by one thread at a time;
     all threads may read."""
 
     target: str  # the path or URL it was opened by
     live: bool  # whether other processes may write as well
-    dialect: Dialect
-    event_fields: str  # the fields of an event that its checksum covers
+    change, change_order = "", ""  # SQL by which an index finds changes
+    oldest, newest = "at, id", "at DESC, id DESC"  # orders of decisions
     chunk = 5_000  # rows read at a time, so that memory stays small
 
     # ---- what a store adds -------------------------------------------------------------------------------------------
@@ -224,9 +68,6 @@ class Journal(Counting, Naming):
     def _next_events(self, bandit: int, after: Any, limit: int) -> list[tuple[Any, Event]]:
         raise NotImplementedError
 
-    def _states(self, places: list[Place]) -> Found:
-        raise NotImplementedError
-
     def _scan(self, table: str, bandit: int, until: int | None = None, known: int = 0) -> Iterator[tuple[Any, ...]]:
         """All rows of a table with their checksums, a few at a time: decisions in order of `known`; at least those
         before a time that knew so many events."""
@@ -252,12 +93,6 @@ class Journal(Counting, Naming):
             after = found[-1][0]
             limit = None if limit is None else limit - size
 
-    def base(self, bandit: int) -> Base | None:
-        """Where the journal of a bandit begins, if older rows were dropped."""
-        for n, at, *cursor in self._rows(f"SELECT n, at, {self.dialect.columns} FROM @base WHERE bandit = ?", bandit):
-            return Base(n, at, tuple(cursor) if len(cursor) > 1 else cursor[0])
-        return None
-
     def _check_dropped(self, bandit: int, n: int) -> None:
         """Say so if event n is gone because it was dropped."""
         base = self.base(bandit)
@@ -277,7 +112,7 @@ class Journal(Counting, Naming):
     def standing(self, bandit: int, ids: list[str]) -> dict[str, DecisionState]:
         """These decisions with their outcomes; unknown ids are left out, altered decisions refused."""
         out = {}
-        for (_, id), found in read_parts(self._rows, self._states([(bandit, id) for id in ids])).items():
+        for (_, id), found in self.add_parts(self.states([(bandit, id) for id in ids])).items():
             if isinstance(found, DamagedJournal):
                 raise found
             out[id] = found
@@ -285,7 +120,9 @@ class Journal(Counting, Naming):
 
     def changes(self, bandit: int) -> list[tuple[Any, Event]]:
         """The changes of configuration, in order, each with its cursor."""
-        raise NotImplementedError
+        sql = f"SELECT {self.dialect.columns}, {EVENT}, mark FROM @event WHERE bandit = ? {self.change}"
+        rows = self._rows(f"{sql} AND kind = {CHANGE} ORDER BY {self.change_order or self.dialect.order}", bandit)
+        return [self.read_event(bandit, row) for row in rows]
 
     def snapshots(self, bandit: int) -> list[tuple[int, str]]:
         """The snapshots, newest first: number of events, body. One that was altered is left out: older ones lead to the
@@ -301,10 +138,6 @@ class Journal(Counting, Naming):
     def _snapshot_rows(self, bandit: int) -> list[Any]:
         return self._rows("SELECT n, at, body, marks, mark FROM @snapshot WHERE bandit = ? ORDER BY n DESC", bandit)
 
-    def sum_marks(self, bandit: int, n: int, cursor: Any) -> int | None:
-        """The sum of the checksums of the first n events; None where rows are missing."""
-        return sum_marks(self._rows, self.dialect, bandit, n, cursor)
-
     def charts(self, bandit: int, width: int, since: int, until: int) -> list[tuple[int, str]]:
         """The cells of this width that begin in this time, oldest first: start, body."""
         sql = "SELECT start, body FROM @chart WHERE bandit = ? AND width = ? AND start >= ? AND start < ?"
@@ -319,6 +152,91 @@ class Journal(Counting, Naming):
         """The texts kept under names that begin with a prefix, in the order of the names."""
         sql = "SELECT text FROM @meta WHERE substr(name, 1, ?) = ? ORDER BY name"
         return [str(row[0]) for row in self._rows(sql, len(prefix), prefix)]
+
+    # ---- counting ----------------------------------------------------------------------------------------------------
+
+    def _between(self, table: str, bandit: int, since: int, until: int) -> tuple[str, list[Any]]:
+        """SQL for the rows of a stretch of time, and its values."""
+        raise NotImplementedError
+
+    def first_at(self, bandit: int) -> int | None:
+        """The time of the first decision; where it was dropped, the beginning of its day."""
+        daily = self._rows("SELECT min(start) FROM @daily WHERE bandit = ?", bandit)
+        rows = self._rows(f"SELECT at FROM @decision WHERE bandit = ? ORDER BY {self.oldest} LIMIT 1", bandit)
+        found = [int(row[0]) for row in daily + rows if row[0] is not None]
+        return min(found, default=None)
+
+    def least_known(self, bandit: int, since: int, until: int) -> int | None:
+        """The fewest events that a decision of this time knew."""
+        where, values = self._between("decision", bandit, since, until)
+        return self._rows(f"SELECT min(known) FROM @decision WHERE {where}", *values)[0][0]  # type: ignore[no-any-return]
+
+    def tally(
+        self, bandit: int, since: int, until: int, width: int, due: tuple[int, int] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Counts per stretch of `width` microseconds: (stretch, slot, how, decisions, outcomes, sum of rewards).
+        Outcomes count when they were written. With `due`, a wait and the time up to which all decisions are settled,
+        they count when their decision was that old, and only if it is settled. What was dropped of a day counts at its
+        beginning."""
+        where, values = self._between("decision", bandit, since, until)
+        out = self._rows(
+            "SELECT (at - ?) / ?, slot, how, count(*), 0, CAST(0 AS float8) FROM @decision "
+            f"WHERE {where} GROUP BY 1, 2, 3", since, width, *values,
+        )  # fmt: skip
+        out += [
+            ((start - since) // width, slot, how, rows, 0, 0.0)
+            if kind == DECIDED
+            else ((start - since) // width, slot, how, 0, rows, total)
+            for start, slot, how, kind, rows, total, _ in self._rows(_DAILY, bandit, since, until)
+            if kind < LATE
+        ]
+        if due is None:
+            where, values = self._between("event", bandit, since, until)
+            return out + self._rows(
+                "SELECT (at - ?) / ?, slot, how, 0, count(*), sum(value) FROM @event "
+                f"WHERE {where} AND kind < {LATE} GROUP BY 1, 2, 3", since, width, *values,
+            )  # fmt: skip
+        since, until = since - due[0], min(until - due[0], due[1] + 1)
+        where, values = self._between("decision", bandit, since, until)
+        out += self._outcomes_of_dropped(bandit, since, until, width, due[0])
+        # One look per decision, whatever the server believes about the number of rows.
+        return out + self._rows(
+            "SELECT (at - ?) / ?, slot, how, 0, count(value), sum(value) FROM (SELECT at, slot, how, "
+            "(SELECT value FROM @event o WHERE o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = false) "
+            f"AS value FROM @decision d WHERE {where}) AS paid WHERE value IS NOT NULL GROUP BY 1, 2, 3",
+            since, width, *values,
+        )  # fmt: skip
+
+    def _outcomes_of_dropped(self, bandit: int, since: int, until: int, width: int, wait: int) -> list[Any]:
+        """The same counts of outcomes that came after the journal's beginning, of decisions from before it."""
+        found = self._rows("SELECT at FROM @base WHERE bandit = ?", bandit)
+        if not found or not since - DAY < found[0][0] < until + DAY:
+            return []
+        where, values = self._between("event", bandit, found[0][0] - DAY, found[0][0] + wait + DAY)
+        return self._rows(
+            "SELECT (decided - ?) / ?, slot, how, 0, count(value), sum(value) FROM @event e "
+            f"WHERE {where} AND kind < {LATE} AND decided >= ? AND decided < ? AND NOT EXISTS "
+            "(SELECT 1 FROM @decision d WHERE d.bandit = e.bandit AND d.id = e.decision) GROUP BY 1, 2, 3",
+            since, width, *values, since, until,
+        )  # fmt: skip
+
+    def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:
+        """For each period of time (they begin at `starts`; the last ends at `until`) and each way of deciding:
+        outcomes, sum and sum of squares of rewards of decisions made then, as (period, how, count, sum, squares)."""
+        dropped = [
+            (bisect_right(starts, start) - 1, how, rows, total, squares)
+            for start, _, how, kind, rows, total, squares in self._rows(_DAILY, bandit, starts[0], until)
+            if REWARD <= kind < LATE
+        ]
+        return dropped + self._rows(
+            f"SELECT {_period(starts, 0, len(starts))}, how, count(*), sum(value), sum(value * value) FROM @event "
+            f"WHERE bandit = ? AND decided >= ? AND decided < ? AND kind < {LATE} GROUP BY 1, 2 ORDER BY 1, 2",
+            bandit, starts[0], until,
+        )  # fmt: skip
+
+    def count_decisions(self, bandit: int) -> int:
+        """How many decisions were written, by `head`; those that were dropped count too."""
+        return int(self._rows("SELECT COALESCE(sum(decisions), 0) FROM @head WHERE bandit = ?", bandit)[0][0])
 
     # ---- checking ----------------------------------------------------------------------------------------------------
 
@@ -364,7 +282,7 @@ class Journal(Counting, Naming):
         wrong = []
         if not rows:
             return [text for table in ("decision", "event") if (text := self._compare_head(table, bandit))]
-        for table, name in (("decision", 0), ("event", self.event_fields.split(", ").index("decision"))):
+        for table, name in (("decision", 0), ("event", 2)):
             for row in self._scan(table, bandit):
                 if intact(row[:-1], row[-1]) is None:
                     wrong.append(describe_altered(table, row[name], bandit))
@@ -384,3 +302,14 @@ class Journal(Counting, Naming):
             bandit,
         )
         return wrong + [f"an outcome does not fit its decision {row[0]}" for row in astray]
+
+
+def _period(starts: list[int], low: int, high: int) -> str:
+    """SQL for the number of the period in which a decision was made, by bisection: cheap for thousands of periods."""
+    if high - low == 1:
+        return str(low)
+    middle = (low + high) // 2
+    return (
+        f"CASE WHEN decided < {int(starts[middle])} THEN {_period(starts, low, middle)} "
+        f"ELSE {_period(starts, middle, high)} END"
+    )

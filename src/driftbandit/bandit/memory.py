@@ -13,14 +13,12 @@ from typing import Any
 
 from driftbandit.bandit.asks import AddChange, AddReward, Ask, DecisionState, Settle, Settled, judge, match_decision
 from driftbandit.bandit.candidates import digest
-from driftbandit.bandit.chooser import StoreCall
 from driftbandit.bandit.features import is_context
 from driftbandit.bandit.fold import Fold
 from driftbandit.bandit.ids import check_id, number_round
 from driftbandit.bandit.inputs import format_value
 from driftbandit.bandit.records import (
     DEFAULT,
-    KINDS,
     LATE,
     REWARD,
     WAYS,
@@ -31,6 +29,7 @@ from driftbandit.bandit.records import (
     parse_slots,
     system_time,
 )
+from driftbandit.bandit.writer import StoreCall
 from driftbandit.core.parameters import LARGEST
 from driftbandit.errors import NotFound, RecordConflict
 
@@ -59,7 +58,7 @@ class Memory:
         self.commits = 0
         self.next = 0  # number of the next decision without an id from the caller
         self._decided = 0  # decisions so far
-        self._counts = dict.fromkeys(KINDS, 0)  # of events, by kind
+        self._events = 0  # so far
         self._changes: list[tuple[int, Event]] = []
         self._kept: dict[str, Kept] = {}  # in the order in which they were made
         self._parts: dict[str, Any] = {}  # of rewards that are added up
@@ -107,7 +106,7 @@ class Memory:
         came = clock.now()
         at, slot, how, known, available, probability, context, _, _, _, _ = kept
         self._kept[id] = at, slot, how, known, available, probability, context, REWARD, value, None, came
-        self._counts[REWARD] += 1
+        self._events += 1
         fold.learn_reward(came, slot, how, value, at, probability, context)
         return True
 
@@ -124,33 +123,29 @@ class Memory:
                         self._parts.pop(old, None)
             self._full = max(2 * KEPT - 1, len(self._kept) + KEPT - 1)
 
-    def _state(self, id: str) -> DecisionState | None:
+    def state(self, id: str) -> DecisionState | None:
         """A decision, with its outcome if it has one."""
         kept = self._kept.get(id)
-        return None if kept is None else self._with_parts(id, kept)
-
-    def _with_parts(self, id: str, kept: Kept) -> DecisionState:
-        return DecisionState(_row(id, kept), *kept[7:])._replace(parts=self._parts.get(id))
+        return None if kept is None else DecisionState(_row(id, kept), *kept[7:])._replace(parts=self._parts.get(id))
 
     def commit(self, asks: list[Ask]) -> list[Any]:
         """Carry out the requests, and have the events folded."""
         self.commits += 1
-        before = sum(self._counts.values())
         added: list[Event] = []
         answers = [self._answer(ask, added) for ask in asks]
         added.sort(
             key=lambda event: (event.decided, number_round(event.decision)) if event.kind <= LATE else (1 << 62, 0)
         )
-        for event in added:
-            self._counts[event.kind] += 1
+        numbered = [event._replace(n=n) for n, event in enumerate(added, self._events + 1)]
+        self._events += len(added)
         for listener in self.listeners.get(0, ()) if added else ():
-            listener([event._replace(n=before + place) for place, event in enumerate(added, 1)])
+            listener(numbered)
         return answers
 
     def _answer(self, ask: Ask, added: list[Event]) -> Any:
         match ask:
             case DecisionRow():
-                state = self._state(ask.id)
+                state = self.state(ask.id)
                 if state is not None:
                     return match_decision(ask._replace(available=digest(ask.available)), state)
                 self._kept[ask.id] = _keep(ask._replace(available=digest(ask.available)))
@@ -158,7 +153,7 @@ class Memory:
                 self._make_room(ask.id)
                 return ask
             case AddReward():
-                state = self._state(ask.id)
+                state = self.state(ask.id)
                 if state is None:
                     return NotFound(f"There is no decision {ask.id!r:.140} to reward, or it is too old to be kept.")
                 events, answer = judge(ask, state)
@@ -182,7 +177,7 @@ class Memory:
         """Note the outcomes of decisions, and that they are to be folded."""
         for event in events:
             id = event.decision.partition("+")[0]
-            state = self._state(id)
+            state = self.state(id)
             if state is not None:
                 row, *outcome, parts = state.add(event)
                 self._kept[id] = _keep(row, tuple(outcome))
@@ -191,13 +186,11 @@ class Memory:
         added += events
 
     def _settle(self, ask: Settle, added: list[Event]) -> Settled:
-        due: list[DecisionState] = []
+        due = []
         while self._unsettled and self._kept[self._unsettled[0]][0] <= ask.until:
-            state = self._state(self._unsettled.popleft())
-            due += [] if state is None else [state]
-        pending = [state for state in due if state.kind is None]
+            due.append(self.state(self._unsettled.popleft()))
         until = ask.until if due else None
-        events = ask.events(pending, until)
+        events = ask.events([state for state in due if state is not None and state.kind is None], until)
         self._add(events, added)
         return Settled(sum(event.kind == DEFAULT for event in events), True, until)
 
@@ -225,7 +218,7 @@ class Memory:
     def _all(self) -> list[DecisionState]:
         """The decisions that are kept, in order."""
         with self.lock:
-            return [self._with_parts(id, kept) for id, kept in self._kept.items()]
+            return [state for id in self._kept if (state := self.state(id)) is not None]
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""
@@ -234,7 +227,7 @@ class Memory:
 
     def standing(self, bandit: int, ids: list[str]) -> dict[str, DecisionState]:
         """What is known of these decisions."""
-        return {id: found for id in ids if (found := self._state(id)) is not None}
+        return {id: found for id in ids if (found := self.state(id)) is not None}
 
     def changes(self, bandit: int) -> list[tuple[int, Event]]:
         """The changes of configuration."""
@@ -259,15 +252,12 @@ class Memory:
         return out
 
     def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:
-        """Outcomes by period and way of deciding."""
-        out: dict[tuple[int, int], list[float]] = {}
-        for row, kind, value, *_ in self._all():
-            period = sum(start <= row.at for start in starts) - 1
-            if kind is not None and value is not None and period >= 0 and row.at < until:
-                sums = out.setdefault((period, row.how), [0, 0.0, 0.0])
-                for place, more in enumerate((1, value, value * value)):
-                    sums[place] += more
-        return [(period, how, int(n), total, squares) for (period, how), (n, total, squares) in out.items()]
+        """Every outcome with its period and way of deciding."""
+        return [
+            (sum(start <= row.at for start in starts) - 1, row.how, 1, value, value * value)
+            for row, kind, value, *_ in self._all()
+            if kind is not None and value is not None and starts[0] <= row.at < until
+        ]
 
     def count_decisions(self, bandit: int) -> int:
         """How many decisions there were."""
@@ -278,7 +268,7 @@ class Memory:
     def dump(self) -> dict[str, Any]:
         """What a snapshot has of the store: decisions without an outcome, changes and counts."""
         return {
-            "next": self.next, "decided": self._decided, "counts": list(self._counts.values()),
+            "next": self.next, "decided": self._decided, "events": self._events,
             "open": [_row(id, kept)[:-1] for id, kept in self._kept.items() if kept[7] is None],
             "changes": [[event.at, event.body] for _, event in self._changes],
             "parts": {id: parts for id, parts in self._parts.items() if self._kept[id][7] is None},
@@ -288,21 +278,20 @@ class Memory:
     def load(cls, data: dict[str, Any], fold: Fold) -> "Memory":
         """The inverse of `dump`."""
         out = cls()
-        out.next, out._decided = (_check_whole(data[name]) for name in ("next", "decided"))
-        out._counts = dict(zip(KINDS, map(_check_whole, data["counts"]), strict=True))
-        if sum(out._counts.values()) != fold.n:
+        out.next, out._decided, out._events = (_check_whole(data[name]) for name in ("next", "decided", "events"))
+        if out._events != fold.n:
             raise ValueError("events are missing.")
         for serial, (at, body) in enumerate(data["changes"], 1):
             Change.read(body)
             out._changes.append((serial, AddChange(0, serial, _check_whole(at, 1 << 62), body).event()))
         if len(out._changes) != fold.changes:
             raise ValueError("changes are missing.")
-        last, n_arms = 0, len(fold.config.arms)
+        last = 0
         for fields in data["open"]:
             row = DecisionRow(*fields)
             check_id(row.id)
-            slots = parse_slots(row.available) or []
-            if not all(0 <= _check_whole(slot) < n_arms for slot in (row.slot, *slots)) or row.how not in WAYS:
+            slots = [row.slot, *(parse_slots(row.available) or [])]
+            if not all(0 <= _check_whole(slot) < len(fold.config.arms) for slot in slots) or row.how not in WAYS:
                 raise ValueError("an open decision has an unknown arm.")
             if row.probability is not None and not 0.0 <= row.probability <= 1.000001:
                 raise ValueError("an open decision has no probability.")
@@ -310,8 +299,7 @@ class Memory:
                 raise ValueError("an open decision has no context.")
             if row.id in out._kept or _check_whole(row.at, 1 << 62) < last or _check_whole(row.known) > fold.n:
                 raise ValueError("open decisions are not in order.")
-            last = row.at
-            out._kept[row.id] = _keep(row)
+            last, out._kept[row.id] = row.at, _keep(row)
         if len(out._kept) > out._decided:
             raise ValueError("there are more open decisions than decisions.")
         for id, parts in data["parts"].items():

@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from driftbandit.bandit.asks import PURGE, AddSnapshot, DropRows, HandOver, PurgeRows, upkeep_notes
+from driftbandit.bandit.asks import PURGE, DropRows, HandOver, PurgeRows, upkeep_notes
 from driftbandit.bandit.audit import audit_bandit
-from driftbandit.bandit.ids import check_name
-from driftbandit.bandit.journal import DECISION
-from driftbandit.bandit.naming import Named, match_names
+from driftbandit.bandit.ids import Named, check_name, match_names
 from driftbandit.bandit.opening import Opened, is_url, latest, policy_maker, reading, writing
-from driftbandit.bandit.pgcommit import INSERT_DECISIONS, INSERT_EVENTS, columns
 from driftbandit.bandit.records import DecisionRow, Event, make_erased_text, mark, read_decision
+from driftbandit.bandit.tables import DECISION, INSERT_DECISIONS, INSERT_EVENTS, columns
 from driftbandit.errors import DamagedJournal, Moved, NotFound, RecordConflict, StoreError
 
 _WRITER = 1  # of the rows of `head` in the target: no lease has this number
@@ -61,12 +59,7 @@ class Move(NamedTuple):
 
 
 def move(
-    source: Any,
-    target: Any,
-    names: Sequence[str],
-    *,
-    address: str = "",
-    policies: Mapping[str, type] | None = None,
+    source: Any, target: Any, names: Sequence[str], *, address: str = "", policies: Mapping[str, type] | None = None
 ) -> Iterator[Move]:
     """Move bandits of a journal to a PostgreSQL database, one after the other; "button:*" stands for all whose names
     begin with "button:". `address` is sent to callers that still use the source, such as https://b.example.org;
@@ -289,8 +282,7 @@ class _Mover:
                 raise StoreError("Another transaction in the target does not end; run this again when it has.")
             time.sleep(0.005)
         if self._fold.n:
-            body = json.dumps({"cursor": cursor, "fold": self._fold.plain()}, allow_nan=False, sort_keys=True)
-            self._ask(self._there, AddSnapshot(self._copy, self._fold.n, self._fold.last_at, body, cursor))
+            self._ask(self._there, self._fold.snapshot(self._copy, cursor))
 
     def _prove(self) -> None:
         found = audit_bandit(self._target, self._name, self._copy, self._classes, self._known)

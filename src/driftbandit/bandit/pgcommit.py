@@ -1,93 +1,61 @@
-"""How a group of asks is written to PostgreSQL; its tables, and whether a connection leads to the database that was
-opened.
+"""How a group of asks is written to PostgreSQL, and the database as one process among many sees it: its tables, whether
+a connection still leads to the database that was opened, and what other processes have written.
 
 A server that was restored under the same address lacks the later acknowledged rows. A dump goes into tables with other
 numbers, mostly in a server with another identifier. A copy of the data directory has the same numbers, so the last rows
 that this process has read and written must be there too. That also covers a standby that took over: it is accepted if
 it has everything this process has read or written."""
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable
+import threading
+import time
+from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
-from driftbandit.bandit.asks import (
-    AddReward,
-    Ask,
-    DropRows,
-    EraseId,
-    Found,
-    HandOver,
-    MoveBase,
-    Place,
-    PurgeRows,
-    Settle,
-    Settled,
-    read_states,
-)
-from driftbandit.bandit.commit import OUTCOMES, STATE, STORED_LATE, Check, Commit, Rows
-from driftbandit.bandit.journal import (
+import psycopg
+
+from driftbandit.bandit.asks import AddReward, Ask, DropRows, EraseId, HandOver, MoveBase, PurgeRows, Settle, Settled
+from driftbandit.bandit.commit import STORED_LATE, Check, Commit
+from driftbandit.bandit.records import LATE, DecisionRow, Event, mark
+from driftbandit.bandit.tables import (
     DECISION,
-    DECISION_TYPES,
-    EVENT,
-    EVENT_TYPES,
+    INSERT_DECISIONS,
+    INSERT_EVENTS,
+    LOCK,
     POSTGRES,
-    POSTGRES_ADDED,
     POSTGRES_TABLES,
     VERSION,
     check_version,
-)
-from driftbandit.bandit.records import LATE, DecisionRow, Event, mark
+    columns,
+)  # fmt: skip
 from driftbandit.errors import DamagedJournal, JournalReplaced, Moved, NotFound
 
-LOCK = 0x64726266  # the class of our advisory locks
 _SLACK = 5_000_000  # microseconds by which a decision may usually reach the store after its own time
-
-
-def _arrays(types: dict[str, str]) -> str:
-    return ", ".join(f"%s::{kind}[]" for kind in types.values())
-
-
-def _counting(insert: str, table: str) -> str:
-    """A statement that inserts rows and adds them to the writer's row of `head`; gives those that were inserted."""
-    return f"""
-    WITH written AS ({insert}),
-    counted AS (
-        INSERT INTO driftbandit.head AS h (bandit, writer, events, event_marks, decisions, decision_marks)
-        SELECT bandit, %s, {"count(*), sum(mark), 0, 0" if table == "event" else "0, 0, count(*), sum(mark)"}
-        FROM written GROUP BY bandit ORDER BY bandit
-        ON CONFLICT (bandit, writer) DO UPDATE
-        SET {table}s = h.{table}s + excluded.{table}s, {table}_marks = h.{table}_marks + excluded.{table}_marks)
-    """
-
-
-# A statement takes its snapshot after its lock on the table, so it sees a move that has waited for that lock. A join
-# might change the order of the rows, and this does not.
-_HERE = "(SELECT target FROM driftbandit.moved m WHERE m.bandit = new.bandit) IS NULL"
-INSERT_DECISIONS = _counting(
-    f"""
-    INSERT INTO driftbandit.decision ({DECISION}, mark)
-    SELECT * FROM unnest({_arrays(DECISION_TYPES)}) AS new ({DECISION}, mark) WHERE {_HERE}
-    ON CONFLICT DO NOTHING RETURNING bandit, mark""",
-    "decision",
-) + "SELECT FROM written"  # fmt: skip
-# The lock of all who write events, taken before the first row is made and with it the transaction's id: see `postgres`.
-LOCKED = f"WHERE (SELECT pg_advisory_xact_lock_shared({LOCK}, 0) IS NOT NULL)"
-INSERT_EVENTS = _counting(
-    f"""
-    INSERT INTO driftbandit.event (era, bandit, {EVENT}, mark)
-    SELECT %s, * FROM unnest(%s::bigint[], {_arrays(EVENT_TYPES)}) AS new (bandit, {EVENT}, mark) {LOCKED} AND {_HERE}
-    ON CONFLICT DO NOTHING RETURNING bandit, decision, kind, mark""",
-    "event",
-) + "SELECT bandit, decision, kind FROM written"  # fmt: skip
-_STATES = (
-    f"{STATE} unnest(?::bigint[], ?::text[]) AS asked (bandit, id) "
-    f"JOIN @decision d ON d.bandit = asked.bandit AND d.id = asked.id {OUTCOMES}"
-)
 _UNSETTLED = f"""
     SELECT {DECISION}, mark FROM @decision d WHERE bandit = ? AND at > ? AND at <= ?
     AND NOT EXISTS (SELECT FROM @event o WHERE o.bandit = d.bandit AND o.decision = d.id AND (o.kind = 3) = false)
     ORDER BY at, id LIMIT ?"""
 _ANY = "SELECT EXISTS (SELECT FROM @decision WHERE bandit = ? AND at > ? AND at <= ?)"
+Cursor = tuple[int, str, int]  # of an event: era, transaction, number
+
+_POLL = 0.25  # seconds between looks without a notification, which a process that was killed has not sent
+_SLICE = 500  # bandits in such a look: 10,000 open ones take 5 s
+_SOON, _LATE = 0.003, 0.025  # least and most seconds until the next look while events keep coming
+_SHARE = 2.0  # of the time a look takes: how long to leave the processor to others after it
+_CHUNK = 1000  # events of one bandit in one look
+_DATABASE = """
+    SELECT (SELECT oid::text FROM pg_database WHERE datname = current_database()),
+           to_regclass('driftbandit.event')::oid::text, (SELECT max(epoch) FROM driftbandit.version)"""
+_SERVER = "SELECT system_identifier::text FROM pg_control_system()"
+_EVENTS = """
+    SELECT count(*) FROM unnest(%s::bigint[], %s::int[], %s::text[], %s::bigint[]) AS w (bandit, era, xid, seq)
+    JOIN driftbandit.event e ON e.bandit = w.bandit AND e.era = w.era AND e.xid = w.xid::xid8 AND e.seq = w.seq"""
+_DECISION = "SELECT count(*) FROM driftbandit.decision WHERE bandit = %s AND id = %s"
+_EVENT = f"SELECT count(*) FROM driftbandit.event WHERE bandit = %s AND decision = %s AND (kind = {LATE}) = %s"
+_DROPPED = """SELECT EXISTS (SELECT FROM driftbandit.base WHERE bandit = %(bandit)s AND at > %(at)s) OR EXISTS
+    (SELECT FROM driftbandit.event WHERE bandit = %(bandit)s AND kind = 4 AND body ~ '"erased": [1-9]')"""
 
 
 class PostgresCommit(Commit):
@@ -187,10 +155,6 @@ class PostgresCommit(Commit):
         bandit, event = events[-1]
         self.appended = bandit, event.decision, event.kind == LATE, event.at
 
-    @staticmethod
-    def states(rows: Rows, places: list[Place]) -> Found:
-        return read_states(rows(_STATES, [bandit for bandit, _ in places], [id for _, id in places]))
-
     def _alone_with_base(self, bandit: int) -> list[Any]:
         return self._rows("SELECT n, at FROM @base WHERE bandit = ? FOR UPDATE", bandit)
 
@@ -216,40 +180,6 @@ class PostgresCommit(Commit):
             rows = self._rows(_UNSETTLED, ask.bandit, low, until, None)
         passed = self._rows(_ANY, ask.bandit, ask.settled, until)[0][0]
         return rows, done, until if passed else None
-
-
-def columns(rows: Iterable[tuple[Any, ...]]) -> list[str]:
-    """Rows as PostgreSQL's text for one array per column, which is several times as fast as handing over lists."""
-    return ["{" + ",".join(_elements(column)) + "}" for column in zip(*rows, strict=True)]
-
-
-def _elements(column: tuple[Any, ...]) -> Iterable[str]:
-    return map(repr if set(map(type, column)) <= {int, float} else _element, column)
-
-
-def _element(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return repr(value)
-
-
-# ---- the database ----------------------------------------------------------------------------------------------------
-
-Cursor = tuple[int, str, int]  # of an event: era, transaction, number
-
-_DATABASE = """
-    SELECT (SELECT oid::text FROM pg_database WHERE datname = current_database()),
-           to_regclass('driftbandit.event')::oid::text, (SELECT max(epoch) FROM driftbandit.version)"""
-_SERVER = "SELECT system_identifier::text FROM pg_control_system()"
-_EVENTS = """
-    SELECT count(*) FROM unnest(%s::bigint[], %s::int[], %s::text[], %s::bigint[]) AS w (bandit, era, xid, seq)
-    JOIN driftbandit.event e ON e.bandit = w.bandit AND e.era = w.era AND e.xid = w.xid::xid8 AND e.seq = w.seq"""
-_DECISION = "SELECT count(*) FROM driftbandit.decision WHERE bandit = %s AND id = %s"
-_EVENT = f"SELECT count(*) FROM driftbandit.event WHERE bandit = %s AND decision = %s AND (kind = {LATE}) = %s"
-_DROPPED = """SELECT EXISTS (SELECT FROM driftbandit.base WHERE bandit = %(bandit)s AND at > %(at)s) OR EXISTS
-    (SELECT FROM driftbandit.event WHERE bandit = %(bandit)s AND kind = 4 AND body LIKE '%%"erased":%%')"""
 
 
 class OpenedServer:
@@ -331,11 +261,101 @@ def open_tables(connection: Any, write: bool) -> None:
                 connection.execute("INSERT INTO driftbandit.version VALUES (%s, %s)", (VERSION, os.urandom(16).hex()))
                 connection.execute(POSTGRES_TABLES)
     check_version(connection.execute("SELECT max(version) FROM driftbandit.version").fetchone()[0] or 0, "The database")
-    tables = "ARRAY['base', 'daily', 'moved', 'label', 'event_part']"
-    added = f"SELECT count(to_regclass('driftbandit.' || name)) = 5 FROM unnest({tables}) AS name"
-    if not connection.execute(added).fetchone()[0]:
-        if not write:
-            raise DamagedJournal("An older driftbandit wrote this journal; open it for writing once, and then read it.")
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s, 1)", (LOCK,))
-            connection.execute(POSTGRES_ADDED)
+
+
+class Follower:
+    """A thread that has the bandits of this process take what any process has written, by one query for all of them
+    that have changed."""
+
+    def __init__(self, journal: Any) -> None:
+        self._journal = journal
+        self._replicas: dict[int, list[Any]] = {}  # by the number of their bandit
+        self._lock = threading.Lock()
+        self._unlooked: list[int] = []  # bandits that the looks without a notification have still to come to
+        self.heard = time.monotonic()  # when everything that was announced had been read
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="driftbandit-follower", daemon=True)
+        self._thread.start()
+
+    def add(self, replica: Any) -> None:
+        with self._lock:
+            self._replicas.setdefault(replica.number, []).append(replica)
+
+    def remove(self, replica: Any) -> None:
+        with self._lock:
+            left = [other for other in self._replicas.pop(replica.number, []) if other is not replica]
+            if left:
+                self._replicas[replica.number] = left
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=5.0)
+
+    def _run(self) -> None:
+        """Look at the bandits that notifications name, and at those whose events wait for a transaction. The more a
+        look takes, the longer the pause after it, during which further notifications gather. But after one that took
+        very long there is much to catch up with, and the next comes at once."""
+        listener: Any = None
+        polled = 0.0
+        changed: set[int] = set()
+        while not self._stop.is_set():
+            try:
+                if listener is None or listener.closed:
+                    listener = self._journal._connect(session=True)
+                    listener.execute("LISTEN driftbandit")
+                    changed = set(self._replicas)  # announcements meanwhile were missed
+                began = time.monotonic()
+                if began - polled > _POLL:
+                    polled = began
+                    changed |= self._next_slice()
+                changed = self._read(changed)
+                self._journal.announce(listener)
+                if not changed:
+                    self.heard = began
+                changed |= set(self._journal.waiting_since)
+                took = time.monotonic() - began
+                pause = _SOON if took > _LATE else min(max(_SOON, _SHARE * took), _LATE)
+                if changed:
+                    self._stop.wait(pause)
+                patience = 0.0 if changed else self._journal.announced_lately or _POLL
+                for notice in listener.notifies(timeout=patience, stop_after=1):
+                    changed |= _numbers(notice.payload)
+                    self._stop.wait(pause)
+                for notice in listener.notifies(timeout=0.0):  # one look serves them all
+                    changed |= _numbers(notice.payload)
+            except Exception:  # the database is away, which the journal's own calls report
+                with contextlib.suppress(psycopg.Error, AttributeError):
+                    listener.close()
+                listener = None
+                self._stop.wait(0.2)
+        with contextlib.suppress(psycopg.Error, AttributeError):
+            listener.close()
+
+    def _next_slice(self) -> set[int]:
+        """Some of all bandits, in turn."""
+        self._unlooked = self._unlooked or list(self._replicas)
+        some, self._unlooked = self._unlooked[:_SLICE], self._unlooked[_SLICE:]
+        return set(some)
+
+    def _read(self, changed: set[int]) -> set[int]:
+        """Read new events of these bandits, and return those that have more."""
+        more: set[int] = set()
+        with self._lock:  # a bandit may be open several times in one process: one turn for each
+            replicas = [list(self._replicas[number]) for number in changed if number in self._replicas]
+        for turn in zip_longest(*replicas):
+            cursors = {
+                replica.number: replica.cursor for replica in turn if replica is not None and not replica.stopped
+            }
+            news = self._journal.news(cursors, _CHUNK) if cursors else {}
+            for replica in turn:
+                if replica is not None and replica.number in news:
+                    found = news[replica.number]
+                    replica.take(cursors[replica.number], found)
+                    if isinstance(found, list) and len(found) == _CHUNK:
+                        more.add(replica.number)
+        return more
+
+
+def _numbers(payload: str) -> set[int]:
+    """The bandits that a notification names."""
+    return {int(word) for word in payload.split() if word.isdigit()}

@@ -14,11 +14,11 @@ from typing import Any
 
 import psycopg
 
-from driftbandit.bandit.asks import Ask, Found, Place
-from driftbandit.bandit.follower import Follower
-from driftbandit.bandit.journal import DECISION, DROPPED, EVENT, POSTGRES, Journal
-from driftbandit.bandit.pgcommit import LOCK, OpenedServer, PostgresCommit, open_tables
-from driftbandit.bandit.records import CHANGE, Event, check_row, mark
+from driftbandit.bandit.asks import Ask
+from driftbandit.bandit.journal import DROPPED, Journal
+from driftbandit.bandit.pgcommit import Follower, OpenedServer, PostgresCommit, open_tables
+from driftbandit.bandit.records import Event
+from driftbandit.bandit.tables import DECISION, EVENT, LOCK, POSTGRES
 from driftbandit.errors import DamagedJournal, StoreError
 
 DIRECT = "DRIFTBANDIT_DIRECT_URL"  # past a pooler that hands out connections for a transaction
@@ -67,15 +67,11 @@ class PostgreSQL(Journal):
 
     live = True
     dialect = POSTGRES
-    event_fields = EVENT
 
     def __init__(self, url: str, write: bool = True, patience: float = 20.0) -> None:
         self.target, self.patience = url, patience
         self._offset: int | None = None
-        self._writer: Any = None
-        self._copier: Any = None
-        self._leaser: Any = None  # holds our row of `head`
-        self._reader: Any = None
+        self._connections: dict[str, Any] = {}  # "reader", "writer", "copier", and "leaser", which holds our lease
         self._reading = threading.RLock()
         self.waiting_since: dict[int, float] = {}  # bandit: since when events wait for a transaction to end
         self._foreign = False  # whether the last look found transactions of other programs
@@ -83,17 +79,17 @@ class PostgreSQL(Journal):
         self._announcing = threading.Lock()
         self._unannounced: set[int] = set()  # bandits with events of ours that were not announced to other processes
         self._server: OpenedServer | None = None
-        self._lease = 0  # our row of `head`
+        self._lease: tuple[Any, int] = None, 0  # for which connection, and our row of `head`
         self._follower: Follower | None = None
         try:
-            self._reader = self._connect()
-            open_tables(self._reader, write)
-            self._server = OpenedServer(self._reader)
+            reader = self._connections["reader"] = self._connect()
+            open_tables(reader, write)
+            self._server = OpenedServer(reader)
             began = time.monotonic_ns()
-            self._note_time(self._reader.execute(f"SELECT {_TIME}").fetchone()[0], began)
+            self._note_time(reader.execute(f"SELECT {_TIME}").fetchone()[0], began)
             # A dump that was restored into a younger server holds transactions of that server's future: what is written
             # from now on belongs to a new era, behind all of them.
-            self._era = int(self._reader.execute(_ERA).fetchone()[0] or 0)
+            self._era = int(reader.execute(_ERA).fetchone()[0] or 0)
         except BaseException as error:
             self.close()
             raise (_translate_error(error) if isinstance(error, psycopg.Error) else error) from None
@@ -127,25 +123,22 @@ class PostgreSQL(Journal):
         """Where the connection is lost, even in the middle of a commit, all of it is sent again: every ask has an id,
         so rows written the first time are found, not doubled."""
 
-        def write() -> list[Any]:
+        def write(writer: Any) -> list[Any]:
             answers: dict[int, Any] = {}
             left = dict(enumerate(asks))
             while left:
-                left = self._transaction(left, answers)
+                left = self._transaction(writer, left, answers)
             return [answers[place] for place in range(len(asks))]
 
-        return self._patiently(write, "_writer"), []
+        return self._patiently(write, "writer"), []
 
-    def _transaction(self, asks: dict[int, Ask], answers: dict[int, Any]) -> dict[int, Ask]:
+    def _transaction(self, writer: Any, asks: dict[int, Ask], answers: dict[int, Any]) -> dict[int, Ask]:
         """Write one transaction, and return the asks that need another one."""
-        assert self._server is not None
-        self._server.check()
-        if self._writer is None or self._writer.closed:
-            self._writer = self._connect()
-            self._leaser = self._connect(session=True) if os.environ.get(DIRECT) else self._writer
-            self._lease = self._leaser.execute(_LEASE).fetchone()[0]
-        writer = self._writer
-        batch = PostgresCommit(writer, self._era, self._lease, asks)
+        if self._lease[0] is not writer:
+            leaser = self._connect(session=True) if os.environ.get(DIRECT) else writer
+            self._connections["leaser"] = leaser
+            self._lease = writer, leaser.execute(_LEASE).fetchone()[0]
+        batch = PostgresCommit(writer, self._era, self._lease[1], asks)
         try:
             if batch.one_statement and time.monotonic() - self._set < _CLOCK:
                 batch.send()
@@ -162,7 +155,7 @@ class PostgreSQL(Journal):
             if batch.changed and time.monotonic() - self._notified > _NOTIFY:
                 self.announce(writer)
             batch.finish()
-            self._server.note_written(batch.decided, batch.appended)
+            self._server.note_written(batch.decided, batch.appended)  # type: ignore[union-attr]
         except BaseException:
             with contextlib.suppress(Exception):  # a connection in the middle of something is not used again
                 writer.close()
@@ -173,14 +166,12 @@ class PostgreSQL(Journal):
     def copy(self, statements: list[tuple[str, Any]]) -> None:
         """Run statements in one transaction, and once more where the connection is lost: they write nothing twice."""
 
-        def write() -> None:
-            if self._copier is None or self._copier.closed:
-                self._copier = self._connect()
-            with self._copier.pipeline(), self._copier.transaction():
+        def write(copier: Any) -> None:
+            with copier.pipeline(), copier.transaction():
                 for sql, values in statements:
-                    self._copier.execute(self.dialect.translate(sql), values)
+                    copier.execute(self.dialect.translate(sql), values)
 
-        self._patiently(write, "_copier")
+        self._patiently(write, "copier")
 
     def announce(self, connection: Any) -> None:
         """Notify all processes of the bandits that have new events. Not within the transaction that wrote them:
@@ -202,18 +193,21 @@ class PostgreSQL(Journal):
         """The seconds during which further events may be left for the next announcement."""
         return max(0.0, _NOTIFY - (time.monotonic() - self._notified))
 
-    def _patiently(self, call: Callable[[], Any], name: str) -> Any:
-        """Call it until it succeeds, each time on a new connection, for at most `patience` seconds."""
+    def _patiently(self, call: Callable[[Any], Any], name: str) -> Any:
+        """Call it with the connection of this name until it succeeds, each time with a new one, for at most `patience`
+        seconds."""
         until, pause = time.monotonic() + self.patience, 0.02
         while True:
             try:
-                return call()
+                if self._server is not None:
+                    self._server.check()
+                connection = self._connections.get(name)
+                if connection is None or connection.closed:
+                    connection = self._connections[name] = self._connect()
+                return call(connection)
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                connection = getattr(self, name)
-                if connection is not None:
-                    with contextlib.suppress(Exception):
-                        connection.close()
-                    setattr(self, name, None)
+                with contextlib.suppress(Exception):
+                    self._connections.pop(name).close()
                 if time.monotonic() + pause > until:
                     raise StoreError(
                         f"PostgreSQL did not respond within {self.patience:g} s ({_first_line(error)}); the call may "
@@ -227,15 +221,11 @@ class PostgreSQL(Journal):
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
-        def read() -> Any:
-            if self._server is not None:
-                self._server.check()
-            if self._reader is None or self._reader.closed:
-                self._reader = self._connect()
-            return self._reader.execute(self.dialect.translate(sql), values).fetchall()
+        def read(reader: Any) -> Any:
+            return reader.execute(self.dialect.translate(sql), values).fetchall()
 
         with self._reading:
-            return list(self._patiently(read, "_reader"))
+            return list(self._patiently(read, "reader"))
 
     def _next_events(self, bandit: int, after: Any, limit: int) -> list[tuple[Any, Event]]:
         found = self.news({bandit: after}, limit).get(bandit, [])
@@ -260,7 +250,7 @@ class PostgreSQL(Journal):
                 try:
                     if row[-1]:
                         raise DamagedJournal(DROPPED)
-                    out.setdefault(bandit, []).append(_read_event(bandit, row[2:-1]))
+                    out.setdefault(bandit, []).append(self.read_event(bandit, row[2:-1]))
                 except DamagedJournal as error:
                     out[bandit] = error
         for bandit, found in out.items():
@@ -285,7 +275,7 @@ class PostgreSQL(Journal):
         way at our snapshot, was seen without that lock, and is still under way afterwards, is another program's: only
         one that has ended may have released the lock before its id."""
         with self._reading, contextlib.suppress(psycopg.Error):
-            reader = self._reader
+            reader = self._connections["reader"]
             try:
                 with reader.pipeline():
                     reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -320,14 +310,6 @@ class PostgreSQL(Journal):
                 yield from cursor.execute(sql, (bandit,))
         except psycopg.Error as error:
             raise _translate_error(error) from None
-
-    def _states(self, places: list[Place]) -> Found:
-        return PostgresCommit.states(self._rows, places)
-
-    def changes(self, bandit: int) -> list[tuple[Any, Event]]:
-        sql = f"SELECT era, xid::text, seq, {EVENT}, mark FROM driftbandit.event WHERE bandit = %s AND kind = {CHANGE}"
-        rows = self._rows(sql + " ORDER BY event.era, event.xid, event.seq", bandit)
-        return [_read_event(bandit, row) for row in rows]
 
     def _between(self, table: str, bandit: int, since: int, until: int) -> tuple[str, list[Any]]:
         return "bandit = ? AND at >= ? AND at < ?", [bandit, since, until]
@@ -365,24 +347,15 @@ class PostgreSQL(Journal):
 
     def forget(self) -> None:
         """In a forked child: leave the connections to the parent."""
-        self._reader = self._writer = self._copier = self._leaser = self._follower = None
+        self._connections, self._follower = {}, None
         self._reading, self._announcing = threading.RLock(), threading.Lock()
 
     def close(self) -> None:
         if self._follower is not None:
             self._follower.close()
-        for connection in (self._reader, self._writer, self._copier, self._leaser):
-            if connection is not None:
-                with contextlib.suppress(psycopg.Error):
-                    connection.close()
-
-
-def _read_event(bandit: int, row: tuple[Any, ...], new: Any = tuple.__new__) -> tuple[Any, Event]:
-    """The event of a row that begins with its cursor and ends with its checksum; faster than `Event(...)`."""
-    fields = row[3:-1]
-    if mark(fields) != row[-1]:
-        fields = check_row("event", bandit, fields[2], fields, row[-1])
-    return row[:3], new(Event, (0, *fields))
+        for connection in self._connections.values():
+            with contextlib.suppress(psycopg.Error):
+                connection.close()
 
 
 def _first_line(error: Exception) -> str:

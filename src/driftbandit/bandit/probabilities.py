@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.bandit.coefficients import Believer, Coefficients, coefficients, copy_player, hypotheses, ridge
+from driftbandit.bandit.beliefs import Believer, Coefficients, coefficients, copy_player, hypotheses, ridge
 from driftbandit.bandit.records import StoredConfig
 from driftbandit.core.beliefs import NormalBelief, largest_probabilities, normal_cdf
 from driftbandit.core.draws import Stream
@@ -43,19 +43,16 @@ def prepare(player: Any, at: int, features: Any, slots: list[int], draws: int) -
     context, and for policies that have to be asked draw by draw, they are computed at once."""
     kind = type(player.policy)
     contextual = features is not None and len(slots) > 1
-    if not contextual or kind not in (*_BOUNDS, *_THOMPSON, DriftLinTS, DiscountedRandLinUCB):
-        found = player.probabilities(slots, at, draws, features)
-        return lambda: found
-    if kind in _BOUNDS:
+    if contextual and kind in _BOUNDS:
         player.choose(Stream(player.key).at(0), None, at, features)
         bounds = _bounds(np.array([player.view(at).scores]), slots)
         return lambda: (bounds, 0.0)
+    integrate = {DriftLinTS: _drift_lin_ts, DiscountedRandLinUCB: _random_bounds, **dict.fromkeys(_THOMPSON, _thompson)}
+    if not contextual or kind not in integrate:
+        found = player.probabilities(slots, at, draws, features)
+        return lambda: found
     known, numbers = copy_player(player, at), player.check_features(features, player.n_arms)
-    if kind is DriftLinTS:
-        return lambda: _drift_lin_ts(known, numbers, slots, draws)
-    if kind is DiscountedRandLinUCB:
-        return lambda: _random_bounds(known, numbers, slots, draws)
-    return lambda: _thompson(known, numbers, slots, draws)
+    return lambda: integrate[kind](known, numbers, slots, draws)
 
 
 def mix_rules(config: StoredConfig, slots: list[int], own: np.ndarray, error: float) -> tuple[np.ndarray, float]:
@@ -86,10 +83,15 @@ def _sampling(known: Believer) -> Coefficients:
     policy, found = known.policy, coefficients(known)
     assert found is not None
     if type(policy) is DiscountedLinTS:
-        state, n = known.arrays(), known.n_features + (not known.joint)
-        inverse = np.linalg.inv(ridge(state.gram, n, policy.lam))
-        found = found._replace(covariance=policy.sd**2 * inverse @ ridge(state.second, n, policy.lam) @ inverse)
+        found = found._replace(covariance=policy.sd**2 * _sandwich(known))
     return found._replace(covariance=getattr(policy, "alpha", 1.0) ** 2 * found.covariance)
+
+
+def _sandwich(known: Believer) -> np.ndarray:
+    """The covariance of estimates that forget, if the noise is 1."""
+    state, n, lam = known.arrays(), known.n_features + (not known.joint), known.policy.lam
+    inverse = np.linalg.inv(ridge(state.gram, n, lam))
+    return np.asarray(inverse @ ridge(state.second, n, lam) @ inverse)
 
 
 def _thompson(known: Believer, features: Any, slots: list[int], draws: int) -> Found:
@@ -112,11 +114,8 @@ def _thompson(known: Believer, features: Any, slots: list[int], draws: int) -> F
 def _random_bounds(known: Believer, features: Any, slots: list[int], draws: int) -> Found:
     """Of D-RandLinUCB: bounds whose width is a random number, the same for all arms."""
     state, policy, n = known.arrays(), known.policy, known.n_features + (not known.joint)
-    V = ridge(state.gram, n, policy.lam)
-    inverse = np.linalg.inv(V)
-    covariance = inverse @ ridge(state.second, n, policy.lam) @ inverse
-    mean = np.linalg.solve(V, np.reshape(state.target, (-1, n, 1)))[:, :, 0]
-    found = Coefficients(mean, covariance, np.zeros(known.n_features))
+    mean = np.linalg.solve(ridge(state.gram, n, policy.lam), np.reshape(state.target, (-1, n, 1)))[:, :, 0]
+    found = Coefficients(mean, _sandwich(known), np.zeros(known.n_features))
     centre, sd = found.expected(features)
     widths = np.abs(np.random.Generator(np.random.Philox(known.key)).standard_normal(draws))
     return _smooth(_bounds(centre + (widths / 2.5 * radius(policy, state))[:, None] * sd, slots), len(widths))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from driftbandit.errors import DamagedJournal
 
 log = logging.getLogger("driftbandit.bandit")
+DAY = 86_400 * 1_000_000  # microseconds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 REWARD, DEFAULT, LATE, CHANGE, SETTLED, PART = 1, 2, 3, 4, 5, 6
 KINDS = {REWARD: "reward", DEFAULT: "default", LATE: "late", CHANGE: "change", SETTLED: "settled", PART: "part"}
@@ -143,7 +144,6 @@ def parse_slots(text: str | None) -> list[int] | None:
 
 
 LEARNER = ("policy", "half_life", "features")  # a change of any of these learns all events again, unless from now on
-_LATER = ("retention", "erased", "archived", "adds", "labels")
 
 
 class StoredConfig(NamedTuple):
@@ -178,18 +178,12 @@ class StoredConfig(NamedTuple):
 
     @classmethod
     def read(cls, data: dict[str, Any]) -> "StoredConfig":
-        """From JSON, which has lists for tuples. An option that a later version has added is refused: without it, other
-        arms would be chosen."""
+        """From JSON, which has lists for tuples; an unknown option is refused."""
         config = cls(**data)
         if config.reward_range is None:
             return config
         low, high = config.reward_range
         return config._replace(reward_range=(float(low), float(high)))
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON has it. Options that were added later are left out while they are not used, so that an earlier
-        version can read it."""
-        return {name: value for name, value in self._asdict().items() if value is not None or name not in _LATER}
 
     def learns_otherwise(self, other: "StoredConfig") -> bool:
         """Whether the other would have learned something else from the same events."""
@@ -226,10 +220,7 @@ class Change(NamedTuple):
     past: dict[str, Any] | None = None
 
     def text(self) -> str:
-        data = {**self._asdict(), "config": self.config.plain()}
-        if self.past is None:  # an earlier version can read it
-            del data["past"]
-        return json.dumps(data, allow_nan=False, sort_keys=True)
+        return json.dumps({**self._asdict(), "config": self.config._asdict()}, allow_nan=False, sort_keys=True)
 
     @classmethod
     def read(cls, text: str | None) -> "Change":

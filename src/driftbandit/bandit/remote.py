@@ -8,11 +8,29 @@ from typing import Any, Unpack
 
 from driftbandit.bandit.effects import ContextExplanation, Effects
 from driftbandit.bandit.ids import check_id, check_name, make_ids
-from driftbandit.bandit.inputs import arm_names, check_whole, from_json_arm, to_json_arm
+from driftbandit.bandit.inputs import (
+    FIXED_OPTIONS,
+    TIMES,
+    Config,
+    OpenOptions,
+    StoreOptions,
+    as_float,
+    check_names,
+    check_whole,
+    checked_arms,
+    from_json_arm,
+    join_options,
+    split_options,
+    to_json_arm,
+)
 from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, History, Outcome, Pairs
-from driftbandit.bandit.messages import (
-    check_finite,
-    read_decisions,
+from driftbandit.bandit.opening import is_service
+from driftbandit.bandit.records import Decision, as_datetime, system_time
+from driftbandit.bandit.reporting import Uplift
+from driftbandit.bandit.sending import (
+    Sender,
+    address,
+    read_decision,
     read_effects,
     read_expected,
     read_outcome,
@@ -20,24 +38,8 @@ from driftbandit.bandit.messages import (
     write_available,
     write_context,
     write_options,
-    write_reward,
     write_rewards,
 )
-from driftbandit.bandit.opening import is_service
-from driftbandit.bandit.options import (
-    FIXED_OPTIONS,
-    TIMES,
-    Config,
-    OpenOptions,
-    StoreOptions,
-    check_names,
-    join_options,
-    split_options,
-)
-from driftbandit.bandit.parts import check_part
-from driftbandit.bandit.records import Decision, as_datetime, system_time
-from driftbandit.bandit.sending import Sender, address
-from driftbandit.bandit.uplift import Uplift
 from driftbandit.errors import AccessDenied, NotFound
 from driftbandit.player import Probabilities
 from driftbandit.policies.drift.belief import Expected, Explanation
@@ -55,27 +57,17 @@ class RemoteBandit(AnyBandit):
 
     @classmethod
     def open(
-        cls,
-        target: str,
-        name: str,
-        policy: Any = None,
-        arms: int | Iterable[Hashable] | None = None,
-        *,
-        config: Config | None = None,
-        store: StoreOptions | None = None,
-        seed: int | None = None,
-        who: str = "",
+        cls, target: str, name: str, policy: Any = None, arms: int | Iterable[Hashable] | None = None, *,
+        config: Config | None = None, store: StoreOptions | None = None, seed: int | None = None, who: str = "",
         **options: Unpack[OpenOptions],
-    ) -> "RemoteBandit":
+    ) -> "RemoteBandit":  # fmt: skip
         """The bandit of this name in the service at `target`, made if it does not exist and arms are given; it plays
         DriftAuto unless a policy is named. One that exists is used as it is, and `change` changes it. A key with the
         scopes decide and reward is enough for `decide` and `reward`; the other methods need read or admin. The key is
         given by `key` or by the environment variable DRIFTBANDIT_KEY."""
         if not is_service(target):
             raise ValueError(f"A service is an address such as http://127.0.0.1:8000; got {target!r:.60}.")
-        how, rest = split_options(store, options)
-        if wrong := [word for word in how if word not in ("key", "timeout", "patience")]:
-            raise ValueError(f"{wrong[0]} is for a journal; a service has its own.")
+        how, rest = split_options(store, options, service=True)
         policy, arms, given = join_options(config, policy, arms, rest)
         key = how.get("key") or os.environ.get("DRIFTBANDIT_KEY")
         sender = Sender(target, key, how.get("timeout") or 10.0, how.get("patience") or 20.0)
@@ -96,20 +88,22 @@ class RemoteBandit(AnyBandit):
             body = {word: value for word, value in known.items() if value is not None}
             body |= {"name": name}
             if arms is not None:
-                body["arms"] = [to_json_arm(arm) for arm in arm_names(arms)]
+                body["arms"] = checked_arms(arms)
             sender.send("PUT", address(name), body)
         return bandit
 
     # ---- deciding: the ids are made here, so a retry after a lost connection is the same decision --------------------
 
     def _decide(self, ids: list[str | None], *how: Any) -> list[Decision]:
-        return read_decisions(self._sender.send("POST", *self._request(ids, *how)))
+        found = self._sender.send("POST", *self._request(ids, *how))
+        return [read_decision(one) for one in found.get("decisions", [found])]
 
     async def _adecide(self, ids: list[str | None], *how: Any) -> list[Decision]:
-        return read_decisions(await self._sender.asend("POST", *self._request(ids, *how)))
+        found = await self._sender.asend("POST", *self._request(ids, *how))
+        return [read_decision(one) for one in found.get("decisions", [found])]
 
     def _request(
-        self, ids: list[str | None], context: Any, available: Any, probability: bool, candidates: Any
+        self, ids: list[str | None], context: Any, candidates: Any, available: Any, probability: bool
     ) -> tuple[str, Any]:
         named = make_ids(len(ids)) if ids[0] is None else [check_id(id) for id in ids]
         body = {"probability": probability} | write_context(context, candidates) | write_available(available)
@@ -121,24 +115,30 @@ class RemoteBandit(AnyBandit):
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
     def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
-        body = write_reward(check_id(id), self._check_reward(value), check_part(add, part))
+        body = self._write_reward(id, value, add, part)
         return str(self._sender.send("POST", address(self.name, "rewards"), body)["verdict"])
 
     async def areward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
-        body = write_reward(check_id(id), self._check_reward(value), check_part(add, part))
+        body = self._write_reward(id, value, add, part)
         return str((await self._sender.asend("POST", address(self.name, "rewards"), body))["verdict"])
 
+    def _write_reward(self, *given: Any) -> dict[str, Any]:
+        message = write_rewards([self._check_pair(*given)])
+        return {**message.pop("rewards")[0], **message}
+
     def _check_reward(self, reward: Any, part: str | None = None) -> float:
-        return check_finite(reward)
+        value = as_float(reward)
+        if not math.isfinite(value):
+            raise ValueError(f"A reward is a finite number; got {value}. Nothing was sent.")
+        return value
 
     def _reward(self, pairs: Pairs) -> list[Any]:
-        return read_verdicts(self._sender.send("POST", *self._rewards(pairs)))
+        path = address(self.name, "rewards", "batch")
+        return read_verdicts(self._sender.send("POST", path, write_rewards(pairs)))
 
     async def _areward(self, pairs: Pairs) -> list[Any]:
-        return read_verdicts(await self._sender.asend("POST", *self._rewards(pairs)))
-
-    def _rewards(self, pairs: Pairs) -> tuple[str, Any]:
-        return address(self.name, "rewards", "batch"), write_rewards(pairs)
+        path = address(self.name, "rewards", "batch")
+        return read_verdicts(await self._sender.asend("POST", path, write_rewards(pairs)))
 
     def settle(self) -> int:
         return int(self._sender.send("POST", address(self.name, "settle"), {})["defaults"])
@@ -146,14 +146,9 @@ class RemoteBandit(AnyBandit):
     # ---- changing ----------------------------------------------------------------------------------------------------
 
     def add_arm(
-        self,
-        arm: Hashable,
-        *,
-        like: Hashable = None,
-        mean: float | None = None,
-        worth: float | None = None,
+        self, arm: Hashable, *, like: Hashable = None, mean: float | None = None, worth: float | None = None,
         who: str = "",
-    ) -> None:
+    ) -> None:  # fmt: skip
         past = {"like": None if like is None else to_json_arm(like), "mean": mean, "worth": worth}
         self._arm("arms", arm, who, **{name: value for name, value in past.items() if value is not None})
 

@@ -4,16 +4,15 @@ With SQLite the writer hands over every event it has written; with PostgreSQL a 
 Either way the events come in the one order in which all fold them."""
 
 import contextlib
-import json
 import logging
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from driftbandit.bandit import reporting
-from driftbandit.bandit.asks import AddSnapshot, Settle, Settled
-from driftbandit.bandit.clock import Clock
+from driftbandit.bandit.asks import Settle, Settled
 from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.opening import arithmetic, latest, policy_maker
 from driftbandit.bandit.records import Event, log
@@ -31,26 +30,58 @@ _CHECKED = 50  # rewards between two looks at how they are reported
 _OURS = 0.05  # seconds to wait for our own record to come back from PostgreSQL
 
 
+class Clock:
+    """The clock of a bandit, which never goes back: integer microseconds since 1970. Where the source has been set
+    back, the latest time seen so far; a warning is given each time it happens."""
+
+    REPORTED = SECOND  # smaller steps back give no warning
+
+    def __init__(self, source: Callable[[], int]) -> None:
+        self.source, self.last = source, 0
+        self.set_back = 0  # by how much the source is behind the latest time
+        self.ahead = 0  # added to the source, after it was once far ahead: `Bandit.resume_clock`
+
+    def now(self) -> int:
+        """The time, at least that of the last call."""
+        seen = self.source() + self.ahead
+        if seen >= self.last:
+            self.last = seen
+            self.set_back = 0
+            return seen
+        behind = self.last - seen
+        if behind > self.REPORTED and self.set_back == 0:
+            self.set_back = behind
+            warnings.warn(
+                f"The clock was set back by {behind / SECOND:.1f} s; times stay the same until it has caught up. "
+                "`driftbandit live clock JOURNAL BANDIT` lets them advance at once.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return self.last
+
+    def behind(self) -> int:
+        """By how much the source is behind the latest time."""
+        return max(0, self.last - self.source() - self.ahead)
+
+    def at_least(self, microseconds: int) -> None:
+        """Never return a time before this one, which is in the journal."""
+        self.last = max(self.last, microseconds)
+
+
 class Replica:
     """The fold of one bandit in one process."""
 
     def __init__(
-        self,
-        journal: Any,  # a `Journal`, or the `Memory` of a bandit without one
-        writer: Any,  # None: it only reads
-        number: int,
-        classes: dict[str, type],
-        snapshot_every: int = 0,  # 0: no snapshots
-        clock: Callable[[], int] | None = None,
-        compiled: bool = False,
-        fold: Fold | None = None,
-    ) -> None:
+        self, journal: Any, writer: Any, number: int, classes: dict[str, type], snapshot_every: int = 0,
+        clock: Callable[[], int] | None = None, compiled: bool = False, fold: Fold | None = None,
+    ) -> None:  # fmt: skip
+        """`journal` is a `Journal`, or the `Memory` of a bandit without one. Without a writer it is only read, and with
+        snapshot_every=0 no snapshots are made."""
         self.journal, self.writer, self.number = journal, writer, number
         self.lock = threading.RLock()
         self.snapshot_every = snapshot_every
         self.clock = Clock(clock or self.journal.now)
-        self.classes = classes  # the user's policies, by name; `change` may add some
-        self._make = policy_maker(classes)
+        self.classes, self._make = classes, policy_maker(classes)  # the user's policies; `change` may add some
         self._next_look = self._next_deep = 0  # for decisions that are old enough
         self._real_time = clock is None
         self._logged = 0  # warnings about how rewards are reported
@@ -73,7 +104,7 @@ class Replica:
         self.clock.at_least(max([self.fold.last_at, *(row.at for row in made)]))
 
     def compile(self) -> bool:
-        """`Watched.compile`. All is compiled before: decisions go on meanwhile, and wait only for a copy."""
+        """`View.compile`. All is compiled before: decisions go on meanwhile, and wait only for a copy."""
         before = self.fold.player
         if not hasattr(before, "prepare"):
             made = before.recreate(make_player)
@@ -99,7 +130,7 @@ class Replica:
             with self.lock:
                 self.writer.listeners.setdefault(self.number, []).append(self._absorb)
         if self._real_time:  # a simulation's clock moves only between its own calls
-            self.writer.idle.append(self._when_idle)
+            self.writer.idle.append(self.sweep)
         if self.snapshot_every:  # in memory all is folded
             self._read()
         if self.journal.live:
@@ -165,33 +196,22 @@ class Replica:
             if fold.changes != changes:
                 self._follow_clock()
                 if self.arithmetic_checked and fold.config.arithmetic != self.arithmetic():
-                    raise self.stop(
-                        ValueError(
-                            f"the journal is decided by {fold.config.arithmetic} from here on, and this process has "
-                            f"{self.arithmetic()}"
-                        )
-                    )
+                    text = f"the journal is decided by {fold.config.arithmetic} from here on, and this process has "
+                    raise self.stop(ValueError(text + self.arithmetic()))
             self.clock.at_least(fold.last_at)
             if self.writer is not None:
                 self.check_reporting()
             self._snapshot_at = self._snapshot_at or events[0].at
-            if self.snapshot_every and not self._closed:
-                self._keep_snapshot()
+            if self.snapshot_every and not self._closed:  # by the count of events, or every hour
+                due = fold.n % snapshot_step(fold.n, self.snapshot_every) == 0
+                if due or fold.last_at - self._snapshot_at >= _SNAPSHOT_AGE:
+                    self._submit_snapshot()
 
     def _until_snapshot(self) -> int:
         """The events until a snapshot may be due."""
         n = self.fold.n
         step = snapshot_step(n, self.snapshot_every) if self.snapshot_every else 20_000
         return min(20_000, step - n % step)
-
-    def _snapshot_due(self) -> bool:
-        n = self.fold.n
-        return self.snapshot_every > 0 and n % snapshot_step(n, self.snapshot_every) == 0
-
-    def _keep_snapshot(self) -> None:
-        """Have a snapshot written, by the count of events or every hour."""
-        if self._snapshot_due() or self.fold.last_at - self._snapshot_at >= _SNAPSHOT_AGE:
-            self._submit_snapshot()
 
     def _submit_snapshot(self, least: int = 1) -> None:
         """Have a snapshot written if so many events have come since the last, and as many as wait: what waits is part
@@ -200,7 +220,7 @@ class Replica:
         if fold.n - self._kept >= max(least, len(fold.waiting)):
             self._kept, self._snapshot_at = fold.n, fold.last_at
             with contextlib.suppress(StoreError):  # a cache: the next one will do
-                self.writer.submit([self.snapshot()])
+                self.writer.submit([fold.snapshot(self.number, self.cursor)])
 
     def check_reporting(self) -> None:
         """One line in the log where a third value among the rewards has changed the policy that plays. And now and
@@ -223,8 +243,8 @@ class Replica:
             self._logged = max(self._logged, len(found))
 
     def stop(self, error: Exception) -> Exception:
-        """An event cannot be folded: one that another process made with a policy that this one does not have, or one at
-        which a policy of the user's fails. It may be half in the state, so nothing is decided from that any more."""
+        """An event cannot be folded, as where this process does not have its policy. It may be half in the state, so
+        nothing is decided from that any more."""
         text = " ".join(str(error).split()).rstrip(".")
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         self._stuck = (
@@ -234,11 +254,6 @@ class Replica:
         self.stopped = True
         self._cause = error if isinstance(error, ValueError) else StoreError(self._stuck)
         return self._cause
-
-    def snapshot(self) -> AddSnapshot:
-        """The fold as it is, to be kept."""
-        body = json.dumps({"cursor": self.cursor, "fold": self.fold.plain()}, allow_nan=False, sort_keys=True)
-        return AddSnapshot(self.number, self.fold.n, self.fold.last_at, body, self.cursor)
 
     @property
     def lag(self) -> float:
@@ -294,15 +309,12 @@ class Replica:
         return Settle(self.number, fold.settled, at - wait - 1, at, fold.config.default, deep)
 
     def sweep(self) -> None:
-        """Have decisions settled that are old enough, if it is time to look, without waiting for it."""
-        ask = self._settle()
-        if ask is not None:
-            self.writer.submit([ask])
-
-    def _when_idle(self) -> None:
-        """Settle old decisions while no call comes in."""
-        with self.lock, contextlib.suppress(StoreError):
-            self.sweep()
+        """Have decisions settled that are old enough, if it is time to look, without waiting for it; also called while
+        no other call comes in."""
+        with self.lock:
+            ask = self._settle()
+            if ask is not None:
+                self.writer.submit([ask])
 
     def settle_first(self, commit: Callable[[list[Any]], list[Any]]) -> None:
         """Before a decision: settle old decisions, and learn their outcomes. Where the store fails, the decision will
@@ -365,14 +377,12 @@ class Replica:
             if self.snapshot_every and not self.stopped:
                 self._submit_snapshot(_LEFT_OVER)
             self._closed = self.stopped = True
-            for listeners, call in (
-                (self.writer.listeners.get(self.number, []), self._absorb),
-                (self.writer.idle, self._when_idle),
-            ):
-                if call in listeners:
-                    listeners.remove(call)
-            if not self.writer.listeners.get(self.number, True):
-                del self.writer.listeners[self.number]
+            heard = self.writer.listeners
+            heard[self.number] = [call for call in heard.get(self.number, ()) if call != self._absorb]
+            if not heard[self.number]:
+                del heard[self.number]
+            if self.sweep in self.writer.idle:
+                self.writer.idle.remove(self.sweep)
         if self.journal.live:
             self.journal.unfollow(self)
 

@@ -1,4 +1,4 @@
-"""What a bandit reports: its arms, probabilities, history, uplift and health; and a view that only reports."""
+"""What a bandit reports: its arms, probabilities, history, uplift and health."""
 
 import contextlib
 import copy
@@ -9,9 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 from driftbandit.bandit import reporting, settings
-from driftbandit.bandit.beliefs import arm_beliefs
+from driftbandit.bandit.beliefs import arm_beliefs, coefficients, copy_player, expected_rewards
 from driftbandit.bandit.candidates import copy_candidates, split_context
-from driftbandit.bandit.coefficients import coefficients, compute_expected, copy_player
 from driftbandit.bandit.effects import (
     ContextExplanation,
     Effects,
@@ -21,14 +20,13 @@ from driftbandit.bandit.effects import (
     measure_gain,
 )
 from driftbandit.bandit.ids import check_id
-from driftbandit.bandit.inputs import check_whole
+from driftbandit.bandit.inputs import Config, check_whole
 from driftbandit.bandit.interface import Arms, Candidates, Context, History, Outcome, ReadableBandit
 from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.opening import bandit_number, reading
-from driftbandit.bandit.options import Config
 from driftbandit.bandit.records import KINDS, WAYS, Change, Decision, as_datetime
 from driftbandit.bandit.replica import Replica
-from driftbandit.bandit.uplift import Uplift, measure_uplift
+from driftbandit.bandit.reporting import Uplift, measure_uplift
 from driftbandit.core.state import to_arrays
 from driftbandit.errors import NotFound, report_damage
 from driftbandit.player import Probabilities
@@ -38,13 +36,37 @@ from driftbandit.spec.half_life import moment
 _CONTEXTS = 500  # recent ones, in which the gain of context is measured
 
 
-class Watched:
-    """A bandit's state as its journal has it, for the page, monitors and tests: arms by slot, times in microseconds
-    since 1970. Nothing here reads the journal. A bandit in a service has none of it."""
+class View(ReadableBandit):
+    """A bandit with a journal or in memory that reports only; `Bandit` adds what changes something."""
 
-    _replica: Any
+    _replica: Replica
     _fold: Any
     _lock: Any
+    _journal: Any
+    _number: int
+
+    def __init__(self, target: Any, name: str, policies: Mapping[str, type] | None = None) -> None:
+        """`target` is a path, a URL, or a journal open for reading, which stays open."""
+        self.name = name
+        self._shared = isinstance(target, Journal)
+        self._journal = target if self._shared else reading(target)
+        try:
+            self._number = bandit_number(self._journal, name)
+            self._replica = Replica(self._journal, None, self._number, dict(policies or {}))
+            self._fold, self._lock = self._replica.fold, self._replica.lock
+            self.refresh()
+            if self._fold.config is None:
+                raise NotFound(f"Bandit {name!r:.60} has no configuration yet.")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the journal, if it was opened for this view."""
+        if not self._shared:
+            self._journal.close()
+
+    # ---- the state as the journal has it, for the page, monitors and tests: arms by slot, times in microseconds ------
 
     @property
     def stored(self) -> Any:
@@ -102,12 +124,7 @@ class Watched:
         """The time by the bandit's clock, in microseconds since 1970."""
         return int(self._replica.now())
 
-
-class Reports(Watched, ReadableBandit):
-    """The reports of a bandit with a store; `Verbs` adds what changes something."""
-
-    _journal: Any
-    _number: int
+    # ---- reports -----------------------------------------------------------------------------------------------------
 
     @property
     def arms(self) -> list[Hashable]:
@@ -146,15 +163,15 @@ class Reports(Watched, ReadableBandit):
             slots = list(range(len(names))) if config.candidates else slots
             if config.fixed is not None and config.fixed in slots:
                 return names[int(config.fixed)]
-            means: list[float | None] = [None] * len(names)
-            if features is not None:
-                with contextlib.suppress(ValueError):  # the policy has no such belief
-                    found = compute_expected(copy_player(fold.player, now), features, list(range(len(names))))
-                    means = [one.mean * config.scale[1] if math.isfinite(one.sd) else None for one in found.values()]
-            else:
+            means: list[float | None] = []
+            if features is None:
                 means = arm_beliefs(fold.player.policy, fold.player.arrays(now), config).mean
+            else:
+                with contextlib.suppress(ValueError):  # the policy has no such belief
+                    found = expected_rewards(copy_player(fold.player, now), config, features)
+                    means = [one.mean if math.isfinite(one.sd) else None for one in found]
             sign = 1.0 if config.goal == "maximise" else -1.0
-            believed = {slot: sign * mean for slot in slots if (mean := means[slot]) is not None}
+            believed = {slot: sign * mean for slot, mean in enumerate(means) if slot in slots and mean is not None}
             if not believed:
                 values, _ = fold.probabilities(slots, now, features=features)
                 believed = {slot: float(values[slot]) for slot in slots}
@@ -176,12 +193,8 @@ class Reports(Watched, ReadableBandit):
             fold, config, at = self._fold, self._fold.config, self._replica.now()
             names, features = self._features(context, candidates, at)
             known = copy_player(fold.player, at)
-        found = compute_expected(known, features, list(range(len(names))))
-        origin, unit = config.scale
-        return {
-            names[slot]: Expected(origin + unit * found[slot].mean, abs(unit) * found[slot].sd)
-            for slot in (found if config.candidates else config.active)
-        }
+        found = expected_rewards(known, config, features)
+        return {names[slot]: found[slot] for slot in (range(len(found)) if config.candidates else config.active)}
 
     def _known(self) -> tuple[Any, Any, Any, Any]:
         """The configuration, the features, their statistics and the player's beliefs, all of this moment."""
@@ -226,7 +239,7 @@ class Reports(Watched, ReadableBandit):
         rows = self._journal.recent(self._number, _CONTEXTS)
         contexts = [features.encode(json.loads(row.context or "{}"), row.at, seen) for row in rows]
         gain = measure_gain(beliefs, contexts, slots, names, unit)
-        return Effects(arms, found, map_best_arms(beliefs, features, seen, slots, 1.0), gain)
+        return Effects(arms, found, map_best_arms(beliefs, features, seen, slots), gain)
 
     def outcome(self, id: str | Decision) -> Outcome:
         id = check_id(id)
@@ -321,28 +334,3 @@ class Reports(Watched, ReadableBandit):
             "arithmetic": self._fold.config.arithmetic,
             "note": self._replica.note,
         }
-
-
-class View(Reports):
-    """The reports of a bandit without its verbs; `refresh` reads new events."""
-
-    def __init__(self, target: Any, name: str, policies: Mapping[str, type] | None = None) -> None:
-        """`target` is a path, a URL, or a journal open for reading, which stays open."""
-        self.name = name
-        self._shared = isinstance(target, Journal)
-        self._journal = target if self._shared else reading(target)
-        try:
-            self._number = bandit_number(self._journal, name)
-            self._replica = Replica(self._journal, None, self._number, dict(policies or {}))
-            self._fold, self._lock = self._replica.fold, self._replica.lock
-            self.refresh()
-            if self._fold.config is None:
-                raise NotFound(f"Bandit {name!r:.60} has no configuration yet.")
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Close the journal, if it was opened for this view."""
-        if not self._shared:
-            self._journal.close()

@@ -2,18 +2,16 @@
 
 A journal begins after its last event before some midnight. Everything that its events have led to until then is kept as
 a snapshot, from which every fold begins; decisions that knew fewer events, and the events themselves, are dropped. So
-later states, later decisions and the audit of what remains are as before, bit for bit. Before a day is dropped, its
-decisions are recomputed as an audit does: what cannot be proved stays.
-
-The order is: the day's decisions are proved and exported; one transaction moves the beginning; others delete the rows
-before it, a few at a time. A process that is killed in between leaves rows before the beginning, which no reader uses
-and the next run deletes.
+later states, later decisions and the audit of what remains are as before, bit for bit.
+The order is: the day's decisions are proved, as in an audit, and exported; one transaction moves the beginning; others
+delete the rows before it, a few at a time. A process that is killed in between leaves rows before the beginning, which
+no reader uses and the next run deletes.
 
 The last day with events, and everything after the last decision's state, stays however old it is. A change that made a
 new policy learn all events again needs them: dropping waits until that change is itself old enough."""
 
-import json
 import time
+from collections import deque
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -21,10 +19,9 @@ from typing import Any, NamedTuple
 
 from driftbandit.bandit.asks import PURGE, UPKEEP, DropRows, MoveBase, PurgeRows, SetNote
 from driftbandit.bandit.audit import Known, Walk, compare_decision
-from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.export import all_features, in_order, log_rows
 from driftbandit.bandit.logfiles import sync_folder, write_whole
-from driftbandit.bandit.records import CHANGE, Change, as_datetime
+from driftbandit.bandit.records import CHANGE, DAY, Change, as_datetime
 from driftbandit.errors import DamagedJournal, StoreError
 
 _STORED_LATE = 3600 * 1_000_000  # microseconds by which a decision may reach the store after its own time
@@ -155,7 +152,7 @@ class _Pruning:
         if replica.fold.config.wait is not None and latest > replica.fold.settled:
             return "a decision of that time waits for its outcome"
         walk.advance(end.n)
-        body = json.dumps({"cursor": walk.cursor, "fold": walk.fold.plain()}, allow_nan=False, sort_keys=True)
+        body = walk.fold.snapshot(self._number, walk.cursor).body
         marks = self._journal.sum_marks(self._number, end.n, end.cursor)
         if marks is None or walk.cursor != end.cursor:
             raise DamagedJournal("The journal is damaged: events are missing; nothing of this day was dropped.")
@@ -180,8 +177,7 @@ class _Pruning:
                 yield known
 
         if self._folder is None:
-            for _ in proved():
-                pass
+            deque(proved(), maxlen=0)
             return latest
         base = self._journal.base(self._number)
         day = 0 if base is None else base.at // DAY

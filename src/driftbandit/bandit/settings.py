@@ -7,28 +7,29 @@ from typing import Any
 
 from driftbandit.bandit import records
 from driftbandit.bandit.candidates import ARM, check_has_arms
-from driftbandit.bandit.counting import DAY
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.ids import ROUNDS
 from driftbandit.bandit.inputs import (
-    arm_names,
+    FIXED_OPTIONS,
+    TIMES,
+    Config,
+    Options,
     as_float,
     check_state,
+    checked_arms,
     checked_labels,
     checked_range,
     from_json_arm,
     list_arms,
-    to_json_arm,
-    writable,
 )
-from driftbandit.bandit.options import FIXED_OPTIONS, TIMES, Config, Options
+from driftbandit.bandit.records import DAY
 from driftbandit.bandit.records import StoredConfig as Stored
 from driftbandit.core.checks import UNIT, accepted_rewards
 from driftbandit.core.parameters import LARGEST
 from driftbandit.core.protocols import Policy
 from driftbandit.core.state import can_know_arms
 from driftbandit.policies.drift import DriftAuto, DriftLinTS
-from driftbandit.spec.half_life import SECOND, checked_half_life, duration, format_duration
+from driftbandit.spec.half_life import checked_half_life, duration, format_duration
 
 MOST_WORTH = 1e9  # observations that the past of an arm may count for
 FLOOR = 0.005  # the default: the least mean regret over all kinds of environments in docs/drift-ts/floor.md
@@ -37,41 +38,31 @@ FLOOR = 0.005  # the default: the least mean regret over all kinds of environmen
 def public_config(stored: Stored, policy: Any) -> Config:
     """A stored configuration as its user sees it: arms by name, durations as timedeltas."""
     names = names_of(stored)
-    times: dict[str, Any] = {name: None if (value := getattr(stored, name)) is None else timedelta(microseconds=value)
-             for name in TIMES}  # fmt: skip
-    same = ("first", "floor", "holdback", "learn_holdback", "default", "learn", "reward_range", "goal", "candidates")
-    baseline = None if stored.holdback == 0.0 else "uniform" if stored.baseline is None else names[stored.baseline]
+    active = [names[slot] for slot in stored.active]
+    retired = dict.fromkeys(names[slot] for slot in stored.retired if names[slot] not in active)  # each once
     return Config(
-        None if stored.candidates else [names[slot] for slot in stored.active], policy, baseline=baseline,
-        fixed=None if stored.fixed is None else names[stored.fixed], retired=tuple(retired_names(stored)),
-        features=None if stored.features is None else dict(stored.features),
-        labels=None if stored.labels is None else dict(stored.labels),
-        **times, **{name: getattr(stored, name) for name in same},
+        arms=None if stored.candidates else active, policy=policy, retired=tuple(retired),
+        fixed=None if stored.fixed is None else names[stored.fixed],
+        **{name: public_option(stored, name) for name in Options.__annotations__},
     )  # fmt: skip
 
 
-def retired_names(config: Stored) -> list[Any]:
-    """The names of arms that were retired and not added again, each once."""
-    names = names_of(config)
-    active = [names[slot] for slot in config.active]
-    return list(dict.fromkeys(names[slot] for slot in config.retired if names[slot] not in active))
-
-
-def check_share(value: Any, name: str) -> float:
-    """A probability below 1."""
-    number = as_float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    if not 0.0 <= number < 1.0:
-        raise ValueError(f"{name} is a share of all decisions in [0, 1); got {value!r:.60}.")
-    return number
+def public_option(config: Stored, name: str) -> Any:
+    """An option's value as a caller gives it: the inverse of `read_option`."""
+    value = getattr(config, name)
+    if name == "baseline" and config.holdback > 0.0:
+        return "uniform" if value is None else names_of(config)[value]
+    if value is None or name == "baseline":
+        return None
+    return timedelta(microseconds=value) if name in TIMES else dict(value) if name in ("features", "labels") else value
 
 
 def checked_policy(policy: Any, policies: Mapping[str, type] | None = None, features: Any = None) -> Any:
     """A policy that can decide live, be written down and made again; if None is given, DriftAuto, or DriftLinTS where
-    there are features. A text such as
-    "ds-ts(gamma=0.99)" is read; `policies` are the user's classes that it may name. Every policy of a live bandit
-    passes through here, whether it comes from a program, over HTTP or from a journal."""
+    there are features. A text such as "ds-ts(gamma=0.99)" is read; `policies` are the user's classes that it may name.
+    Every policy of a live bandit passes through here, whether it comes from a program, over HTTP or from a journal."""
     if policy is None:
-        policy = DriftLinTS() if features else DriftAuto()
+        return DriftLinTS() if features else DriftAuto()
     if isinstance(policy, str):
         from driftbandit.spec.parse import parse_policy
 
@@ -89,15 +80,6 @@ def checked_policy(policy: Any, policies: Mapping[str, type] | None = None, feat
     return policy
 
 
-def checked_arms(arms: Any) -> list[Any]:
-    """Distinct names as JSON holds them."""
-    names = [to_json_arm(name) for name in arm_names(arms)]
-    for name in names:
-        if not writable(name):
-            raise ValueError(f"Arm {name!a:.60} is not a text that a file can hold: half a character.")
-    return names
-
-
 def names_of(config: Stored) -> list[Hashable]:
     """The arms' names by slot."""
     return [from_json_arm(name) for name in config.arms]
@@ -112,11 +94,6 @@ def slot_of(config: Stored, names: list[Hashable], arm: Any) -> int:
     active = [names[slot] for slot in config.active]
     known = "was retired" if any(name == arm for name in names) else "is unknown"
     raise ValueError(f"Arm {arm!r:.60} {known}; the arms are {list_arms(active)}.")
-
-
-def baseline_slot(config: Stored, names: list[Hashable], baseline: Any) -> int | None:
-    """The slot of the baseline, or None for a uniform choice."""
-    return None if baseline == "uniform" and "uniform" not in names else slot_of(config, names, baseline)
 
 
 def slots_of(config: Stored, available: Any) -> list[int]:
@@ -160,7 +137,11 @@ def change_config(config: Stored, policy: Any, options: dict[str, Any]) -> Store
     if "policy" in options:
         policy = checked_policy(options["policy"])
         out = out._replace(policy=repr(policy))
-        check_scale(config, policy)
+        if config.reward_range is None and accepted_rewards(policy) == UNIT:
+            raise ValueError(
+                f"{type(policy).__name__} needs rewards in a range, and this bandit was made without reward_range; "
+                "DriftAuto() and DriftLinTS() take any rewards."
+            )
     out = out._replace(**{name: read_option(config, name, options[name]) for name in options if name != "policy"})
     if "policy" in options or "features" in options:
         features = Features.stored(out.features)
@@ -172,7 +153,7 @@ def change_config(config: Stored, policy: Any, options: dict[str, Any]) -> Store
             "Rewards of this bandit are added up until their decision is `wait` old (add=True), so it needs a wait."
         )
     if out.half_life is not None and ("policy" in options or "half_life" in options):
-        checked_half_life(out.half_life / SECOND, policy)
+        checked_half_life(timedelta(microseconds=out.half_life), policy)
     if out.half_life is not None and out.features is not None and not hasattr(policy, "take_in"):
         raise ValueError(f"{type(policy).__name__} cannot use features with a half-life; StableLinTS() can.")
     if "baseline" not in options and out.holdback > 0.0 and config.holdback == 0.0:
@@ -192,9 +173,13 @@ def read_option(config: Stored, name: str, value: Any) -> Any:
     if name in TIMES:
         return None if value is None else duration(value, name)
     if name in ("floor", "holdback"):
-        return check_share(value, name)
+        number = as_float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+        if not 0.0 <= number < 1.0:
+            raise ValueError(f"{name} is a share of all decisions in [0, 1); got {value!r:.60}.")
+        return number
     if name == "baseline":
-        return baseline_slot(config, names_of(config), value)
+        names = names_of(config)
+        return None if value == "uniform" and "uniform" not in names else slot_of(config, names, value)
     if name == "reward_range":
         return checked_range(value)
     if name == "features":
@@ -203,11 +188,7 @@ def read_option(config: Stored, name: str, value: Any) -> Any:
     if name == "labels":
         return checked_labels({} if value is None else value) or None
     if name == "default":
-        value = as_float(value) + 0.0  # -0.0 becomes 0.0, as it does in SQLite
-        low, high = config.reward_range or (-LARGEST, LARGEST)
-        if not low <= value <= high:
-            raise ValueError(f"default is a reward from {low:g} to {high:g}; got {value!r:.60}.")
-        return value
+        return _check_in_range(config, value, "default")
     allowed = {"goal": ("maximise", "minimise"), "learn": ("wait", "arrival")}.get(name, (True, False))
     if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
         listing = " or ".join(f'"{one}"' if isinstance(one, str) else str(one) for one in allowed)
@@ -215,13 +196,13 @@ def read_option(config: Stored, name: str, value: Any) -> Any:
     return value
 
 
-def check_scale(config: Stored, policy: Any) -> None:
-    """Refuse a policy for rewards in [0, 1] where the range of rewards is not declared."""
-    if config.reward_range is None and accepted_rewards(policy) == UNIT:
-        raise ValueError(
-            f"{type(policy).__name__} needs rewards in a range, and this bandit was made without reward_range; "
-            "DriftAuto() and DriftLinTS() take any rewards."
-        )
+def _check_in_range(config: Stored, value: Any, name: str) -> float:
+    """A value that rewards can have; -0.0 becomes 0.0, as it does in SQLite."""
+    number = as_float(value) + 0.0
+    low, high = config.reward_range or (-LARGEST, LARGEST)
+    if not low <= number <= high:
+        raise ValueError(f"{name} is a reward from {low:g} to {high:g}; got {value!r:.60}.")
+    return number
 
 
 def checked_config(data: Any, make: Callable[[str], Any]) -> None:
@@ -238,14 +219,7 @@ def checked_config(data: Any, make: Callable[[str], Any]) -> None:
         raise ValueError("the fixed arm or the baseline is not there.")
     if not config.key.isdigit() or int(config.key) >= 1 << 64 or config.rounds not in ROUNDS:
         raise ValueError("the key of the random numbers cannot be read.")
-    options = {name: getattr(config, name) for name in Options.__annotations__}
-    for name in TIMES:
-        if options[name] is not None:
-            options[name] = timedelta(microseconds=options[name])
-    options["features"] = None if config.features is None else dict(config.features)
-    options["baseline"] = "uniform" if config.baseline is None else names[config.baseline]
-    if config.baseline is None and "uniform" in names:
-        del options["baseline"]
+    options = {name: public_option(config, name) for name in Options.__annotations__}
     arms = None if config.candidates else [names[slot] for slot in active]
     made = first_config(make(config.policy), arms, 0, config.rounds, options)
     for name in Options.__annotations__:
@@ -282,10 +256,7 @@ def read_past(config: Stored, player: Any, like: Any, mean: Any, worth: Any) -> 
         )
     if like is not None:
         return {"like": slot_of(config, names_of(config), like)}
-    value, count = as_float(mean) + 0.0, as_float(worth)
-    low, high = config.reward_range or (-LARGEST, LARGEST)
-    if not low <= value <= high:
-        raise ValueError(f"mean is a reward from {low:g} to {high:g}; got {mean!r:.60}.")
+    value, count = _check_in_range(config, mean, "mean"), as_float(worth)
     if not 0.0 < count <= MOST_WORTH:
         raise ValueError(f"worth is a number of observations above 0, and at most {MOST_WORTH:g}; got {worth!r:.60}.")
     return {"mean": value, "worth": count}

@@ -16,6 +16,8 @@ from driftbandit.bandit.memory import Memory
 from driftbandit.bandit.settings import checked_config
 
 FORMAT = 1
+# What reading a damaged snapshot may raise.
+_DAMAGE = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError, MemoryError)
 _PATIENCE = 5.0  # seconds a fork waits for a bandit that is in the middle of a call
 
 _bandits: dict[int, Any] = {}  # in memory: weak references by id
@@ -53,16 +55,7 @@ def read_snapshot(text: Any, make: Maker, compiled: bool) -> tuple[Memory, Fold,
         if not isinstance(data["seeded"], bool):
             raise ValueError("seeded is not true or false.")
         return Memory.load(data["memory"], fold), fold, data["seeded"]
-    except (
-        KeyError,
-        IndexError,
-        TypeError,
-        AttributeError,
-        ValueError,
-        OverflowError,
-        RecursionError,
-        MemoryError,
-    ) as e:
+    except _DAMAGE as e:
         why = f"{e.args[0]!r} is missing." if isinstance(e, KeyError) else " ".join(str(e).split())
         raise ValueError(f"This snapshot is damaged and was not restored: {why:.300}") from None
 

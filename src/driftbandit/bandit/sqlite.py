@@ -12,24 +12,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from driftbandit.bandit.asks import Ask, Found, Place
+from driftbandit.bandit.asks import Ask
 from driftbandit.bandit.commit import Numbers, SQLiteCommit, first_number
-from driftbandit.bandit.journal import (
-    DECISION,
-    EVENT,
-    SQLITE,
-    SQLITE_ADDED,
-    SQLITE_INDEX,
-    SQLITE_TABLES,
-    VERSION,
-    Journal,
-    check_version,
-)
-from driftbandit.bandit.records import CHANGE, Event, check_row, mark, system_time
+from driftbandit.bandit.journal import Journal
+from driftbandit.bandit.records import Event, system_time
+from driftbandit.bandit.tables import DECISION, EVENT, SQLITE, SQLITE_TABLES, VERSION, check_version
 from driftbandit.errors import DamagedJournal, JournalLocked, NotFound, StoreError
 
 APPLICATION = 0x64726266  # "drbf": written into the file's header, where SQLite keeps a place for it
-_FIELDS = {"decision": DECISION, "event": "n, " + EVENT}
+_FIELDS = {"decision": DECISION, "event": EVENT}
 _NUMBER = {"decision": "seq", "event": "n"}  # of a row within its bandit, in the order in which they were written
 _DAMAGE = ("not a database", "malformed", "no such table", "unsupported file", "decode")
 _PARENTS: list[Any] = []  # connections that belong to the process this one was forked from
@@ -41,7 +32,9 @@ class SQLite(Journal):
     live = False
     dialect = SQLITE
     oldest, newest = "seq", "seq DESC"
-    event_fields = _FIELDS["event"]
+    # Their ids begin with "#", by which the index finds them among millions of rewards; +n keeps SQLite from walking
+    # those in order instead.
+    change, change_order = "AND decision >= '#' AND decision < '$'", "+n"
     chunk = 20_000  # short enough for the WAL to be emptied meanwhile
 
     def __init__(self, path: str, write: bool = True) -> None:
@@ -83,11 +76,6 @@ class SQLite(Journal):
                 )
                 version = VERSION
         check_version(version, self.target)
-        added = "SELECT count(*) FROM sqlite_master WHERE name IN ('base', 'daily', 'moved', 'label')"
-        if connection.execute(added).fetchone()[0] < 4:  # a reader of an older journal makes them for itself only
-            connection.executescript(SQLITE_ADDED if write else SQLITE_ADDED.replace("TABLE", "TEMP TABLE"))
-        if write:
-            connection.execute(SQLITE_INDEX)
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
@@ -169,23 +157,13 @@ class SQLite(Journal):
 
     def _next_events(self, bandit: int, after: Any, limit: int) -> list[tuple[Any, Event]]:
         after = after or 0
-        sql = f"SELECT {self.event_fields}, mark FROM event WHERE bandit = ? AND n > ? ORDER BY n LIMIT ?"
+        sql = f"SELECT n, {EVENT}, mark FROM event WHERE bandit = ? AND n > ? ORDER BY n LIMIT ?"
         rows = self._rows(sql, bandit, after, limit)
         for n, row in enumerate(rows, after + 1):
             if row[0] != n:
                 self._check_dropped(bandit, n)
                 raise DamagedJournal(f"The journal is damaged: event {n} of bandit {bandit} is missing.")
-        return [_read_event(bandit, row) for row in rows]
-
-    def changes(self, bandit: int) -> list[tuple[Any, Event]]:
-        """Their ids begin with "#", by which the index finds them among millions of rewards; +n keeps SQLite from
-        walking those in order instead."""
-        sql = f"""SELECT {self.event_fields}, mark FROM event WHERE bandit = ?
-            AND decision >= '#' AND decision < '$' AND kind = {CHANGE} ORDER BY +n"""
-        return [_read_event(bandit, row) for row in self._rows(sql, bandit)]
-
-    def _states(self, places: list[Place]) -> Found:
-        return SQLiteCommit.states(self._rows, places)
+        return [self.read_event(bandit, row) for row in rows]
 
     def claim(self, bandit: int) -> contextlib.AbstractContextManager[bool]:
         """Only this process writes."""
@@ -290,14 +268,6 @@ except ImportError:  # Windows
         os.lseek(file, 1 << 30, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
         os.lseek(file, 0, os.SEEK_SET)
-
-
-def _read_event(bandit: int, row: tuple[Any, ...], new: Any = tuple.__new__) -> tuple[int, Event]:
-    """The event of a row that ends with its checksum, after its number; faster than `Event(*row)`."""
-    fields = row[:-1]
-    if mark(fields) != row[-1]:
-        fields = check_row("event", bandit, row[0], fields, row[-1])
-    return row[0], new(Event, fields)
 
 
 def _connect(path: str, read_only: bool = False, unchanging: bool = False) -> sqlite3.Connection:

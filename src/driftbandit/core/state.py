@@ -53,6 +53,8 @@ def from_json(data: Any, like: Any) -> Any:
         )
     if not isinstance(data, list) or len(data) != len(like):
         raise ValueError(f"a field of the state needs {len(like)} numbers.")
+    if like.dtype.kind == "f" and set(map(type, data)) == {float}:  # nearly always, and 20 times as fast
+        return list(data)
     return [_number(item, like.dtype.kind) for item in data]
 
 

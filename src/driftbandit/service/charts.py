@@ -21,8 +21,8 @@ from driftbandit.bandit.beliefs import ArmBeliefs, belief_densities, beliefs_of,
 from driftbandit.bandit.inputs import to_json_arm
 from driftbandit.bandit.opening import bandit_number, reading
 from driftbandit.bandit.records import as_datetime, as_microseconds
+from driftbandit.bandit.reporting import Uplift, measure_uplift
 from driftbandit.bandit.settings import names_of
-from driftbandit.bandit.uplift import Uplift, measure_uplift
 from driftbandit.errors import DamagedJournal, StoreError
 from driftbandit.service.background import Worker
 from driftbandit.service.problems import HttpProblem, log

@@ -8,8 +8,7 @@ from starlette.responses import Response
 from driftbandit.bandit import settings
 from driftbandit.bandit.candidates import check_has_arms
 from driftbandit.bandit.features import Features
-from driftbandit.bandit.inputs import check_state, split_labels, to_json_arm
-from driftbandit.bandit.options import TIMES
+from driftbandit.bandit.inputs import TIMES, check_state, split_labels, to_json_arm
 from driftbandit.service.bandits import library_policy, read_options
 from driftbandit.service.calls import Call, operation, parameter, read_arm, read_arms
 from driftbandit.service.types import (
