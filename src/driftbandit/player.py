@@ -121,7 +121,7 @@ class Player:
         """The features as a list of floats: in the joint form of this many arms. Others are refused."""
         needed = self.n_features * (arms if self.joint else 1)
         try:
-            found = [] if features is None else [float(number) for number in features]
+            found = [] if features is None else list(map(float, features))
         except (TypeError, ValueError):
             found = [math.nan]
         if len(found) != needed or not all(map(math.isfinite, found)):

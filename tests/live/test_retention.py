@@ -170,8 +170,8 @@ def test_a_process_that_is_far_behind_reports_it(postgres) -> None:
 
 def test_the_command_and_the_service_drop_what_is_old(tmp_path, capsys) -> None:
     from driftbandit.cli._main import main
-    from driftbandit.service.bandits import Bandits
     from driftbandit.service.background import Pruner
+    from driftbandit.service.bandits import Bandits
 
     store = str(tmp_path / "a.db")
     for name in ("old", "older"):

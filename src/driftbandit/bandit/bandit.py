@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any, Unpack
 
 from driftbandit.bandit import requests, settings, snapshots
-from driftbandit.bandit.asks import EraseId, hide_id
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.ids import check_id, check_name
@@ -102,8 +101,7 @@ class Bandit(View, AnyBandit):
 
     def _in_memory(self, memory: Memory, fold: Fold, classes: dict[str, type], clock: Any, seeded: bool) -> None:
         replica = Replica(memory, memory, 0, classes, 0, clock, fold.compiled, fold)
-        self._memory, self._seeded = memory, seeded
-        memory.lock = replica.lock
+        self._memory, self._seeded, memory.lock = memory, seeded, replica.lock
         self._attach(replica, "", "disk", "")
         snapshots.watch(self)
 
@@ -359,24 +357,12 @@ class Bandit(View, AnyBandit):
 
     def erase(self, id: str | Decision, *, who: str = "") -> bool:
         self._need_journal("erase")
-        id = check_id(id)
-        hidden = hide_id(self._fold.config, id)
-        found = self._journal.standing(self._number, [id, hidden])
-        if hidden in found:
-            return False
-        if id not in found:
-            raise NotFound(f"There is no decision {id!r:.140} to erase.")
-        self._change("erase", who, lambda config: config._replace(erased=(config.erased or 0) + 1))
-        with self._lock:
-            self._requests.forget(id)
-            call = self._writer.submit([EraseId(self._number, id, hidden)])
-        return bool(call.wait()[0])
+        return self._requests.erase(check_id(id), who or self.who)
 
     def archive(self, *, who: str = "") -> None:
         self._need_journal("archive")
         if self._fold.config.archived is None:
-            now = self._replica.now()
-            self._change("archive", who, lambda config: config._replace(archived=config.archived or now))
+            self._change("archive", who, lambda config: config._replace(archived=config.archived or self.now()))
 
     def unarchive(self, *, who: str = "") -> None:
         self._need_journal("unarchive")

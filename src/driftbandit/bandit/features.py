@@ -186,9 +186,13 @@ class Features(tuple[Feature, ...]):
                 hint = nearest(str(name)[:60], known) or "."
                 raise ContextError(listed, sentence=f"There is no feature {name!r:.60}{hint} {listed}")
             feature = known[name]
-            if feature.kind != "number" or type(value) is not float or not -_LARGEST <= value <= _LARGEST:
-                value = feature.read(value)
-                size += 12 * len(value) if isinstance(value, str) else 0  # a character is at most 12 bytes
+            if type(value) is float and feature.kind == "number":
+                usual = -_LARGEST <= value <= _LARGEST
+            else:
+                usual = type(value) is str and value in feature.levels
+            value = value if usual else feature.read(value)
+            if isinstance(value, str):
+                size += 12 * len(value)  # a character is at most 12 bytes
             if value is not None:
                 out[name] = value
         if size > MOST_BYTES and (size := len(json.dumps(out))) > MOST_BYTES:
@@ -254,8 +258,7 @@ class Seen:
     def learn(self, context: Mapping[str, Any], at: int) -> list[float]:
         """The numbers of a context, which then counts towards the means."""
         out, gaps, others = self.features.numbers(context, at)
-        squares = list(map(mul, out, out))
-        sums, self._squares = list(map(add, self._sums, out)), list(map(add, self._squares, squares))
+        sums, self._squares = list(map(add, self._sums, out)), list(map(add, self._squares, map(mul, out, out)))
         if gaps:
             self.fill(out, gaps)
         self._sums = sums

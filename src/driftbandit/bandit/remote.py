@@ -140,68 +140,66 @@ class RemoteBandit(AnyBandit):
         path = address(self.name, "rewards", "batch")
         return read_verdicts(await self._sender.asend("POST", path, write_rewards(pairs)))
 
-    def settle(self) -> int:
-        return int(self._sender.send("POST", address(self.name, "settle"), {})["defaults"])
-
     # ---- changing ----------------------------------------------------------------------------------------------------
+
+    def _change(self, *parts: str, who: str = "", method: str = "POST", **body: Any) -> Any:
+        return self._sender.send(method, address(self.name, *parts), {"who": who or self.who, **body})
+
+    def settle(self) -> int:
+        return int(self._change("settle")["defaults"])
 
     def add_arm(
         self, arm: Hashable, *, like: Hashable = None, mean: float | None = None, worth: float | None = None,
         who: str = "",
     ) -> None:  # fmt: skip
-        past = {"like": None if like is None else to_json_arm(like), "mean": mean, "worth": worth}
-        self._arm("arms", arm, who, **{name: value for name, value in past.items() if value is not None})
+        past: dict[str, Any] = {"like": None if like is None else to_json_arm(like), "mean": mean, "worth": worth}
+        past = {name: value for name, value in past.items() if value is not None}
+        self._change("arms", who=who, arm=to_json_arm(arm), **past)
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
-        self._arm("arms/retire", arm, who)
+        self._change("arms", "retire", who=who, arm=to_json_arm(arm))
 
     def fix(self, arm: Hashable, *, who: str = "") -> None:
-        self._arm("fix", arm, who)
+        self._change("fix", who=who, arm=to_json_arm(arm))
 
     def release(self, *, who: str = "") -> bool:
         fixed = self.config.fixed is not None
-        self._sender.send("POST", address(self.name, "release"), {"who": who or self.who})
+        self._change("release", who=who)
         return fixed
 
     def erase(self, id: str | Decision, *, who: str = "") -> bool:
-        path = address(self.name, "decisions", check_id(id))
-        return bool(self._sender.send("DELETE", path, {"who": who or self.who})["erased"])
+        return bool(self._change("decisions", check_id(id), who=who, method="DELETE")["erased"])
 
     def archive(self, *, who: str = "") -> None:
-        self._sender.send("DELETE", address(self.name), {"who": who or self.who})
+        self._change(who=who, method="DELETE")
 
     def unarchive(self, *, who: str = "") -> None:
-        self._sender.send("POST", address(self.name, "unarchive"), {"who": who or self.who})
+        self._change("unarchive", who=who)
 
     def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
         check_names(options, ("policy", "add_arm", "retire_arm"), FIXED_OPTIONS)
-        body = {**write_options(options), "from_now": from_now, "who": who or self.who}
-        self._sender.send("PATCH", address(self.name), body)
+        self._change(who=who, method="PATCH", from_now=from_now, **write_options(options))
 
     def resume_clock(self, *, who: str = "") -> timedelta:
-        found = self._sender.send("POST", address(self.name, "clock"), {"who": who or self.who})
-        return timedelta(seconds=found["ahead_seconds"])
-
-    def _arm(self, path: str, arm: Hashable, who: str, **past: Any) -> None:
-        body = {"arm": to_json_arm(arm), "who": who or self.who, **past}
-        self._sender.send("POST", f"{address(self.name)}/{path}", body)
+        return timedelta(seconds=self._change("clock", who=who)["ahead_seconds"])
 
     # ---- reports -----------------------------------------------------------------------------------------------------
 
+    def _get(self, *parts: str, **query: Any) -> Any:
+        return self._sender.send("GET", address(self.name, *parts, **query))
+
     @property
     def config(self) -> Config:
-        found = self._sender.send("GET", address(self.name))
+        found = self._get()
         values = {name: found[name] for name in Config._fields}
         for name in TIMES:
             if values[name] is not None:
                 values[name] = timedelta(microseconds=duration(values[name], name))
-        for name in ("arms", "retired"):
-            values[name] = [from_json_arm(arm) for arm in values[name]]
-        values["arms"] = None if values["candidates"] else values["arms"]
-        for name in ("baseline", "fixed"):
-            values[name] = from_json_arm(values[name])
-        values |= {"policy": parse_snapshot(values["policy"]), "retired": tuple(values["retired"])}
-        return Config(**{**values, "reward_range": values["reward_range"] and tuple(values["reward_range"])})
+        values |= {name: from_json_arm(values[name]) for name in ("baseline", "fixed")}
+        arms, retired = ([from_json_arm(arm) for arm in found[name]] for name in ("arms", "retired"))
+        values |= {"arms": None if found["candidates"] else arms, "retired": tuple(retired)}
+        ends, policy = found["reward_range"], parse_snapshot(found["policy"])
+        return Config(**{**values, "policy": policy, "reward_range": ends and tuple(ends)})
 
     @property
     def arms(self) -> list[Hashable]:
@@ -239,7 +237,7 @@ class RemoteBandit(AnyBandit):
         return {from_json_arm(row["arm"]): row for row in found["arms"]}, found["error"], found["believes"]
 
     def explain(self) -> Any:
-        found = self._sender.send("GET", address(self.name, "explanation"))
+        found = self._get("explanation")
         arms = {from_json_arm(row["arm"]): read_expected(row["mean"], row["sd"]) for row in found.pop("arms")}
         del found["text"]
         features = found.pop("features")
@@ -247,21 +245,20 @@ class RemoteBandit(AnyBandit):
         return environment if features is None else ContextExplanation(environment, arms, features)
 
     def effects(self) -> Effects:
-        return read_effects(self._sender.send("GET", address(self.name, "effects")))
+        return read_effects(self._get("effects"))
 
     def outcome(self, id: str | Decision) -> Outcome:
-        return read_outcome(self._sender.send("GET", address(self.name, "decisions", check_id(id))))
+        return read_outcome(self._get("decisions", check_id(id)))
 
     def recent(self, limit: int = 20) -> list[Outcome]:
-        path = address(self.name, "decisions", limit=check_whole(limit, "limit", 1, 1000))
-        return [read_outcome(one) for one in self._sender.send("GET", path)["decisions"]]
+        found = self._get("decisions", limit=check_whole(limit, "limit", 1, 1000))
+        return [read_outcome(one) for one in found["decisions"]]
 
     def history(self, since: Any = None, until: Any = None, points: int = 200) -> History:
         now = system_time()
-        begin, end = (
-            None if value is None else moment(value, now, name) for name, value in (("since", since), ("until", until))
-        )
-        found = self._sender.send("GET", address(self.name, "history", since=begin, until=end, points=points))
+        begin = None if since is None else moment(since, now, "since")
+        end = None if until is None else moment(until, now, "until")
+        found = self._get("history", since=begin, until=end, points=points)
         starts, width = [as_datetime(at) for at in found["starts"]], timedelta(microseconds=found["width"])
         arms = [from_json_arm(arm) for arm in found["arms"]]
         return History(**{**found, "starts": starts, "width": width, "arms": arms})
@@ -269,16 +266,16 @@ class RemoteBandit(AnyBandit):
     def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:
         now = system_time()
         spelled = None if since is None else format_duration(max(1, now - moment(since, now, "since")))
-        found = self._sender.send("GET", address(self.name, "uplift", since=spelled, confidence=confidence))
+        found = self._get("uplift", since=spelled, confidence=confidence)
         values: dict[str, Any] = {name: math.nan if found[name] is None else found[name] for name in Uplift._fields}
         return Uplift(**values)
 
     def changes(self) -> list[dict[str, Any]]:
-        found = self._sender.send("GET", address(self.name, "changes"))["changes"]
+        found = self._get("changes")["changes"]
         return [{**row, "at": as_datetime(row["at"])} for row in found]
 
     def health(self) -> dict[str, Any]:
-        found = dict(self._sender.send("GET", address(self.name, "health")))
+        found = dict(self._get("health"))
         for name in ("lag", "clock_set_back", "clock_ahead"):
             seconds = found.pop(f"{name}_seconds")
             found[name] = None if seconds is None else timedelta(seconds=seconds)

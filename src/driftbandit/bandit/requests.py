@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from driftbandit.bandit import settings
-from driftbandit.bandit.asks import AddChange, AddReward, hash_part, hide_id, judge, upkeep_notes
+from driftbandit.bandit.asks import AddChange, AddReward, EraseId, hash_part, hide_id, judge, upkeep_notes
 from driftbandit.bandit.candidates import copy_contexts, split_context
 from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.inputs import FIXED_OPTIONS, as_float, check_names, writable
@@ -16,7 +16,7 @@ from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.writer import Chooser, StoreCall
 from driftbandit.core.parameters import LARGEST
 from driftbandit.core.state import can_know_arms
-from driftbandit.errors import Archived, RecordConflict, StoreError
+from driftbandit.errors import Archived, NotFound, RecordConflict, StoreError
 from driftbandit.spec.half_life import SECOND
 
 _REMEMBERED = 10_000  # decisions, to spare the store a look when their reward comes
@@ -83,10 +83,6 @@ class Requests:
             with contextlib.suppress(KeyError, StopIteration, RuntimeError):  # another thread may be doing the same
                 del self._recent[next(iter(self._recent))]
 
-    def forget(self, id: str) -> None:
-        """Look for this decision in the store, should a reward of it come."""
-        self._recent.pop(id, None)
-
     def check_reward(self, reward: Any, part: str | None = None) -> float:
         """A reward that can be written; the sum of parts is checked when it is known."""
         value, fold = as_float(reward), self.replica.fold
@@ -137,6 +133,20 @@ class Requests:
         states = [found.get(ask.hidden or "", found.get(ask.id)) for ask in asks]
         if any(not isinstance(judge(*pair)[1], Exception) for pair in zip(asks, states, strict=True)):
             change_config(replica, self.name, "add rewards up", lambda config: config._replace(adds=True), "")
+
+    def erase(self, id: str, who: str) -> bool:
+        """Put a hash in the place of an id; whether it was there."""
+        replica, hidden = self.replica, hide_id(self.replica.fold.config, id)
+        found = replica.journal.standing(replica.number, [id, hidden])
+        if hidden in found:
+            return False
+        if id not in found:
+            raise NotFound(f"There is no decision {id!r:.140} to erase.")
+        change_config(replica, self.name, "erase", lambda config: config._replace(erased=(config.erased or 0) + 1), who)
+        with replica.lock:
+            self._recent.pop(id, None)
+            call = replica.writer.submit([EraseId(replica.number, id, hidden)])
+        return bool(call.wait()[0])
 
 
 # ---- changes: each is an event, with who made it and when ------------------------------------------------------------

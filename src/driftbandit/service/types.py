@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from driftbandit.bandit.effects import BelievedGain, BestArms, Effects, FeatureEffect
 from driftbandit.bandit.inputs import to_json_arm
-from driftbandit.bandit.uplift import Uplift
+from driftbandit.bandit.reporting import Uplift
 from driftbandit.policies.drift.belief import Expected, Explanation
 
 # The library checks ids and names, with a clearer message than a pattern gives; the pattern is for readers.
