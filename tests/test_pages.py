@@ -67,7 +67,7 @@ SHOWN = everything()
 
 
 def words_of(line):
-    return shlex.split(line, comments=True)[1:]
+    return shlex.split(line.partition(" > ")[0], comments=True)[1:]
 
 
 def reduced(words):

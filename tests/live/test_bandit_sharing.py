@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -207,5 +208,8 @@ def test_an_outcome_that_another_handle_wrote_is_seen_by_the_one_that_decided(st
         assert isinstance(answers[0], RecordConflict)
         assert answers[1] == "learned"
         assert one.reward(third.id, 1.0) == other.reward(third.id, 1.0) == "again"
+        until = time.monotonic() + 5.0
+        while one.health()["rewards"] < 3 and time.monotonic() < until:
+            one.refresh()
         assert one.health()["rewards"] == 3
     assert_proved(store)

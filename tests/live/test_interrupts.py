@@ -58,7 +58,7 @@ def soon(condition: Callable[[], bool]) -> bool:
 CALLS: dict[str, Callable[[Bandit, int], Any]] = {
     "decide": lambda bandit, n: bandit.decide(f"d{n}"),
     "decide without an id": lambda bandit, n: bandit.decide(),
-    "decide at once": lambda bandit, n: bandit._at_once(bandit._request([None], None, None, False, None)),
+    "decide many": lambda bandit, n: bandit.decide_many(3),
     "reward": lambda bandit, n: bandit.reward("first", 1.0),
     "settle": lambda bandit, n: bandit.settle(),
     "fix": lambda bandit, n: bandit.fix(0),

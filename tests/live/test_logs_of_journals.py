@@ -14,7 +14,7 @@ import pytest
 from driftbandit import DiscountedTS, DriftTS
 from driftbandit.bandit import Bandit, NotFound
 from driftbandit.bandit.audit import Walk
-from driftbandit.bandit.export import JournalLog, export, with_probabilities
+from driftbandit.bandit.export import JournalLog, export, log_rows, with_probabilities
 from driftbandit.bandit.opening import reading
 from driftbandit.cli._main import main
 from driftbandit.logs import Log, drift, replay
@@ -194,14 +194,17 @@ def test_where_no_arm_came_or_went_nothing_is_said_of_what_was_available(store, 
     assert all(json.loads(line)["available"] is None for line in (tmp_path / "log.jsonl").read_text().splitlines())
 
 
-def test_an_arm_added_while_the_journal_is_read_ends_the_log_there(tmp_path, monkeypatch) -> None:
+def test_an_arm_added_while_the_journal_is_read_ends_the_log_there(tmp_path) -> None:
     with Bandit.open(tmp_path / "j.db", "b", DiscountedTS(), ["a", "b"], seed=1) as bandit:
-        for n in range(6):
-            bandit.decide(f"d{n}")
+        for _ in range(6):
+            bandit.decide_many(1000)
+        journal = reading(tmp_path / "j.db")
+        rows = log_rows(journal, 1, "none")
+        first = next(rows)
         bandit.add_arm("c")
         bandit.decide("late")
-    monkeypatch.setattr("driftbandit.bandit.export._all_arms", lambda *_: ["a", "b"])  # as it was before the last two
-    assert export(tmp_path / "j.db", tmp_path / "log.csv", propensity="all") == 6
+        assert len([first, *rows]) == 6000
+        journal.close()
 
 
 def test_decisions_from_one_view_are_integrated_once_with_the_same_result(tmp_path, monkeypatch) -> None:

@@ -107,7 +107,7 @@ def test_a_snapshot_that_cannot_be_queued_does_not_lose_events(tmp_path, monkeyp
             def busy():
                 raise StoreError("Busy.")
 
-            patch.setattr(type(bandit._replica), "snapshot", lambda replica: busy())
+            patch.setattr(type(bandit._fold), "snapshot", lambda *_: busy())
             assert bandit.reward_many([(id, 1.0) for id in ids]) == ["learned"] * 3
         assert bandit.decide("after").known == 4
     assert_proved(path)

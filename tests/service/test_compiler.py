@@ -48,6 +48,16 @@ def test_machine_code_takes_over_in_the_middle(tmp_path, options) -> None:
     assert (report.differences, report.decisions) == ([], 140)
 
 
+@pytest.mark.long
+def test_the_default_policy_is_compiled_where_no_other_was(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("DRIFTBANDIT_CACHE", str(tmp_path / "code"))
+    with Bandit.open(str(tmp_path / "a.db"), "busy", arms=ARMS, seed=1) as bandit:
+        play(bandit, 0, 10)
+        Compiler({}, {}).visit(bandit)
+        assert type(bandit.player).__name__ == "CompiledPlayer"
+        play(bandit, 10, 10)
+
+
 def test_a_service_decides_while_it_compiles(tmp_path, monkeypatch) -> None:
     begun, go, whole = threading.Event(), threading.Event(), Compiler._compile
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import driftbandit
 
 SERVICE = Path(driftbandit.__file__).parent / "service"
-OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
+OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
 
 
 def private_uses(tree: ast.AST):

@@ -234,7 +234,9 @@ class SQLiteCommit(Commit):
                 return asks  # one statement is a transaction
         try:
             self._transact()
-        except sqlite3.IntegrityError:  # a decision that was trusted to have no outcome has one: look at all
+        except sqlite3.IntegrityError as error:  # a decision that was trusted to have no outcome has one: look at all
+            if "another program wrote" in str(error):
+                raise
             self._connection.execute("ROLLBACK")
             self._last.clear()
             self.answers, self.added, self.trusts = {}, [], False

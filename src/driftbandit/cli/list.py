@@ -31,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Print the requested tables, or one class in full."""
     if args.what not in _SHOWN:
-        found = parse.find(args.what)
+        found = parse.find(args.what, _SHOWN)  # their names are suggested too
         described = _describe(cls := found[0] if isinstance(found, tuple) else found)
         print_json(described) if args.json else _print_class(cls, described)
         return

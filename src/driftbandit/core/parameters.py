@@ -38,7 +38,7 @@ def described(**facts: Any) -> Callable[[type[T]], type[T]]:
         if "family" in facts and not hasattr(cls, "tuned"):
             cls.tuned = classmethod(_check_sizes(tuned))  # type: ignore[attr-defined]
         if hasattr(cls, "text") and not hasattr(cls, "code"):
-            cls.code = vars(cls)["text"]  # type: ignore[attr-defined]
+            cls.code = classmethod(_check_sizes(vars(cls)["text"].__func__, "code"))  # type: ignore[attr-defined]
         return cls
 
     return attach
@@ -145,13 +145,13 @@ def checked(cls: type[T]) -> type[T]:
     return cls
 
 
-def _check_sizes(maker: Callable[..., Any]) -> Callable[..., Any]:
+def _check_sizes(maker: Callable[..., Any], called: str = "") -> Callable[..., Any]:
     """A named constructor such as `tuned` whose horizon, phases and n_arms are checked before any formula uses them."""
     signature = inspect.signature(maker)
 
     @functools.wraps(maker)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        name = f"{args[0].__name__}.{maker.__name__}"
+        name = f"{args[0].__name__}.{called or maker.__name__}"
         try:
             given = signature.bind(*args, **kwargs)
         except TypeError as error:

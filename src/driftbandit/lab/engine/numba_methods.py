@@ -44,7 +44,8 @@ _functions: set[Callable[..., Any]] = set()
 
 
 def register(cls: type) -> None:
-    """Let compiled code call the methods of this `NamedTuple` class, and every helper marked `compilable` so far."""
+    """Let compiled code call the methods of this `NamedTuple` class, those of the policies that they call by a name of
+    their module, and every helper marked `compilable` so far."""
     for function in primitives.COMPILABLE:
         if function not in _functions:
             _functions.add(function)
@@ -57,6 +58,8 @@ def register(cls: type) -> None:
             if (name, _names(value)) not in _methods:
                 _methods.add((name, _names(value)))
                 _overload_method(name, value)
+            for called in value.__code__.co_names:
+                prepare(value.__globals__.get(called))
 
 
 def _overload_with_itself(function: Callable[..., Any]) -> None:
