@@ -213,6 +213,9 @@ class Walk:
 
     def _fold_next(self) -> bool:
         found = next(self._events, None)
+        if found is None:  # more may have been written meanwhile
+            self._events = self.journal.events(self.number, self.cursor)
+            found = next(self._events, None)
         if found is None:
             return False
         self.cursor, event = found
