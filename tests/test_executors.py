@@ -1,5 +1,6 @@
 """The same numbers from threads, processes, Dask and Ray, also when a worker dies in the middle."""
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -11,8 +12,7 @@ import pytest
 import small_study
 from driftbandit.cli import _main as cli
 from driftbandit.lab import executors
-from driftbandit.lab.progress import Progress
-from driftbandit.lab.work import Cell, Store, chunks_by_name
+from driftbandit.lab.work import Cell, Store
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +36,15 @@ def test_a_killed_process_is_replaced_and_the_hash_is_the_same(tmp_path, expecte
     store = Store(tmp_path)
     killed = []
 
-    def kill_soon(pool):
+    def kill_soon():
         while len(store.names()) < 3:
             time.sleep(0.01)
-        victim = next(iter(pool._processes))
+        victim = multiprocessing.active_children()[0].pid
         os.kill(victim, signal.SIGKILL)
         killed.append(victim)
 
-    with executors.open_pool(2) as made:
-        threading.Thread(target=kill_soon, args=(made.executor,), daemon=True).start()
-        todo = chunks_by_name(small_study.cells())
-        store._play_elsewhere(todo, dict.fromkeys(todo, True), made, Progress(1))
+    threading.Thread(target=kill_soon, daemon=True).start()
+    store.play(small_study.cells(), 2)
     assert len(killed) == 1
     assert small_study.digest(store, small_study.cells()) == expected
 
