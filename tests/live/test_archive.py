@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from driftbandit.bandit import Bandit
-from driftbandit.bandit.asks import PURGE, PurgeRows, SetNote
+from driftbandit.bandit.asks import PURGE, SetNote, Within
 from driftbandit.bandit.opening import reading, writing
 from driftbandit.bandit.records import DAY
 from driftbandit.bandit.retention import purge
@@ -72,8 +72,8 @@ def test_a_deletion_that_was_interrupted_is_finished(store) -> None:
     held = writing(store)
     try:
         number = held.journal.number("a")
-        held.writer.submit([SetNote(PURGE + "a", "a", first=False), PurgeRows(number, "a", 7)]).wait()
-        held.writer.submit([PurgeRows(number, "a", 7)]).wait()
+        held.writer.submit([SetNote(PURGE + "a", "a", first=False), Within(number, "purge", ("a", 7))]).wait()
+        held.writer.submit([Within(number, "purge", ("a", 7))]).wait()
         for name in held.journal.notes(PURGE):
             purge(held.journal, held.writer, name)
         purge(held.journal, held.writer, "a")  # once more does nothing

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from driftbandit.bandit.asks import AddChange, AddReward, AddSnapshot, Settle
+from driftbandit.bandit.asks import AddChange, AddReward, Settle, Within
 from driftbandit.bandit.opening import is_url, reading
 from driftbandit.bandit.records import CHANGE, DEFAULT, LATE, REWARD, DecisionRow, Event
 from driftbandit.errors import DamagedJournal, NotFound, RecordConflict
@@ -180,7 +180,7 @@ def test_only_the_newest_snapshots_are_kept(journal) -> None:
         journal.commit([row(f"d{n}"), pay(f"d{n}")])
         cursor = [found for found, _ in journal.events(1, cursor)][-1]
         body = json.dumps({"cursor": cursor, "n": n})
-        journal.commit([AddSnapshot(1, n, 10 * n, body, cursor)])
+        journal.commit([Within(1, "add_snapshot", (n, 10 * n, body, cursor))])
     assert [(n, json.loads(body)["n"]) for n, body in journal.snapshots(1)] == [(7, 7), (6, 6), (5, 5)]
     journal.verify(1, 7, cursor)
     journal.verify(1)

@@ -96,14 +96,13 @@ class AddChange(NamedTuple):
         return Event(0, CHANGE, self.at, f"#{self.serial}", slot=self.serial, body=self.body)
 
 
-class AddSnapshot(NamedTuple):
-    """Write a snapshot of the fold after n events, the last of which has this cursor. Answered with None."""
+class Within(NamedTuple):
+    """Do something about a bandit that only `retention`, `moving`, snapshots and erasing need: a method of `Commit` by
+    its name. Answered with what that returns."""
 
     bandit: int
-    n: int
-    at: int
-    body: str
-    cursor: Any
+    method: str
+    given: tuple[Any, ...] = ()
 
 
 class AddCell(NamedTuple):
@@ -141,58 +140,7 @@ def upkeep_notes(name: str, before: StoredConfig | None, after: StoredConfig) ->
     return out
 
 
-class MoveBase(NamedTuple):
-    """Let a journal begin after n events, with the fold `body`, if it has begun after `before` events and had so many
-    changes. Answered with whether that was so."""
-
-    bandit: int
-    before: int
-    changes: int
-    n: int
-    at: int  # of the last of these events
-    body: str
-    marks: int  # the sum of their checksums
-    cursor: Any
-    until: int  # the midnight before which they came
-
-
-class DropRows(NamedTuple):
-    """Delete about `limit` rows from before the journal's beginning. Answered with the numbers of decisions and events
-    deleted; both are 0 when all is done."""
-
-    bandit: int
-    changes: tuple[int, ...]  # times of all changes, at which daily counts are split
-    limit: int = 1000
-
-
-class EraseId(NamedTuple):
-    """Replace the id of a decision in its own row and those of its outcomes. Answered with whether it was there."""
-
-    bandit: int
-    id: str
-    hidden: str
-
-
-class HandOver(NamedTuple):
-    """Refuse from now on whatever is to be written about a bandit, since it was moved to a target; or, with None, no
-    longer refuse it. Answered with None."""
-
-    bandit: int
-    target: str | None
-
-
-class PurgeRows(NamedTuple):
-    """Delete rows of a bandit; with the last of them, all else about it. Answered with whether there is more."""
-
-    bandit: int
-    name: str
-    limit: int = 2000
-
-
-Ask = (
-    DecisionRow | AddReward | Settle | AddChange | AddSnapshot | AddCell | SetNote | MoveBase | DropRows | EraseId
-    | HandOver | PurgeRows
-)  # fmt: skip
+Ask = DecisionRow | AddReward | Settle | AddChange | AddCell | SetNote | Within
 
 
 class DecisionState(NamedTuple):

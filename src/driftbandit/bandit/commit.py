@@ -10,19 +10,14 @@ from driftbandit.bandit.asks import (
     AddCell,
     AddChange,
     AddReward,
-    AddSnapshot,
     Ask,
     DecisionState,
-    DropRows,
-    EraseId,
     Found,
-    HandOver,
-    MoveBase,
     Place,
-    PurgeRows,
     SetNote,
     Settle,
     Settled,
+    Within,
     judge,
     match_decision,
 )  # fmt: skip
@@ -85,12 +80,12 @@ class Commit(Dropping):
             self._decide(kinds[DecisionRow])
         if AddReward in kinds:
             self._add_rewards(kinds[AddReward])
-        writers: dict[type, Any] = {Settle: self._settle, AddChange: self._change, AddSnapshot: self._add_snapshot,
-                                    MoveBase: self._move_base, DropRows: self._drop, EraseId: self._erase,
-                                    HandOver: self._hand_over, PurgeRows: self._purge}  # fmt: skip
-        for kind, write in writers.items():
-            for place, ask in kinds.get(kind, {}).items():
-                write(place, ask)
+        for place, ask in kinds.get(Settle, {}).items():
+            self._settle(place, ask)
+        for place, ask in kinds.get(AddChange, {}).items():
+            self._change(place, ask)
+        for place, ask in kinds.get(Within, {}).items():
+            self.answers[place] = getattr(self, ask.method)(ask.bandit, *ask.given)
         for kind, sql in _SIMPLE.items():
             for place, ask in kinds.get(kind, {}).items():
                 self._connection.execute(self.dialect.translate(sql), ask)
@@ -187,21 +182,21 @@ class Commit(Dropping):
                 sql = f"INSERT INTO @label SELECT number, ?, ?, name FROM @bandit WHERE number = ? AND {where}"
                 self._run(sql, *label, ask.bandit, *change)
 
-    def _add_snapshot(self, place: int, ask: AddSnapshot) -> None:
-        """Write a snapshot with the sum of the checksums of all events before it, from that of the last one on."""
-        self.answers[place] = None
-        marks = self.sum_marks(ask.bandit, ask.n, ask.cursor)
+    def add_snapshot(self, bandit: int, n: int, at: int, body: str, cursor: Any) -> None:
+        """Write a snapshot of the fold after n events, the last of which has this cursor, with the sum of the checksums
+        of all of them, from that of the last snapshot on."""
+        marks = self.sum_marks(bandit, n, cursor)
         if marks is None:  # rows are missing, which the next opening reports
             return
-        values = ask.n, ask.at, ask.body, marks
+        values = n, at, body, marks
         for sql, row in (
             ("INSERT INTO @snapshot VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (bandit, n) DO UPDATE SET at = excluded.at, "
              "body = excluded.body, marks = excluded.marks, mark = excluded.mark", (*values, mark(values))),
             ("DELETE FROM @snapshot WHERE bandit = ? AND n < (SELECT min(n) FROM "
              "(SELECT n FROM @snapshot WHERE bandit = ? ORDER BY n DESC LIMIT ?) AS newest) "
-             "AND n NOT IN (SELECT n FROM @base WHERE bandit = ?)", (ask.bandit, _SNAPSHOTS, ask.bandit)),
+             "AND n NOT IN (SELECT n FROM @base WHERE bandit = ?)", (bandit, _SNAPSHOTS, bandit)),
         ):  # fmt: skip
-            self._run(sql, ask.bandit, *row)
+            self._run(sql, bandit, *row)
 
 
 # ---- SQLite ----------------------------------------------------------------------------------------------------------
@@ -305,21 +300,22 @@ class SQLiteCommit(Commit):
             self._connection.execute(insert("event", EVENTS, len(some)), [value for row in some for value in row])
         check(there)
 
-    def _purge(self, place: int, ask: PurgeRows) -> None:
-        super()._purge(place, ask)
-        self._last.pop(ask.bandit, None)
+    def purge(self, bandit: int, name: str, limit: int = 2000) -> bool:
+        self._last.pop(bandit, None)
+        return super().purge(bandit, name, limit)
 
-    def _erase(self, place: int, ask: EraseId) -> None:
+    def erase(self, bandit: int, id: str, hidden: str) -> bool:
         """What is overwritten does not stay in unused parts of the file."""
         self._connection.execute("PRAGMA secure_delete=ON")
-        super()._erase(place, ask)
+        found = super().erase(bandit, id, hidden)
         self._connection.execute("PRAGMA secure_delete=OFF")
+        return found
 
-    def _old_decisions(self, ask: DropRows, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
-        end = first_number(self._rows, "decision", "seq", ask.bandit, n, "known")
+    def _old_decisions(self, bandit: int, limit: int, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
+        end = first_number(self._rows, "decision", "seq", bandit, n, "known")
         sql = "SELECT seq, at, slot, how, mark FROM decision WHERE bandit = ? AND seq < ? ORDER BY seq LIMIT ?"
-        rows = self._rows(sql, ask.bandit, end, ask.limit)
-        return [row[1:] for row in rows], "bandit = ? AND seq <= ?", [ask.bandit, rows[-1][0] if rows else 0]
+        rows = self._rows(sql, bandit, end, limit)
+        return [row[1:] for row in rows], "bandit = ? AND seq <= ?", [bandit, rows[-1][0] if rows else 0]
 
     def _unsettled(self, ask: Settle) -> tuple[list[Any], bool, int | None]:
         """Decisions are numbered in the order in which they are stored, so the number of the last one settled is enough

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from itertools import product
 from typing import Any
 
-from driftbandit.bandit.asks import PURGE, UPKEEP, DropRows, EraseId, HandOver, MoveBase, PurgeRows
+from driftbandit.bandit.asks import PURGE, UPKEEP
 from driftbandit.bandit.candidates import forget_features
 from driftbandit.bandit.ids import ARCHIVED
 from driftbandit.bandit.journal import DECIDED
@@ -25,8 +25,6 @@ _COUNT = """INSERT INTO @daily AS d (bandit, start, slot, how, kind, n, total, s
 class Dropping(Tables):
     """The part of a `Commit` that drops rows."""
 
-    answers: dict[int, Any]
-
     def _run(self, sql: str, *values: Any) -> None:
         raise NotImplementedError
 
@@ -34,117 +32,118 @@ class Dropping(Tables):
         """The row (n, at) of `base`, which no other transaction changes meanwhile."""
         return self._rows("SELECT n, at FROM @base WHERE bandit = ?", bandit)
 
-    def _old_decisions(self, ask: DropRows, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
-        """Decisions before the base: rows that begin with (time, slot, how, mark); which they are, in SQL; values."""
+    def _old_decisions(self, bandit: int, limit: int, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
+        """Some decisions before the base: rows that begin with (time, slot, how, mark); which they are, in SQL; values."""
         raise NotImplementedError
 
-    def _move_base(self, place: int, ask: MoveBase) -> None:
-        """Answered with False where the base was moved or the configuration changed meanwhile."""
-        there = [n for n, _ in self._alone_with_base(ask.bandit)] or [0]
-        changed = self._rows(_NEXT_CHANGE, ask.bandit, f"#{ask.changes + 1}")
-        self.answers[place] = there == [ask.before] and not changed
-        if not self.answers[place]:
-            return
-        values = ask.n, ask.at, ask.body, ask.marks
-        self._run("DELETE FROM @snapshot WHERE bandit = ? AND n <= ?", ask.bandit, ask.n)
-        self._run("INSERT INTO @snapshot VALUES (?, ?, ?, ?, ?, ?)", ask.bandit, *values, mark(values))
-        row = {"at": ask.until, "n": ask.n}
-        if isinstance(ask.cursor, tuple):
-            row |= dict(zip(("era", "xid", "seq"), ask.cursor, strict=True))
+    def move_base(
+        self, bandit: int, before: int, changes: int, n: int, at: int, body: str, marks: int, cursor: Any, until: int
+    ) -> bool:
+        """Let the journal begin after n events that came before a midnight, `until`: the last of them at this time and
+        with this cursor, their checksums adding up to `marks`, and the fold after them as text. False where the journal
+        no longer begins after `before` events, or more than so many changes were made."""
+        there = [n for n, _ in self._alone_with_base(bandit)] or [0]
+        if there != [before] or self._rows(_NEXT_CHANGE, bandit, f"#{changes + 1}"):
+            return False
+        values = n, at, body, marks
+        self._run("DELETE FROM @snapshot WHERE bandit = ? AND n <= ?", bandit, n)
+        self._run("INSERT INTO @snapshot VALUES (?, ?, ?, ?, ?, ?)", bandit, *values, mark(values))
+        row = {"at": until, "n": n}
+        if isinstance(cursor, tuple):
+            row |= dict(zip(("era", "xid", "seq"), cursor, strict=True))
         given = ", ".join("?::text::xid8" if name == "xid" else "?" for name in row)
         self._run(
             f"INSERT INTO @base (bandit, events, event_marks, decisions, decision_marks, {', '.join(row)}) "
             f"VALUES (?, 0, 0, 0, 0, {given}) ON CONFLICT (bandit) "
-            f"DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in row)}", ask.bandit, *row.values(),
+            f"DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in row)}", bandit, *row.values(),
         )  # fmt: skip
+        return True
 
-    def _drop(self, place: int, ask: DropRows) -> None:
-        """Delete some rows before the base, and answer how many decisions and events."""
-        self.answers[place] = 0, 0
-        for n, at in self._alone_with_base(ask.bandit):
-            rows, where, values = self._old_decisions(ask, n, at)
+    def drop_rows(self, bandit: int, changes: tuple[int, ...], limit: int = 1000) -> tuple[int, int]:
+        """Delete some rows before the base: the numbers of decisions and of events, both 0 when all is done. Daily
+        counts are split at the times of all changes."""
+        for n, at in self._alone_with_base(bandit):
+            rows, where, values = self._old_decisions(bandit, limit, n, at)
             if rows:
-                self._count("decision", ask, [(at, slot, how, DECIDED, 0.0, mark) for at, slot, how, mark in rows])
+                counted = [(at, slot, how, DECIDED, 0.0, mark) for at, slot, how, mark in rows]
+                self._count("decision", bandit, changes, counted)
                 self._run(f"DELETE FROM @decision WHERE {where}", *values)
-                self.answers[place] = len(rows), 0
-                return
+                return len(rows), 0
             before = f"bandit = ? AND kind != {CHANGE} AND {self.dialect.cursor} <="
             rows = self._rows(
                 f"SELECT decided, slot, how, kind, value, mark, {self.dialect.columns} FROM @event WHERE {before} "
                 f"(SELECT {self.dialect.cursor.strip('()')} FROM @base WHERE bandit = ?) "
-                f"ORDER BY {self.dialect.order} LIMIT ?", ask.bandit, ask.bandit, ask.limit,
+                f"ORDER BY {self.dialect.order} LIMIT ?", bandit, bandit, limit,
             )  # fmt: skip
             if rows:
-                self._count("event", ask, [row[:6] for row in rows])
+                self._count("event", bandit, changes, [row[:6] for row in rows])
                 sql = f"DELETE FROM @event WHERE {before} {self.dialect.position}"
-                self._run(sql, ask.bandit, *rows[-1][6:])
-                self.answers[place] = 0, len(rows)
+                self._run(sql, bandit, *rows[-1][6:])
+                return 0, len(rows)
+        return 0, 0
 
     def _lock_rows(self) -> None:
         """Wait until no other transaction has decisions or events that are not committed, and let none begin."""
 
-    def _hand_over(self, place: int, ask: HandOver) -> None:
-        """A later writer sees that the bandit has moved; an earlier one has committed."""
-        self.answers[place] = None
-        if ask.target is None:
-            self._run("DELETE FROM @moved WHERE bandit = ?", ask.bandit)
+    def hand_over(self, bandit: int, target: str | None) -> None:
+        """Refuse from now on whatever is to be written about a bandit, since it was moved to a target; or, with None,
+        no longer refuse it. A later writer sees that the bandit has moved; an earlier one has committed."""
+        if target is None:
+            self._run("DELETE FROM @moved WHERE bandit = ?", bandit)
             return
         self._lock_rows()
-        self._run("INSERT INTO @moved VALUES (?, ?, NULL) ON CONFLICT DO NOTHING", ask.bandit, ask.target)
+        self._run("INSERT INTO @moved VALUES (?, ?, NULL) ON CONFLICT DO NOTHING", bandit, target)
 
-    def _purge(self, place: int, ask: PurgeRows) -> None:
-        """Delete some rows of a bandit, and everything else about it after the last row."""
-        self.answers[place] = True
+    def purge(self, bandit: int, name: str, limit: int = 2000) -> bool:
+        """Delete some rows of a bandit; after the last of them, everything else about it. Whether there is more."""
         for table, key in (("decision", "id"), ("event", self.dialect.cursor.strip("()"))):
-            if self._rows(f"SELECT 1 FROM @{table} WHERE bandit = ? LIMIT 1", ask.bandit):
+            if self._rows(f"SELECT 1 FROM @{table} WHERE bandit = ? LIMIT 1", bandit):
                 some = f"SELECT {key} FROM @{table} WHERE bandit = ? LIMIT ?"
-                self._run(
-                    f"DELETE FROM @{table} WHERE bandit = ? AND ({key}) IN ({some})", *2 * [ask.bandit], ask.limit
-                )
-                return
-        self.answers[place] = False
+                self._run(f"DELETE FROM @{table} WHERE bandit = ? AND ({key}) IN ({some})", bandit, bandit, limit)
+                return True
         for table in ("snapshot", "chart", "label", "base", "daily", "head"):
-            self._run(f"DELETE FROM @{table} WHERE bandit = ?", ask.bandit)
-        self._run("DELETE FROM @moved WHERE bandit = ? AND target IS NULL", ask.bandit)
-        self._run("DELETE FROM @bandit WHERE number = ?", ask.bandit)
+            self._run(f"DELETE FROM @{table} WHERE bandit = ?", bandit)
+        self._run("DELETE FROM @moved WHERE bandit = ? AND target IS NULL", bandit)
+        self._run("DELETE FROM @bandit WHERE number = ?", bandit)
         for beginning in (UPKEEP, ARCHIVED, PURGE):
-            self._run("DELETE FROM @meta WHERE name = ?", beginning + ask.name)
+            self._run("DELETE FROM @meta WHERE name = ?", beginning + name)
+        return False
 
-    def _count(self, table: str, ask: DropRows, rows: list[tuple[Any, ...]]) -> None:
+    def _count(self, table: str, bandit: int, changes: tuple[int, ...], rows: list[tuple[Any, ...]]) -> None:
         """Add rows (time, slot, how, kind, value, mark) to the counts of their days and to those of the base."""
         found: dict[tuple[int, ...], list[float]] = {}
         for at, slot, how, kind, value, _ in rows:
-            changed = bisect_right(ask.changes, at)
-            start = max(at - at % DAY, ask.changes[changed - 1] if changed else 0)
+            changed = bisect_right(changes, at)
+            start = max(at - at % DAY, changes[changed - 1] if changed else 0)
             sums = found.setdefault((start, slot, how, kind), [0, 0.0, 0.0])
             sums[0] += 1
             if kind <= LATE:
                 sums[1] += value
                 sums[2] += value * value
         for key, sums in sorted(found.items()):
-            self._run(_COUNT, ask.bandit, *key, *sums)
+            self._run(_COUNT, bandit, *key, *sums)
         self._run(
             f"UPDATE @base SET {table}s = {table}s + ?, {table}_marks = {table}_marks + ? WHERE bandit = ?",
-            len(rows), sum(row[-1] for row in rows), ask.bandit,
+            len(rows), sum(row[-1] for row in rows), bandit,
         )  # fmt: skip
 
-    def _erase(self, place: int, ask: EraseId) -> None:
-        """Replace the id in the decision and in its outcomes. The row keeps its place, arm, time and checksum; of its
+    def erase(self, bandit: int, id: str, hidden: str) -> bool:
+        """Replace an id in its decision and in the outcomes; whether it was there. The row keeps its place, arm, time and checksum; of its
         context the names of candidates stay. What was learned from a context stays in the record of the outcome, since
         every later state depends on it. A row that was erased has its new checksum in front of the text that it
         keeps: `records.intact`."""
-        sql, ids = f"SELECT {DECISION} FROM @decision WHERE bandit = ? AND id = ?", {ask.id}
-        found = self._rows(sql, ask.bandit, ask.id)
+        sql, ids = f"SELECT {DECISION} FROM @decision WHERE bandit = ? AND id = ?", {id}
+        found = self._rows(sql, bandit, id)
         for row in (DecisionRow(*fields) for fields in found):
             available, context = forget_features(row.available, row.context)
-            text = make_erased_text(row._replace(id=ask.hidden, available=available, context=context))
+            text = make_erased_text(row._replace(id=hidden, available=available, context=context))
             sql = "UPDATE @decision SET id = ?, available = ?, context = ? WHERE bandit = ? AND id = ?"
-            self._run(sql, ask.hidden, available, text, ask.bandit, ask.id)
-            ids |= {id for id, _, _ in self._parts(ask.bandit, [row.at]) if id.startswith(f"{ask.id}+")}
+            self._run(sql, hidden, available, text, bandit, id)
+            ids |= {part for part, _, _ in self._parts(bandit, [row.at]) if part.startswith(f"{id}+")}
         where = "WHERE bandit = ? AND decision = ? AND (kind = 3) = ?"
-        for id, late in product(ids, (False, True)):
-            for fields in self._rows(f"SELECT {EVENT} FROM @event {where}", ask.bandit, id, late):
-                hidden = ask.hidden + id[len(ask.id) :]
-                text = make_erased_text((*fields[:2], hidden, *fields[3:]))
-                self._run(f"UPDATE @event SET decision = ?, body = ? {where}", hidden, text, ask.bandit, id, late)
-        self.answers[place] = bool(found)
+        for one, late in product(ids, (False, True)):
+            for fields in self._rows(f"SELECT {EVENT} FROM @event {where}", bandit, one, late):
+                name = hidden + one[len(id) :]
+                text = make_erased_text((*fields[:2], name, *fields[3:]))
+                self._run(f"UPDATE @event SET decision = ?, body = ? {where}", name, text, bandit, one, late)
+        return bool(found)

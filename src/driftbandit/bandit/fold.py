@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.bandit.asks import AddSnapshot
+from driftbandit.bandit.asks import Within
 from driftbandit.bandit.candidates import Candidates, parse_candidates, read_candidates, split_context
 from driftbandit.bandit.carrying import Waiting, carry
 from driftbandit.bandit.features import Features, Seen
@@ -309,10 +309,13 @@ class Fold:
             "player": self.player.dump(),
         }  # fmt: skip
 
-    def snapshot(self, bandit: int, cursor: Any) -> AddSnapshot:
+    def snapshot(self, bandit: int, cursor: Any) -> Within:
         """The request to keep the fold as it is; the last event folded has this cursor."""
-        body = json.dumps({"cursor": cursor, "fold": self.plain()}, allow_nan=False, sort_keys=True)
-        return AddSnapshot(bandit, self.n, self.last_at, body, cursor)
+        return Within(bandit, "add_snapshot", (self.n, self.last_at, self.write(cursor), cursor))
+
+    def write(self, cursor: Any) -> str:
+        """The text of a snapshot."""
+        return json.dumps({"cursor": cursor, "fold": self.plain()}, allow_nan=False, sort_keys=True)
 
     @classmethod
     def read(cls, data: Any, make: Maker, reread: Reread | None = None, compiled: bool = False) -> "Fold":

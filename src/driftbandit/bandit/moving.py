@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from driftbandit.bandit.asks import PURGE, DropRows, HandOver, PurgeRows, upkeep_notes
+from driftbandit.bandit.asks import PURGE, Within, upkeep_notes
 from driftbandit.bandit.audit import audit_bandit
 from driftbandit.bandit.ids import Named, check_name, match_names
 from driftbandit.bandit.opening import Opened, is_url, latest, policy_maker, reading, writing
@@ -149,7 +149,7 @@ class _Mover:
                 return self._move(mine, other)
             except DamagedJournal:
                 self._purge(self._copy)
-                self._ask(self._here, HandOver(self._number, None))
+                self._ask(self._here, self._number, "hand_over", None)
                 raise
 
     def _move(self, mine: Named, other: Named | None) -> Move:
@@ -164,7 +164,7 @@ class _Mover:
                 self._prove()
             self._copy_rows()
             began = time.monotonic()
-            self._ask(self._here, HandOver(self._number, self._home))
+            self._ask(self._here, self._number, "hand_over", self._home)
         if self._count_erased() != self._hidden:  # an id was erased after its decision had been copied
             self._purge(self._copy)
             self._arrive(mine, None)
@@ -181,7 +181,8 @@ class _Mover:
         """Make the bandit in the target, or go on with what an earlier run has made."""
         source, base = self._source, self._source.base(self._number)
         changes = source.changes(self._number)
-        while base and any(self._ask(self._here, DropRows(self._number, tuple(event.at for _, event in changes)))):
+        times = tuple(event.at for _, event in changes)
+        while base and any(self._ask(self._here, self._number, "drop_rows", times)):
             pass
         self._hidden = self._count_erased()
         origin = f"{_identify(source)} {self._number} {base.n if base else 0} {self._hidden}"
@@ -282,7 +283,7 @@ class _Mover:
                 raise StoreError("Another transaction in the target does not end; run this again when it has.")
             time.sleep(0.005)
         if self._fold.n:
-            self._ask(self._there, self._fold.snapshot(self._copy, cursor))
+            self._there.writer.submit([self._fold.snapshot(self._copy, cursor)]).wait()
 
     def _prove(self) -> None:
         found = audit_bandit(self._target, self._name, self._copy, self._classes, self._known)
@@ -315,12 +316,12 @@ class _Mover:
         return int(self._source._rows(_ERASED, self._number)[0][0])
 
     def _purge(self, number: int) -> None:
-        while number >= 0 and self._ask(self._there, PurgeRows(number, self._name)):
+        while number >= 0 and self._ask(self._there, number, "purge", self._name):
             pass
 
     @staticmethod
-    def _ask(opened: Opened, ask: Any) -> Any:
-        return opened.writer.submit([ask]).wait()[0]
+    def _ask(opened: Opened, number: int, method: str, *given: Any) -> Any:
+        return opened.writer.submit([Within(number, method, given)]).wait()[0]
 
 
 def _decision_values(row: DecisionRow) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 
-from driftbandit.bandit.asks import AddReward, Ask, DropRows, EraseId, HandOver, MoveBase, PurgeRows, Settle, Settled
+from driftbandit.bandit.asks import AddReward, Ask, Settle, Settled, Within
 from driftbandit.bandit.commit import STORED_LATE, Check, Commit
 from driftbandit.bandit.records import LATE, DecisionRow, Event, mark
 from driftbandit.bandit.tables import (
@@ -100,7 +100,7 @@ class PostgresCommit(Commit):
         self.decided = self.appended = None
         for place, ask in self._asks.items():
             found = moved.get(getattr(ask, "bandit", -1))
-            if found is not None and not isinstance(ask, HandOver | PurgeRows):
+            if found is not None and not (isinstance(ask, Within) and ask.method in ("hand_over", "purge")):
                 self.again.pop(place, None)
                 self.answers[place] = Settled(0, True, None) if isinstance(ask, Settle) else Moved(*found)
 
@@ -108,12 +108,10 @@ class PostgresCommit(Commit):
         self._run("SET LOCAL lock_timeout = '3s'")  # others wait behind us; we try again
         self._run("LOCK TABLE @decision, @event IN SHARE MODE")
 
-    def _erase(self, place: int, ask: EraseId) -> None:
+    def erase(self, bandit: int, id: str, hidden: str) -> bool:
         self._run("LOCK TABLE @decision, @event IN ROW EXCLUSIVE MODE")
-        if self._rows("SELECT 1 FROM @moved WHERE bandit = ?", ask.bandit):
-            self._short = True
-        else:
-            super()._erase(place, ask)
+        self._short = self._short or bool(self._rows("SELECT 1 FROM @moved WHERE bandit = ?", bandit))
+        return not self._short and super().erase(bandit, id, hidden)
 
     def _exclude_others(self) -> None:
         """Before the transaction has an id, so that those of a bandit follow each other in the order of events."""
@@ -158,18 +156,18 @@ class PostgresCommit(Commit):
     def _alone_with_base(self, bandit: int) -> list[Any]:
         return self._rows("SELECT n, at FROM @base WHERE bandit = ? FOR UPDATE", bandit)
 
-    def _move_base(self, place: int, ask: MoveBase) -> None:
+    def move_base(self, bandit: int, *given: Any) -> bool:
         """While no other transaction of ours writes events: one might be a change that learns everything again."""
         self._run(f"SELECT pg_advisory_xact_lock({LOCK}, 0)")
-        super()._move_base(place, ask)
+        return super().move_base(bandit, *given)
 
-    def _old_decisions(self, ask: DropRows, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
+    def _old_decisions(self, bandit: int, limit: int, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
         """By time as well, for which there is an index."""
         rows = self._rows(
             "SELECT id, at, slot, how, mark FROM @decision WHERE bandit = ? AND at < ? AND known < ? "
-            "ORDER BY at, id LIMIT ?", ask.bandit, at + STORED_LATE, n, ask.limit,
+            "ORDER BY at, id LIMIT ?", bandit, at + STORED_LATE, n, limit,
         )  # fmt: skip
-        return [row[1:] for row in rows], "bandit = ? AND id = ANY(?)", [ask.bandit, [row[0] for row in rows]]
+        return [row[1:] for row in rows], "bandit = ? AND id = ANY(?)", [bandit, [row[0] for row in rows]]
 
     def _unsettled(self, ask: Settle) -> tuple[list[Any], bool, int | None]:
         low, until = ask.settled - (STORED_LATE if ask.deep else _SLACK), ask.until

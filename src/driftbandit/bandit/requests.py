@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from driftbandit.bandit import settings
-from driftbandit.bandit.asks import AddChange, AddReward, EraseId, hash_part, hide_id, judge, upkeep_notes
+from driftbandit.bandit.asks import AddChange, AddReward, Within, hash_part, hide_id, judge, upkeep_notes
 from driftbandit.bandit.candidates import copy_contexts, split_context
 from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.inputs import FIXED_OPTIONS, as_float, check_names, writable
@@ -145,7 +145,7 @@ class Requests:
         change_config(replica, self.name, "erase", lambda config: config._replace(erased=(config.erased or 0) + 1), who)
         with replica.lock:
             self._recent.pop(id, None)
-            call = replica.writer.submit([EraseId(replica.number, id, hidden)])
+            call = replica.writer.submit([Within(replica.number, "erase", (id, hidden))])
         return bool(call.wait()[0])
 
 

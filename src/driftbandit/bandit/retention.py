@@ -17,7 +17,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftbandit.bandit.asks import PURGE, UPKEEP, DropRows, MoveBase, PurgeRows, SetNote
+from driftbandit.bandit.asks import PURGE, UPKEEP, SetNote, Within
 from driftbandit.bandit.audit import Known, Walk, compare_decision
 from driftbandit.bandit.export import all_features, in_order, log_rows
 from driftbandit.bandit.logfiles import sync_folder, write_whole
@@ -85,7 +85,7 @@ def prune(replica: Any, name: str, exports: Any = None) -> Pruned:
 def purge(journal: Any, writer: Any, name: str) -> None:
     """Delete a bandit whose deletion has begun, if it still exists."""
     number = journal.number(name)
-    while number is not None and writer.submit([PurgeRows(number, name)]).wait()[0]:
+    while number is not None and writer.submit([Within(number, "purge", (name,))]).wait()[0]:
         time.sleep(0.01)
 
 
@@ -152,12 +152,12 @@ class _Pruning:
         if replica.fold.config.wait is not None and latest > replica.fold.settled:
             return "a decision of that time waits for its outcome"
         walk.advance(end.n)
-        body = walk.fold.snapshot(self._number, walk.cursor).body
+        body = walk.fold.write(walk.cursor)
         marks = self._journal.sum_marks(self._number, end.n, end.cursor)
         if marks is None or walk.cursor != end.cursor:
             raise DamagedJournal("The journal is damaged: events are missing; nothing of this day was dropped.")
-        ask = MoveBase(self._number, walk.begin, len(self._changes), end.n, end.at, body, marks, end.cursor, midnight)
-        if not self._commit(ask):
+        place = walk.begin, len(self._changes), end.n, end.at, body, marks, end.cursor, midnight
+        if not self._commit("move_base", *place):
             return "the bandit was changed meanwhile; the next run goes on"
         self._delete()
         return ""
@@ -199,16 +199,16 @@ class _Pruning:
         """Delete rows before the beginning, a few at a time."""
         while True:
             began = time.monotonic()
-            decisions, events = self._commit(DropRows(self._number, self._changes))
+            decisions, events = self._commit("drop_rows", self._changes)
             if not decisions + events:
                 return
             self._decisions += decisions
             self._events += events
             time.sleep(min(0.5, _REST * (time.monotonic() - began)))
 
-    def _commit(self, ask: Any) -> Any:
+    def _commit(self, method: str, *given: Any) -> Any:
         with self._replica.lock:
-            call = self._replica.writer.submit([ask])
+            call = self._replica.writer.submit([Within(self._number, method, given)])
         return call.wait()[0]
 
 
