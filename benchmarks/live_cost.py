@@ -22,9 +22,8 @@ import numpy as np
 
 from driftbandit import DiscountedTS
 from driftbandit.bandit.fold import Fold
-from driftbandit.bandit.ids import decision_stream
 from driftbandit.bandit.opening import policy_maker
-from driftbandit.bandit.records import CHANGE, REWARD, Change, Event
+from driftbandit.bandit.records import CHANGE, REWARD, Change, Event, decision_stream
 from driftbandit.bandit.settings import first_config
 from driftbandit.core.draws import ENVIRONMENT, Stream, stream_key
 from driftbandit.core.draws import REWARD as LUCK

@@ -13,8 +13,7 @@ from live_measure import ARMS, line
 from driftbandit import DiscountedTS
 from driftbandit.bandit import Bandit
 from driftbandit.bandit.asks import AddReward
-from driftbandit.bandit.ids import make_ids
-from driftbandit.bandit.records import REWARD, DecisionRow, Event, mark
+from driftbandit.bandit.records import REWARD, DecisionRow, Event, make_ids, mark
 
 WARM_UP = 1.0  # seconds
 LOADS = {"half": 0.5, "a quarter": 0.25}  # of what 8 bandits can do: what the lag is when they are not at their limit

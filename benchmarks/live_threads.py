@@ -19,8 +19,7 @@ from live_measure import ARMS, alternating, fsync_ms, line
 
 from driftbandit import DiscountedTS
 from driftbandit.bandit import Bandit
-from driftbandit.bandit.ids import make_ids
-from driftbandit.bandit.records import DecisionRow, mark
+from driftbandit.bandit.records import DecisionRow, make_ids, mark
 from driftbandit.bandit.tables import DECISIONS, insert
 
 _number = itertools.count()

@@ -13,8 +13,8 @@ import math
 from typing import Any, NamedTuple
 
 from driftbandit.bandit.candidates import forget_features
-from driftbandit.bandit.ids import ARCHIVED, check_id, hash_round, make_ids
 from driftbandit.bandit.records import (
+    ARCHIVED,
     CHANGE,
     DEFAULT,
     LATE,
@@ -24,6 +24,9 @@ from driftbandit.bandit.records import (
     DecisionRow,
     Event,
     StoredConfig,
+    check_id,
+    hash_round,
+    make_ids,
     read_decision,
 )
 from driftbandit.errors import DamagedJournal, NotFound, RecordConflict

@@ -10,10 +10,9 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from driftbandit.bandit.fold import FORMAT, Fold
-from driftbandit.bandit.ids import ROUNDS, decision_stream
 from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.opening import arithmetic, bandit_number, earliest, latest, policy_maker, reading
-from driftbandit.bandit.records import DAY, PART, REWARD, WAYS, DecisionRow, Event, parse_slots
+from driftbandit.bandit.records import DAY, PART, REWARD, ROUNDS, WAYS, DecisionRow, Event, decision_stream, parse_slots
 from driftbandit.core.checks import counted
 from driftbandit.core.draws import Stream
 from driftbandit.errors import DamagedJournal, StoreError, report_damage

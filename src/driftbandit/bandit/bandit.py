@@ -8,10 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Unpack
 
-from driftbandit.bandit import requests, settings, snapshots
+from driftbandit.bandit import settings, snapshots
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.fold import Fold, make_player
-from driftbandit.bandit.ids import check_id, check_name
 from driftbandit.bandit.inputs import (
     Config,
     OpenOptions,
@@ -35,10 +34,11 @@ from driftbandit.bandit.opening import (
     warn,
     writing,
 )
-from driftbandit.bandit.records import DAY, Decision, StoredConfig
+from driftbandit.bandit.records import DAY, Decision, StoredConfig, check_id, check_name
 from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.reporting import describe_options
 from driftbandit.bandit.reports import View
+from driftbandit.bandit.requests import Edit, Requests
 from driftbandit.bandit.retention import Pruned, prune
 from driftbandit.core.draws import POLICY as POLICY_STREAM
 from driftbandit.core.draws import stream_key
@@ -96,7 +96,7 @@ class Bandit(View, AnyBandit):
         classes = {**policy_classes(made), **(policies or {})}
         fold = Fold(policy_maker(classes), None, compiled)
         self._in_memory(Memory(), fold, classes, clock, seed is not None)
-        requests.configure(self._replica, "", "create", first, "")
+        self._requests.configure("create", first, "")
         self._replica.arithmetic_checked = True
 
     def _in_memory(self, memory: Memory, fold: Fold, classes: dict[str, type], clock: Any, seeded: bool) -> None:
@@ -153,11 +153,11 @@ class Bandit(View, AnyBandit):
                 if first is None:
                     raise NotFound(f"Bandit {name!r:.60} has no configuration yet; give arms=[...].")
                 with contextlib.suppress(RecordConflict):  # another process was quicker: its configuration is used
-                    requests.configure(replica, name, "create", first, who)
+                    bandit._requests.configure("create", first, who)
                 replica.catch_up(changes=1)
             player = replica.fold.player
             check_own(player.policy, player.n_arms, player.n_features, player.joint)
-            requests.mark_arithmetic(replica, name, who)
+            bandit._requests.mark_arithmetic(who)
             replica.settle_all()
             if differ := settings.differences(replica.fold.config, given, made, arms):
                 warn(
@@ -191,8 +191,7 @@ class Bandit(View, AnyBandit):
         self.name, self.durability, self.who = name, durability, who
         self._replica, self._fold, self._lock, self._number = replica, replica.fold, replica.lock, replica.number
         self._journal, self._writer = replica.journal, replica.writer
-        self._requests = requests.Requests(replica, name, durability)
-        self._chooser = self._requests.chooser
+        self._requests = Requests(replica, name, durability)
         self._closed = False
         replica.start(self)
 
@@ -261,7 +260,7 @@ class Bandit(View, AnyBandit):
         limited = available is not None or candidates is not None or probability
         if memory is not None and not limited and ids == [None]:
             with self._lock:
-                replica, fold, chooser = self._replica, self._fold, self._chooser
+                replica, fold, chooser = self._replica, self._fold, self._requests
                 if replica.stopped:
                     replica.open_or_raise()
                 if fold.config is not chooser.known:
@@ -305,8 +304,8 @@ class Bandit(View, AnyBandit):
 
     # ---- changing ----------------------------------------------------------------------------------------------------
 
-    def _change(self, what: str, who: str, edit: requests.Edit, **more: Any) -> None:
-        requests.change_config(self._replica, self.name, what, edit, who or self.who, **more)
+    def _change(self, what: str, who: str, edit: Edit, **more: Any) -> None:
+        self._requests.change(what, edit, who or self.who, **more)
 
     def add_arm(
         self, arm: Hashable, *, like: Hashable = None, mean: float | None = None, worth: float | None = None,
@@ -334,7 +333,7 @@ class Bandit(View, AnyBandit):
         return True
 
     def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
-        edit = requests.plan_change(self._replica, options, from_now, self._memory is not None)
+        edit = self._requests.plan_change(options, from_now)
         self._change("change " + ", ".join(options), who, edit, from_now=from_now)
 
     def resume_clock(self, *, who: str = "") -> timedelta:

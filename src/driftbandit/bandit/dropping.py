@@ -11,9 +11,8 @@ from typing import Any
 
 from driftbandit.bandit.asks import PURGE, UPKEEP
 from driftbandit.bandit.candidates import forget_features
-from driftbandit.bandit.ids import ARCHIVED
 from driftbandit.bandit.journal import DECIDED
-from driftbandit.bandit.records import CHANGE, DAY, LATE, DecisionRow, make_erased_text, mark
+from driftbandit.bandit.records import ARCHIVED, CHANGE, DAY, LATE, DecisionRow, make_erased_text, mark
 from driftbandit.bandit.tables import DECISION, EVENT, Tables
 
 _NEXT_CHANGE = "SELECT 1 FROM @event WHERE bandit = ? AND decision = ? AND (kind = 3) = false"
@@ -33,7 +32,7 @@ class Dropping(Tables):
         return self._rows("SELECT n, at FROM @base WHERE bandit = ?", bandit)
 
     def _old_decisions(self, bandit: int, limit: int, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
-        """Some decisions before the base: rows that begin with (time, slot, how, mark); which they are, in SQL; values."""
+        """Some decisions before the base: rows that begin with (time, slot, how, mark), and which they are, in SQL."""
         raise NotImplementedError
 
     def move_base(
@@ -128,10 +127,10 @@ class Dropping(Tables):
         )  # fmt: skip
 
     def erase(self, bandit: int, id: str, hidden: str) -> bool:
-        """Replace an id in its decision and in the outcomes; whether it was there. The row keeps its place, arm, time and checksum; of its
-        context the names of candidates stay. What was learned from a context stays in the record of the outcome, since
-        every later state depends on it. A row that was erased has its new checksum in front of the text that it
-        keeps: `records.intact`."""
+        """Replace an id in its decision and in the outcomes; whether it was there. The row keeps its place, arm, time
+        and checksum; of its context the names of candidates stay. What was learned from a context stays in the record
+        of the outcome, since every later state depends on it. A row that was erased has its new checksum in front of
+        the text that it keeps: `records.intact`."""
         sql, ids = f"SELECT {DECISION} FROM @decision WHERE bandit = ? AND id = ?", {id}
         found = self._rows(sql, bandit, id)
         for row in (DecisionRow(*fields) for fields in found):

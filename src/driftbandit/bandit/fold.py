@@ -19,7 +19,6 @@ from driftbandit.bandit.asks import Within
 from driftbandit.bandit.candidates import Candidates, parse_candidates, read_candidates, split_context
 from driftbandit.bandit.carrying import Waiting, carry
 from driftbandit.bandit.features import Features, Seen
-from driftbandit.bandit.ids import ROUNDS
 from driftbandit.bandit.inputs import MOST_NUMBERS, count_state
 from driftbandit.bandit.probabilities import mix_rules, prepare
 from driftbandit.bandit.records import (
@@ -32,6 +31,7 @@ from driftbandit.bandit.records import (
     LEARNER,
     POLICY,
     REWARD,
+    ROUNDS,
     SETTLED,
     Change,
     DecisionRow,

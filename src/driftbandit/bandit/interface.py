@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from driftbandit.bandit.asks import check_part
 from driftbandit.bandit.effects import Effects
-from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.inputs import Config
-from driftbandit.bandit.records import Decision
+from driftbandit.bandit.records import Decision, check_id
 from driftbandit.bandit.reporting import Uplift
 from driftbandit.player import Probabilities
 from driftbandit.policies.drift.belief import Expected

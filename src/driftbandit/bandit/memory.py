@@ -15,7 +15,6 @@ from driftbandit.bandit.asks import AddChange, AddReward, Ask, DecisionState, Se
 from driftbandit.bandit.candidates import digest
 from driftbandit.bandit.features import is_context
 from driftbandit.bandit.fold import Fold
-from driftbandit.bandit.ids import check_id, number_round
 from driftbandit.bandit.inputs import format_value
 from driftbandit.bandit.records import (
     DEFAULT,
@@ -26,6 +25,8 @@ from driftbandit.bandit.records import (
     Decision,
     DecisionRow,
     Event,
+    check_id,
+    number_round,
     parse_slots,
     system_time,
 )
@@ -79,7 +80,7 @@ class Memory:
         return out
 
     def decide(self, fold: Fold, chooser: Any, clock: Any, given: Any = None) -> Decision:
-        """The next decision among all arms: what `Chooser` does, without the steps that are not needed here."""
+        """The next decision among all arms: what `Requests` does, without the steps that are not needed here."""
         id = str(self.next)
         if id in self._kept:
             (id,) = self.make_ids(1)

@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 
 from driftbandit.bandit.asks import PURGE, Within, upkeep_notes
 from driftbandit.bandit.audit import audit_bandit
-from driftbandit.bandit.ids import Named, check_name, match_names
+from driftbandit.bandit.journal import Named, match_names
 from driftbandit.bandit.opening import Opened, is_url, latest, policy_maker, reading, writing
-from driftbandit.bandit.records import DecisionRow, Event, make_erased_text, mark, read_decision
+from driftbandit.bandit.records import DecisionRow, Event, check_name, make_erased_text, mark, read_decision
 from driftbandit.bandit.tables import DECISION, INSERT_DECISIONS, INSERT_EVENTS, columns
 from driftbandit.errors import DamagedJournal, Moved, NotFound, RecordConflict, StoreError
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any, Unpack
 
 from driftbandit.bandit.effects import ContextExplanation, Effects
-from driftbandit.bandit.ids import check_id, check_name, make_ids
 from driftbandit.bandit.inputs import (
     FIXED_OPTIONS,
     TIMES,
@@ -25,7 +24,7 @@ from driftbandit.bandit.inputs import (
 )
 from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, History, Outcome, Pairs
 from driftbandit.bandit.opening import is_service
-from driftbandit.bandit.records import Decision, as_datetime, system_time
+from driftbandit.bandit.records import Decision, as_datetime, check_id, check_name, make_ids, system_time
 from driftbandit.bandit.reporting import Uplift
 from driftbandit.bandit.sending import (
     Sender,

@@ -19,12 +19,11 @@ from driftbandit.bandit.effects import (
     measure_effects,
     measure_gain,
 )
-from driftbandit.bandit.ids import check_id
 from driftbandit.bandit.inputs import Config, check_whole
 from driftbandit.bandit.interface import Arms, Candidates, Context, History, Outcome, ReadableBandit
 from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.opening import bandit_number, reading
-from driftbandit.bandit.records import KINDS, WAYS, Change, Decision, as_datetime
+from driftbandit.bandit.records import KINDS, WAYS, Change, Decision, as_datetime, check_id
 from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.reporting import Uplift, measure_uplift
 from driftbandit.core.state import to_arrays

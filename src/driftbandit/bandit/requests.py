@@ -1,19 +1,34 @@
 """The requests of a bandit to its store: decisions, rewards and changes of the configuration."""
 
 import contextlib
+import json
 from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any
 
 from driftbandit.bandit import settings
 from driftbandit.bandit.asks import AddChange, AddReward, Within, hash_part, hide_id, judge, upkeep_notes
-from driftbandit.bandit.candidates import copy_contexts, split_context
-from driftbandit.bandit.ids import check_id
+from driftbandit.bandit.candidates import CandidateSet, copy_contexts, split_context
 from driftbandit.bandit.inputs import FIXED_OPTIONS, as_float, check_names, writable
 from driftbandit.bandit.interface import Pairs
 from driftbandit.bandit.opening import policy_classes
-from driftbandit.bandit.records import WAYS, Change, Decision, DecisionRow, StoredConfig, log
+from driftbandit.bandit.records import (
+    ROUNDS,
+    WAYS,
+    Change,
+    Decision,
+    DecisionRow,
+    StoredConfig,
+    Supply,
+    check_id,
+    decision_stream,
+    format_slots,
+    log,
+    make_ids,
+)
 from driftbandit.bandit.replica import Replica
-from driftbandit.bandit.writer import Chooser, StoreCall
+from driftbandit.bandit.writer import StoreCall
+from driftbandit.core.draws import Stream
 from driftbandit.core.parameters import LARGEST
 from driftbandit.core.state import can_know_arms
 from driftbandit.errors import Archived, NotFound, RecordConflict, StoreError
@@ -21,17 +36,21 @@ from driftbandit.spec.half_life import SECOND
 
 _REMEMBERED = 10_000  # decisions, to spare the store a look when their reward comes
 _YOUNG = 3600 * SECOND  # an older decision may have been dropped meanwhile, and is looked for
+_new = tuple.__new__  # of a row: faster than its constructor
 _BEHIND = 10_000  # requests that may wait for the disk before calls that need not wait do
 
 Edit = Callable[[StoredConfig], StoredConfig]
 
 
 class Requests:
-    """Decisions and rewards of one bandit in one process."""
+    """Decisions and rewards of one bandit in one process. The thread that begins a commit has it choose (`choose_all`);
+    its lock is the bandit's."""
 
     def __init__(self, replica: Replica, name: str, durability: str) -> None:
         self.replica, self.name, self.durability = replica, name, durability
-        self.chooser = Chooser(replica)
+        self.known: StoredConfig | None = None
+        self.waits = False
+        self._make_ids = getattr(replica.journal, "make_ids", make_ids)
         self._failed = replica.writer.failed
         self._recent: dict[str, DecisionRow] = {}  # decisions of ours that are likely to be rewarded soon
 
@@ -49,21 +68,104 @@ class Requests:
         if replica.fold.config.archived is not None:
             raise Archived(f"Bandit {self.name} was archived and decides no more; unarchive() undoes it within a day.")
         named = [None if id is None else check_id(id) for id in ids]
-        call = StoreCall([], named, available, bool(probability), copy_contexts(context, len(ids), candidates))
+        call = StoreCall([], named, available, bool(probability))
+        if context is not None or candidates is not None:
+            call.contexts = copy_contexts(context, len(ids), candidates)
         # A given id may have been used before, and the store must not fall behind.
         if self.durability == "disk" or writer.waiting > _BEHIND or any(id is not None for id in named):
-            writer.request(self.chooser, call, here)
+            writer.request(self, call, here)
             return call, []
         replica.settle_first(lambda asks: writer.submit(asks).wait())
         with replica.lock:
             replica.open_or_raise()
-            self.chooser.choose(call, replica.now())
+            self.choose(call, replica.now())
             writer.submit_call(call)
         return call, call.asks
 
+    def config(self) -> StoredConfig:
+        """The configuration now; what follows from it is recomputed when it has changed."""
+        config: StoredConfig = self.replica.fold.config
+        if config is not self.known:
+            self.names = settings.names_of(config)
+            self._round = ROUNDS[config.rounds]
+            if self.known is None or self.known.key != config.key:
+                self._supply, self.stream = Supply(int(config.key)), Stream(int(config.key))
+            self.known, self.waits = config, config.wait is not None
+        return config
+
+    def choose_all(self, calls: list[StoreCall], settle: bool = True) -> None:
+        """Settle decisions that are old enough, choose for every call, and queue the decisions for the next commit. A
+        call that cannot be met does not affect the others."""
+        replica, ready = self.replica, []
+        if settle:
+            replica.settle_first(replica.writer.commit)
+        try:
+            if self.replica.fold.config.erased:
+                self._recognise(calls)
+            with replica.lock:
+                replica.whole_or_raise()
+                at = replica.now()
+                for call in calls:
+                    try:
+                        self.choose(call, at)
+                        ready.append(call)
+                    except Exception as error:
+                        call.answer(error)
+                replica.writer.enqueue(ready)
+        except Exception as error:
+            for call in calls:
+                call.answer(error)
+
+    def _recognise(self, calls: list[StoreCall]) -> None:
+        """Put what stands for the ids that were erased into their places. The bandit's lock is not held."""
+        hidden = {id: hide_id(self.replica.fold.config, id) for call in calls for id in call.ids if id is not None}
+        there = self.replica.journal.standing(self.replica.number, list(hidden.values())) if hidden else {}
+        for call in calls:
+            call.ids = [hidden[id] if id is not None and hidden[id] in there else id for id in call.given]
+
+    def choose(self, call: StoreCall, at: int) -> None:
+        """Make the decisions of a call and the probabilities that it requests. The caller holds the lock."""
+        config, fold = self.config(), self.replica.fold
+        slots = None if call.available is None else settings.slots_of(config, call.available)
+        numbered: Iterable[tuple[str, Stream]]
+        if len(call.ids) == 1 and call.ids[0] is None and config.rounds == "hash":
+            if call.contexts is None and slots is None and not (call.wants_probability or fold.features):
+                id, rng = self._supply.take()
+                slot, how = fold.choose(rng, fold.active, at)
+                chance = fold.player.probability_of(slot, rng, at) if fold.player.uses_probability else None
+                call.asks.append(
+                    _new(DecisionRow, (id, at, slot, how, fold.n, None, chance, None, self.replica.number))
+                )
+                return
+            numbered = [self._supply.take()]
+        else:
+            fresh = iter(self._make_ids(call.ids.count(None)))
+            named = [next(fresh) if id is None else id for id in call.ids]
+            stream = decision_stream(int(config.key), [self._round(name) for name in named])
+            numbered = ((name, stream.at(column)) for column, name in enumerate(named))
+        player, probability = fold.player, None
+        allowed, text = (fold.active, None) if slots is None else (slots, format_slots(slots))
+        each = isinstance(call.contexts, list)
+        read = [fold.read_context(one, at) for one in (call.contexts if each else [call.contexts])]
+        contexts = [(json.dumps(kept) if isinstance(kept, dict) else kept, numbers) for kept, numbers in read]
+        asks, chosen = [], []
+        for (id, rng), (context, features) in zip(numbered, contexts if each else repeat(contexts[0]), strict=False):
+            slot, how = fold.choose(rng, allowed, at, features)
+            chosen.append(slot)
+            if player.uses_probability:
+                probability = player.probability_of(slot, rng, at)
+            if isinstance(context, CandidateSet):
+                slot, text, context = 0, context.text, context.context(slot)
+            asks.append(DecisionRow(id, at, slot, how, fold.n, text, probability, context, self.replica.number))
+        if call.wants_probability:
+            found = [fold.probabilities(allowed, at, features=features)[0] for _, features in contexts]
+            found *= 1 if each else len(asks)
+            call.probabilities = [float(values[slot]) for values, slot in zip(found, chosen, strict=True)]
+        call.asks += asks
+
     def read(self, call: StoreCall, rows: list[Any]) -> list[Decision]:
         """The decisions of a call as its caller sees them, given their rows, or errors."""
-        names, out, config = self.chooser.names, [], self.replica.fold.config
+        names, out, config = self.names, [], self.replica.fold.config
         for place, row in enumerate(rows):
             if isinstance(row, BaseException):
                 raise row
@@ -132,7 +234,7 @@ class Requests:
             found = replica.journal.standing(replica.number, [id for ask in asks for id in (ask.id, ask.hidden) if id])
         states = [found.get(ask.hidden or "", found.get(ask.id)) for ask in asks]
         if any(not isinstance(judge(*pair)[1], Exception) for pair in zip(asks, states, strict=True)):
-            change_config(replica, self.name, "add rewards up", lambda config: config._replace(adds=True), "")
+            self.change("add rewards up", lambda config: config._replace(adds=True), "")
 
     def erase(self, id: str, who: str) -> bool:
         """Put a hash in the place of an id; whether it was there."""
@@ -142,108 +244,95 @@ class Requests:
             return False
         if id not in found:
             raise NotFound(f"There is no decision {id!r:.140} to erase.")
-        change_config(replica, self.name, "erase", lambda config: config._replace(erased=(config.erased or 0) + 1), who)
+        self.change("erase", lambda config: config._replace(erased=(config.erased or 0) + 1), who)
         with replica.lock:
             self._recent.pop(id, None)
             call = replica.writer.submit([Within(replica.number, "erase", (id, hidden))])
         return bool(call.wait()[0])
 
+    # ---- changes: each is an event, with who made it and when --------------------------------------------------------
 
-# ---- changes: each is an event, with who made it and when ------------------------------------------------------------
+    def change(
+        self, what: str, edit: Edit, who: str, from_now: bool = False,
+        past: Callable[[StoredConfig], dict[str, Any] | None] = lambda config: None,
+    ) -> None:  # fmt: skip
+        """Write what `edit` makes of the configuration, and `past` of the arm that it adds. Where another process has
+        changed the configuration at the same moment, both are applied to the new one."""
+        for _ in range(20):
+            try:
+                config = self.replica.fold.config
+                self.configure(what, edit(config), who, from_now, past(config))
+                return
+            except RecordConflict:
+                self.replica.catch_up()
+        raise RecordConflict("The configuration is being changed elsewhere all the time; try again.")
 
+    def configure(
+        self, what: str, config: StoredConfig, who: str, from_now: bool = False, past: dict[str, Any] | None = None
+    ) -> None:
+        """Write a configuration as the next change, and fold it; a RecordConflict if another change has come before."""
+        if not isinstance(who, str) or len(who) > 200 or not writable(who):
+            raise ValueError(f"who is a text of at most 200 letters; got {who!a:.60}.")
+        replica = self.replica
+        with replica.lock:
+            replica.open_or_raise()
+            config = config._replace(arithmetic=replica.arithmetic(config.policy))
+            before, body = replica.fold.config, Change(what, who, from_now, config, past).text()
+            relearns = before is not None and not from_now and before.learns_otherwise(config)
+            labels = None if config.labels == (before and before.labels) else config.labels or {}
+            ask = AddChange(replica.number, replica.fold.changes + 1, replica.now(), body, relearns, labels)
+            call = replica.writer.submit([ask, *upkeep_notes(self.name, before, config)])
+        answer = call.wait()[0]
+        if isinstance(answer, BaseException):
+            raise answer
+        replica.catch_up(changes=ask.serial)
 
-def change_config(
-    replica: Replica,
-    name: str,
-    what: str,
-    edit: Edit,
-    who: str,
-    from_now: bool = False,
-    past: Callable[[StoredConfig], dict[str, Any] | None] = lambda config: None,
-) -> None:
-    """Write what `edit` makes of the configuration, and `past` of the arm that it adds. Where another process has
-    changed the configuration at the same moment, both are applied to the new one."""
-    for _ in range(20):
-        try:
-            config = replica.fold.config
-            configure(replica, name, what, edit(config), who, from_now, past(config))
-            return
-        except RecordConflict:
-            replica.catch_up()
-    raise RecordConflict("The configuration is being changed elsewhere all the time; try again.")
-
-
-def configure(
-    replica: Replica,
-    name: str,
-    what: str,
-    config: StoredConfig,
-    who: str,
-    from_now: bool = False,
-    past: dict[str, Any] | None = None,
-) -> None:
-    """Write a configuration as the next change, and fold it; a RecordConflict if another change has come before."""
-    if not isinstance(who, str) or len(who) > 200 or not writable(who):
-        raise ValueError(f"who is a text of at most 200 letters; got {who!a:.60}.")
-    with replica.lock:
-        replica.open_or_raise()
-        config = config._replace(arithmetic=replica.arithmetic(config.policy))
-        before, body = replica.fold.config, Change(what, who, from_now, config, past).text()
-        relearns = before is not None and not from_now and before.learns_otherwise(config)
-        labels = None if config.labels == (before and before.labels) else config.labels or {}
-        ask = AddChange(replica.number, replica.fold.changes + 1, replica.now(), body, relearns, labels)
-        call = replica.writer.submit([ask, *upkeep_notes(name, before, config)])
-    answer = call.wait()[0]
-    if isinstance(answer, BaseException):
-        raise answer
-    replica.catch_up(changes=ask.serial)
-
-
-def plan_change(replica: Replica, options: dict[str, Any], from_now: bool, in_memory: bool) -> Edit:
-    """What `Bandit.change` does to a configuration, if these options can be changed."""
-    check_names(options, ("policy", "add_arm", "retire_arm"), FIXED_OPTIONS)
-    if not options:
-        raise ValueError("change() needs at least one option, such as floor=0.02; got none.")
-    if "policy" in options:
-        options["policy"] = settings.checked_policy(options["policy"], replica.classes)
-        replica.classes |= policy_classes(options["policy"])
-    if in_memory and not from_now and options.keys() & {"policy", "half_life", "features"}:
-        raise ValueError(
-            "A bandit in memory keeps no history to learn again; change(..., from_now=True) starts a new policy with "
-            "nothing learned, a new half-life with the current beliefs, new features with those about the others."
-        )
-    policy, fold = options.get("policy"), replica.fold
-    if policy is not None and not from_now and not can_know_arms(policy, bool(fold.features)):
-        if any(Change.read(event.body).past for _, event in replica.journal.changes(replica.number)):
+    def plan_change(self, options: dict[str, Any], from_now: bool) -> Edit:
+        """What `Bandit.change` does to a configuration, if these options can be changed."""
+        replica, fold = self.replica, self.replica.fold
+        check_names(options, ("policy", "add_arm", "retire_arm"), FIXED_OPTIONS)
+        if not options:
+            raise ValueError("change() needs at least one option, such as floor=0.02; got none.")
+        if "policy" in options:
+            options["policy"] = settings.checked_policy(options["policy"], replica.classes)
+            replica.classes |= policy_classes(options["policy"])
+        if not replica.number and not from_now and options.keys() & {"policy", "half_life", "features"}:
             raise ValueError(
-                f"{type(policy).__name__} cannot take an arm with a past, and this journal has one to be learned "
-                "again; change(..., from_now=True) starts the policy with nothing learned."
+                "A bandit in memory keeps no history to learn again; change(..., from_now=True) starts a new policy "
+                "with nothing learned, a new half-life with the current beliefs, new features with those about the "
+                "others."
             )
+        policy = options.get("policy")
+        if policy is not None and not from_now and not can_know_arms(policy, bool(fold.features)):
+            if any(Change.read(event.body).past for _, event in replica.journal.changes(replica.number)):
+                raise ValueError(
+                    f"{type(policy).__name__} cannot take an arm with a past, and this journal has one to be learned "
+                    "again; change(..., from_now=True) starts the policy with nothing learned."
+                )
 
-    def edit(config: StoredConfig) -> StoredConfig:
-        rest = {name: value for name, value in options.items() if name not in ("add_arm", "retire_arm")}
-        if "add_arm" in options:
-            config = settings.with_arm(config, options["add_arm"])
-        config = settings.change_config(config, fold.player.policy, rest)
-        return settings.without_arm(config, options["retire_arm"]) if "retire_arm" in options else config
+        def edit(config: StoredConfig) -> StoredConfig:
+            rest = {name: value for name, value in options.items() if name not in ("add_arm", "retire_arm")}
+            if "add_arm" in options:
+                config = settings.with_arm(config, options["add_arm"])
+            config = settings.change_config(config, fold.player.policy, rest)
+            return settings.without_arm(config, options["retire_arm"]) if "retire_arm" in options else config
 
-    return edit
+        return edit
 
-
-def mark_arithmetic(replica: Replica, name: str, who: str) -> None:
-    """Write down that this version computes other bits than the one that wrote the journal so far. Everything is
-    learned again with the present arithmetic, so a snapshot of the former is of no use."""
-    fold = replica.fold
-    while fold.config.arithmetic != replica.arithmetic():
-        was, now = fold.config.arithmetic, replica.arithmetic()
-        try:
-            configure(replica, name, f"arithmetic {was} -> {now}", fold.config, who)
-        except RecordConflict:
-            replica.catch_up()
-            continue
-        replica.note = (
-            f"Events up to {fold.n - 1} of this journal were written with other arithmetic ({was}); from event "
-            f"{fold.n} on, {now} decides, and the audit cannot prove earlier decisions."
-        )
-        log.warning("Bandit %s: %s", name, replica.note)
-    replica.arithmetic_checked = True
+    def mark_arithmetic(self, who: str) -> None:
+        """Write down that this version computes other bits than the one that wrote the journal so far. Everything is
+        learned again with the present arithmetic, so a snapshot of the former is of no use."""
+        replica, fold = self.replica, self.replica.fold
+        while fold.config.arithmetic != replica.arithmetic():
+            was, now = fold.config.arithmetic, replica.arithmetic()
+            try:
+                self.configure(f"arithmetic {was} -> {now}", fold.config, who)
+            except RecordConflict:
+                replica.catch_up()
+                continue
+            replica.note = (
+                f"Events up to {fold.n - 1} of this journal were written with other arithmetic ({was}); from event "
+                f"{fold.n} on, {now} decides, and the audit cannot prove earlier decisions."
+            )
+            log.warning("Bandit %s: %s", self.name, replica.note)
+        replica.arithmetic_checked = True

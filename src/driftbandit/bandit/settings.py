@@ -8,7 +8,6 @@ from typing import Any
 from driftbandit.bandit import records
 from driftbandit.bandit.candidates import ARM, check_has_arms
 from driftbandit.bandit.features import Features
-from driftbandit.bandit.ids import ROUNDS
 from driftbandit.bandit.inputs import (
     FIXED_OPTIONS,
     TIMES,
@@ -22,7 +21,7 @@ from driftbandit.bandit.inputs import (
     from_json_arm,
     list_arms,
 )
-from driftbandit.bandit.records import DAY
+from driftbandit.bandit.records import DAY, ROUNDS
 from driftbandit.bandit.records import StoredConfig as Stored
 from driftbandit.core.checks import UNIT, accepted_rewards
 from driftbandit.core.parameters import LARGEST

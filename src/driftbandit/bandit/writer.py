@@ -6,22 +6,20 @@ commit that holds its own records, so nothing is acknowledged before it is on th
 own thread: waking another thread and being woken by it takes longer than many disks."""
 
 import contextlib
-import json
 import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import pairwise, repeat
+from collections.abc import Callable, Hashable, Sequence
+from itertools import pairwise
 from typing import Any
 
-from driftbandit.bandit import settings
-from driftbandit.bandit.asks import Ask, hide_id
-from driftbandit.bandit.candidates import CandidateSet
-from driftbandit.bandit.ids import ROUNDS, Supply, decision_stream, make_ids
+from driftbandit.bandit.asks import Ask
 from driftbandit.bandit.journal import Journal
-from driftbandit.bandit.records import DecisionRow, Event, StoredConfig, format_slots, log
-from driftbandit.core.draws import Stream
+from driftbandit.bandit.records import (
+    Event,
+    log,
+)
 from driftbandit.errors import DamagedJournal, StoreBusy, StoreError
 
 _GROUP = 4096  # asks in a commit
@@ -30,7 +28,6 @@ _UNCALLED = 0.5  # seconds between two looks of the writing thread when nothing 
 _NONE = 1 << 60  # more calls than there can be
 _QUEUE = 100_000  # asks that may wait; further ones are refused
 _CHAIN = 0.05  # seconds after which a thread no longer relies on being woken by another
-_new = tuple.__new__  # of a row: faster than its constructor
 
 
 class StoreCall:
@@ -122,95 +119,6 @@ def resume_all(loop: Any, futures: list[Any]) -> None:
         loop.call_soon_threadsafe(set_results)
 
 
-class Chooser:
-    """The part of a bandit that chooses; its lock is the bandit's."""
-
-    def __init__(self, replica: Any) -> None:
-        self.replica, self._fold, self._number = replica, replica.fold, replica.number
-        self.known: StoredConfig | None = None
-        self.waits = False
-        self._make_ids = getattr(replica.journal, "make_ids", make_ids)
-
-    def config(self) -> StoredConfig:
-        """The configuration now; what follows from it is recomputed when it has changed."""
-        config: StoredConfig = self._fold.config
-        if config is not self.known:
-            self.names = settings.names_of(config)
-            self._round = ROUNDS[config.rounds]
-            if self.known is None or self.known.key != config.key:
-                self._supply, self.stream = Supply(int(config.key)), Stream(int(config.key))
-            self.known, self.waits = config, config.wait is not None
-        return config
-
-    def choose_all(self, calls: list[StoreCall], settle: bool = True) -> None:
-        """Settle decisions that are old enough, choose for every call, and queue the decisions for the next commit. A
-        call that cannot be met does not affect the others."""
-        replica, ready = self.replica, []
-        if settle:
-            replica.settle_first(replica.writer.commit)
-        try:
-            if self._fold.config.erased:
-                self._recognise(calls)
-            with replica.lock:
-                replica.whole_or_raise()
-                at = replica.now()
-                for call in calls:
-                    try:
-                        self.choose(call, at)
-                        ready.append(call)
-                    except Exception as error:
-                        call.answer(error)
-                replica.writer.enqueue(ready)
-        except Exception as error:
-            for call in calls:
-                call.answer(error)
-
-    def _recognise(self, calls: list[StoreCall]) -> None:
-        """Put what stands for the ids that were erased into their places. The bandit's lock is not held."""
-        hidden = {id: hide_id(self._fold.config, id) for call in calls for id in call.ids if id is not None}
-        there = self.replica.journal.standing(self._number, list(hidden.values())) if hidden else {}
-        for call in calls:
-            call.ids = [hidden[id] if id is not None and hidden[id] in there else id for id in call.given]
-
-    def choose(self, call: StoreCall, at: int) -> None:
-        """Make the decisions of a call and the probabilities that it requests. The caller holds the lock."""
-        config, fold = self.config(), self._fold
-        slots = None if call.available is None else settings.slots_of(config, call.available)
-        numbered: Iterable[tuple[str, Stream]]
-        if len(call.ids) == 1 and call.ids[0] is None and config.rounds == "hash":
-            if call.contexts is None and slots is None and not (call.wants_probability or fold.features):
-                id, rng = self._supply.take()
-                slot, how = fold.choose(rng, fold.active, at)
-                chance = fold.player.probability_of(slot, rng, at) if fold.player.uses_probability else None
-                call.asks.append(_new(DecisionRow, (id, at, slot, how, fold.n, None, chance, None, self._number)))
-                return
-            numbered = [self._supply.take()]
-        else:
-            fresh = iter(self._make_ids(call.ids.count(None)))
-            named = [next(fresh) if id is None else id for id in call.ids]
-            stream = decision_stream(int(config.key), [self._round(name) for name in named])
-            numbered = ((name, stream.at(column)) for column, name in enumerate(named))
-        player, probability = fold.player, None
-        allowed, text = (fold.active, None) if slots is None else (slots, format_slots(slots))
-        each = isinstance(call.contexts, list)
-        read = [fold.read_context(one, at) for one in (call.contexts if each else [call.contexts])]
-        contexts = [(json.dumps(kept) if isinstance(kept, dict) else kept, numbers) for kept, numbers in read]
-        asks, chosen = [], []
-        for (id, rng), (context, features) in zip(numbered, contexts if each else repeat(contexts[0]), strict=False):
-            slot, how = fold.choose(rng, allowed, at, features)
-            chosen.append(slot)
-            if player.uses_probability:
-                probability = player.probability_of(slot, rng, at)
-            if isinstance(context, CandidateSet):
-                slot, text, context = 0, context.text, context.context(slot)
-            asks.append(DecisionRow(id, at, slot, how, fold.n, text, probability, context, self._number))
-        if call.wants_probability:
-            found = [fold.probabilities(allowed, at, features=features)[0] for _, features in contexts]
-            found *= 1 if each else len(asks)
-            call.probabilities = [float(values[slot]) for values, slot in zip(found, chosen, strict=True)]
-        call.asks += asks
-
-
 class Writer:
     """The thread that writes, and hands the new events to the bandits of its process."""
 
@@ -222,7 +130,7 @@ class Writer:
         self._failing = self._closed = ""  # the last error, while commits fail; why nothing can be written any more
         self._mutex, self._leads = threading.Lock(), threading.Lock()  # the latter is held by the thread that commits
         self._backlog = 0  # asks of the pending calls; an interrupt may leave it wrong until nothing is pending
-        self._requested: deque[tuple[Chooser, StoreCall]] = deque()  # calls that wait for their decisions
+        self._requested: deque[tuple[Any, StoreCall]] = deque()  # calls that wait for their decisions
         self._pending: deque[StoreCall] = deque()  # calls whose asks wait to be written
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._wanted = _NONE  # the thread sleeps until so many calls are there
@@ -243,7 +151,7 @@ class Writer:
         self._ring()
         return call
 
-    def request(self, chooser: Chooser, call: StoreCall, here: bool = True) -> None:
+    def request(self, chooser: Any, call: StoreCall, here: bool = True) -> None:
         """Have decisions made and written by the next commit, or at once if no other thread writes and this one may do
         so (`here`). The caller holds no lock."""
         alone = here and self._crowd == (1, 1) and len(self) == 0 and not self._leads.locked()
@@ -312,7 +220,7 @@ class Writer:
             if max(self._crowd) > 1:
                 self._sleep_until(max(self._crowd), min(_PATIENCE * self._took, _LONGEST))
             with self._leads:
-                requests: dict[Chooser, list[StoreCall]] = {}
+                requests: dict[Any, list[StoreCall]] = {}
                 for _ in range(min(len(self._requested), _GROUP)):
                     chooser, call = self._requested.popleft()
                     requests.setdefault(chooser, []).append(call)

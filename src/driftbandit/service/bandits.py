@@ -20,9 +20,9 @@ import msgspec
 from driftbandit.bandit import Bandit
 from driftbandit.bandit.asks import SetNote
 from driftbandit.bandit.audit import audit_bandit
-from driftbandit.bandit.ids import check_name
 from driftbandit.bandit.inputs import Options, check_state
 from driftbandit.bandit.opening import bandit_number, reading, writing
+from driftbandit.bandit.records import check_name
 from driftbandit.bandit.reports import View
 from driftbandit.bandit.retention import purge
 from driftbandit.bandit.settings import checked_policy, differences, first_config

@@ -11,10 +11,21 @@ import msgspec
 from driftbandit.bandit import settings
 from driftbandit.bandit.beliefs import beliefs_of
 from driftbandit.bandit.fold import Fold
-from driftbandit.bandit.ids import ROUNDS, check_id, decision_stream
 from driftbandit.bandit.inputs import to_json_arm
 from driftbandit.bandit.opening import latest, policy_maker
-from driftbandit.bandit.records import FIRST, FIXED, FLOOR, HOLDBACK, POLICY, WAYS, as_microseconds, parse_slots
+from driftbandit.bandit.records import (
+    FIRST,
+    FIXED,
+    FLOOR,
+    HOLDBACK,
+    POLICY,
+    ROUNDS,
+    WAYS,
+    as_microseconds,
+    check_id,
+    decision_stream,
+    parse_slots,
+)
 from driftbandit.errors import NotFound
 from driftbandit.policies.drift.belief import Explanation
 from driftbandit.service import types as t
