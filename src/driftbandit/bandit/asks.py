@@ -12,23 +12,9 @@ import hashlib
 import math
 from typing import Any, NamedTuple
 
+from driftbandit.bandit import records
 from driftbandit.bandit.candidates import forget_features
-from driftbandit.bandit.records import (
-    ARCHIVED,
-    CHANGE,
-    DEFAULT,
-    LATE,
-    PART,
-    REWARD,
-    SETTLED,
-    DecisionRow,
-    Event,
-    StoredConfig,
-    check_id,
-    hash_round,
-    make_ids,
-    read_decision,
-)
+from driftbandit.bandit.records import DecisionRow, Event, StoredConfig
 from driftbandit.errors import DamagedJournal, NotFound, RecordConflict
 
 
@@ -70,7 +56,7 @@ class Settle(NamedTuple):
         ordered = sorted(states, key=lambda state: (state.row.at, state.row.id))
         out = [state.settle(self.at, self.default) for state in ordered]
         if until is not None:
-            out.append(Event(0, SETTLED, self.at, f"!{until}", decided=until))  # never the id of a decision
+            out.append(Event(0, records.SETTLED, self.at, f"!{until}", decided=until))  # never the id of a decision
         return out
 
 
@@ -96,7 +82,7 @@ class AddChange(NamedTuple):
 
     def event(self) -> Event:
         """The change as an event; the text in the place of a decision's id is never one."""
-        return Event(0, CHANGE, self.at, f"#{self.serial}", slot=self.serial, body=self.body)
+        return Event(0, records.CHANGE, self.at, f"#{self.serial}", slot=self.serial, body=self.body)
 
 
 class Within(NamedTuple):
@@ -139,7 +125,7 @@ def upkeep_notes(name: str, before: StoredConfig | None, after: StoredConfig) ->
     if after.retention is not None or after.archived is not None:
         out.append(SetNote(UPKEEP + name, name, first=True))
     if before is not None and before.archived != after.archived:
-        out.append(SetNote(ARCHIVED + name, "" if after.archived is None else name, first=False))
+        out.append(SetNote(records.ARCHIVED + name, "" if after.archived is None else name, first=False))
     return out
 
 
@@ -168,15 +154,15 @@ class DecisionState(NamedTuple):
     def settle(self, at: int, default: float) -> Event:
         """The outcome of a decision that is old enough and had no whole reward."""
         added = self.added
-        return outcome(self.row, *((DEFAULT, at, default) if added is None else (REWARD, at, added)))
+        return outcome(self.row, *((records.DEFAULT, at, default) if added is None else (records.REWARD, at, added)))
 
     def add(self, event: Event) -> "DecisionState":
         """The same decision after one more event."""
         _, plus, part = event.decision.partition("+")
         if plus:
-            state = self._replace(parts={**(self.parts or {}), part: (event.value, event.kind == LATE)})
+            state = self._replace(parts={**(self.parts or {}), part: (event.value, event.kind == records.LATE)})
             return state._replace(late=state._sum(True))
-        if event.kind == LATE:
+        if event.kind == records.LATE:
             return self._replace(late=event.value)
         return DecisionState(self.row, event.kind, event.value, self.late, event.at, self.parts)
 
@@ -191,7 +177,7 @@ def read_states(rows: list[tuple[Any, ...]]) -> Found:
     for row in rows:
         place = row[DecisionRow._fields.index("bandit")], row[0]
         try:
-            found[place] = DecisionState(read_decision(row[:-4]), *row[-4:])
+            found[place] = DecisionState(records.read_decision(row[:-4]), *row[-4:])
         except DamagedJournal as error:
             found[place] = error
     return found
@@ -212,18 +198,18 @@ def judge(ask: AddReward, state: DecisionState | DamagedJournal | None) -> tuple
             f"The reward of decision {row.id!r:.140} is added up from parts; give add=True. {ask.value!r} was "
             "not written."
         )
-    came = outcome(row, REWARD, ask.at, ask.value)
-    if kind == REWARD or late is not None:
-        first = value if kind == REWARD else late
+    came = outcome(row, records.REWARD, ask.at, ask.value)
+    if kind == records.REWARD or late is not None:
+        first = value if kind == records.REWARD else late
         if first == ask.value:
             return [], "again"
         return [], RecordConflict(
             f"Decision {row.id!r:.140} already has the reward {first!r}; {ask.value!r} was not written."
         )
-    if kind == DEFAULT:
-        return [came._replace(kind=LATE)], "late"
+    if kind == records.DEFAULT:
+        return [came._replace(kind=records.LATE)], "late"
     if ask.wait is not None and ask.at > row.at + ask.wait:
-        return [came._replace(kind=DEFAULT, value=ask.default), came._replace(kind=LATE)], "late"
+        return [came._replace(kind=records.DEFAULT, value=ask.default), came._replace(kind=records.LATE)], "late"
     return [came], "waiting" if ask.waits else "learned"
 
 
@@ -238,16 +224,16 @@ def _judge_part(ask: AddReward, part: str, state: DecisionState) -> tuple[list[E
         )
     if first is not None:
         return [], "again"
-    if (kind == REWARD and state.added is None) or (late is not None and not parts):
+    if (kind == records.REWARD and state.added is None) or (late is not None and not parts):
         return [], RecordConflict(
             f"Decision {row.id!r:.140} already has a whole reward, to which nothing is added; {ask.value!r} was not "
             "written."
         )
-    came = outcome(row, PART, ask.at, ask.value)._replace(decision=f"{row.id}+{part}")
+    came = outcome(row, records.PART, ask.at, ask.value)._replace(decision=f"{row.id}+{part}")
     if kind is not None:
-        return [came._replace(kind=LATE)], "late"
+        return [came._replace(kind=records.LATE)], "late"
     if ask.wait is not None and ask.at > row.at + ask.wait:
-        return [state.settle(ask.at, ask.default), came._replace(kind=LATE)], "late"
+        return [state.settle(ask.at, ask.default), came._replace(kind=records.LATE)], "late"
     total = math.fsum((state.added or 0.0, ask.value))
     if not ask.low <= total <= ask.high:
         return [], ValueError(
@@ -285,7 +271,7 @@ def check_part(add: Any, part: Any) -> str | None:
         raise ValueError("part is the id of one part of a reward; give add=True with it.")
     if not add:
         return None
-    return make_ids(1)[0] if part is None else check_id(part, "part")
+    return records.make_ids(1)[0] if part is None else records.check_id(part, "part")
 
 
 def hash_part(id: str, part: str | None) -> str | None:
@@ -297,4 +283,4 @@ def hide_id(config: StoredConfig, id: str) -> str:
     """What stands in the place of an id that was erased: its round, from which the decision's random numbers come, and
     a hash with the bandit's key, so that the id is found when it is sent again. No decision can be given such an id."""
     key = int(config.key).to_bytes(8, "little")
-    return f"={hash_round(id):016x}{hashlib.blake2b(id.encode(), key=key, digest_size=16).hexdigest()}"
+    return f"={records.hash_round(id):016x}{hashlib.blake2b(id.encode(), key=key, digest_size=16).hexdigest()}"

@@ -8,32 +8,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Unpack
 
-from driftbandit.bandit import settings, snapshots
+from driftbandit.bandit import inputs, opening, settings, snapshots
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.fold import Fold, make_player
-from driftbandit.bandit.inputs import (
-    Config,
-    OpenOptions,
-    Options,
-    StoreOptions,
-    check_own,
-    check_seed,
-    join_options,
-    list_arms,
-    split_options,
-)
+from driftbandit.bandit.inputs import Config, OpenOptions, Options, StoreOptions
 from driftbandit.bandit.interface import AnyBandit, Pairs
 from driftbandit.bandit.memory import Memory
-from driftbandit.bandit.opening import (
-    bandit_number,
-    exists,
-    is_service,
-    policy_classes,
-    policy_maker,
-    reading,
-    warn,
-    writing,
-)
 from driftbandit.bandit.records import DAY, Decision, StoredConfig, check_id, check_name
 from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.reporting import describe_options
@@ -86,15 +66,15 @@ class Bandit(View, AnyBandit):
         restores the snapshot, in every forked worker. Without one, every copy and every forked worker draws its own
         random numbers. With `compiled` (needs the `lab` extra) the policy runs as machine code, with the same choices.
         `clock` gives microseconds, for simulations; `policies` names your own classes for a policy given as text."""
-        policy, arms, given = join_options(config, policy, arms, options)
+        policy, arms, given = inputs.join_options(config, policy, arms, options)
         made = settings.checked_policy(policy, policies, given.get("features"))
         first = settings.first_config(made, arms, _make_key(seed), "number", given)
         if compiled:
             columns, joint = len(Features.stored(first.features).columns), first.candidates
             n_arms = max(JOINT, len(first.arms)) if joint else len(first.arms)  # what does not compile is refused first
             make_player(made, n_arms, compiled=True, columns=columns, joint=joint)
-        classes = {**policy_classes(made), **(policies or {})}
-        fold = Fold(policy_maker(classes), None, compiled)
+        classes = {**opening.policy_classes(made), **(policies or {})}
+        fold = Fold(opening.policy_maker(classes), None, compiled)
         self._in_memory(Memory(), fold, classes, clock, seed is not None)
         self._requests.configure("create", first, "")
         self._replica.arithmetic_checked = True
@@ -123,27 +103,27 @@ class Bandit(View, AnyBandit):
         compiled=True (needs the `lab` extra) reads a long journal with machine code. `who` is written down with
         changes."""
         check_name(name)
-        if is_service(target):
+        if opening.is_service(target):
             return _import_client("remote").RemoteBandit.open(  # type: ignore[no-any-return]
                 target, name, policy, arms, config=config, store=store, seed=seed, who=who, **options
             )
-        how, rest = split_options(store, options)
-        policy, arms, given = join_options(config, policy, arms, rest)
+        how, rest = inputs.split_options(store, options)
+        policy, arms, given = inputs.join_options(config, policy, arms, rest)
         made = None if policy is None else settings.checked_policy(policy, policies)
         first = None
         if arms is not None or given.get("candidates"):
             first = settings.first_config(made, arms, _make_key(seed), "hash", given)
-        elif not exists(target):
+        elif not opening.exists(target):
             raise NotFound(
                 f"There is no journal {target!s:.200} yet; give arms=[...] (or `driftbandit live create`) to make one."
             )
-        own = {**(policy_classes(made) if made is not None else {}), **(policies or {})}
-        opened = writing(target)
+        own = {**(opening.policy_classes(made) if made is not None else {}), **(policies or {})}
+        opened = opening.writing(target)
         try:
             journal = opened.journal
             if first is not None and journal.number(name) is None:
                 journal.create(name, journal.now())
-            number, every = bandit_number(journal, name), how.get("snapshot_every", 10_000)
+            number, every = opening.bandit_number(journal, name), how.get("snapshot_every", 10_000)
             bandit = cls.__new__(cls)
             replica = Replica(journal, opened.writer, number, own, every, how.get("clock"), compiled)
             bandit._attach(replica, name, how.get("durability", "disk"), who)
@@ -156,11 +136,11 @@ class Bandit(View, AnyBandit):
                     bandit._requests.configure("create", first, who)
                 replica.catch_up(changes=1)
             player = replica.fold.player
-            check_own(player.policy, player.n_arms, player.n_features, player.joint)
+            inputs.check_own(player.policy, player.n_arms, player.n_features, player.joint)
             bandit._requests.mark_arithmetic(who)
             replica.settle_all()
             if differ := settings.differences(replica.fold.config, given, made, arms):
-                warn(
+                opening.warn(
                     f"Bandit {name} already exists with {'; '.join(differ)}; its stored settings are used. Call "
                     "change() to update them."
                 )
@@ -177,12 +157,12 @@ class Bandit(View, AnyBandit):
         """The names of the bandits in a journal, a database or a service, in order and read page by page: those that
         contain a text and have all of these labels; those that decide, or those that are `archived`. `key` is for a
         service, which lists what the key may read."""
-        if is_service(target):
+        if opening.is_service(target):
             yield from _import_client("sending").bandit_names(target, key, search, labels, archived)
             return
         if key is not None:
             raise ValueError("key is for a service, http://... or https://...")
-        with contextlib.closing(reading(target)) as journal:
+        with contextlib.closing(opening.reading(target)) as journal:
             page = [""]
             while page := journal.names(search, page[-1], 1000, labels=labels, archived=archived):
                 yield from page
@@ -224,7 +204,7 @@ class Bandit(View, AnyBandit):
         as each of several workers should. `policies` names classes of your own, {"MyPolicy": MyPolicy}; nothing else is
         ever loaded, imported or called. A snapshot that no sequence of calls could produce is refused."""
         classes = dict(policies or {})
-        memory, fold, seeded = snapshots.read_snapshot(text, policy_maker(classes), compiled)
+        memory, fold, seeded = snapshots.read_snapshot(text, opening.policy_maker(classes), compiled)
         bandit = cls.__new__(cls)
         bandit._in_memory(memory, fold, classes, clock, seeded and not fresh)
         if fresh:
@@ -381,13 +361,13 @@ class Bandit(View, AnyBandit):
         config = self.config
         options = "".join(f", {name}={value!r}" for name, value in describe_options(config).items())
         name, policy = f"{self.name!r}, " if self.name else "", describe_policy(config.policy, self.stored.half_life)
-        arms = "" if config.candidates else f", arms={list_arms(self.arms)}"
+        arms = "" if config.candidates else f", arms={inputs.list_arms(self.arms)}"
         return f"Bandit({name}{policy}{arms}{options}, events={self.events})"
 
 
 def _make_key(seed: Any) -> int:
     """The key of a bandit's random numbers; without a seed a new one."""
-    return snapshots.draw_key() if seed is None else stream_key(check_seed(seed), 0, POLICY_STREAM)
+    return snapshots.draw_key() if seed is None else stream_key(inputs.check_seed(seed), 0, POLICY_STREAM)
 
 
 def _import_client(module: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.bandit import records
 from driftbandit.bandit.audit import Known, Walk
 from driftbandit.bandit.candidates import parse_candidates, split_context
 from driftbandit.bandit.features import Feature, Features
@@ -18,16 +19,7 @@ from driftbandit.bandit.journal import Journal
 from driftbandit.bandit.logfiles import arrow_batches, check_suffix, flatten, write_whole
 from driftbandit.bandit.opening import bandit_number, latest, only_bandit, policy_maker, reading
 from driftbandit.bandit.probabilities import mix_rules
-from driftbandit.bandit.records import (
-    CHANGE,
-    KINDS,
-    SETTLED,
-    WAYS,
-    Change,
-    DecisionRow,
-    StoredConfig,
-    parse_slots,
-)
+from driftbandit.bandit.records import Change, DecisionRow, StoredConfig
 from driftbandit.bandit.settings import names_of
 from driftbandit.errors import StoreError, report_damage
 from driftbandit.spec.half_life import SECOND
@@ -148,9 +140,9 @@ def log_rows(
             out = {
                 "time": row.at, "decision": row.id, "arm": names[row.slot],
                 "reward": None if waits else found.value, "reward_time": None if waits else found.came,
-                "outcome": "waiting" if waits else KINDS.get(found.kind or 0), "late_reward": found.late,
-                "how": WAYS[row.how], "policy": config.policy, "known": row.known,
-                "available": active if (slots := parse_slots(row.available)) is None
+                "outcome": "waiting" if waits else records.KINDS.get(found.kind or 0), "late_reward": found.late,
+                "how": records.WAYS[row.how], "policy": config.policy, "known": row.known,
+                "available": active if (slots := records.parse_slots(row.available)) is None
                 else _list_arms([names[slot] for slot in slots], everyone),
             }  # fmt: skip
             if features:
@@ -234,9 +226,9 @@ def _find_settled(journal: Journal, number: int) -> int | None:
     fold, cursor = latest(journal, number, policy_maker())
     settled, config = fold.settled, fold.config
     for _, event in journal.events(number, cursor):
-        if event.kind == SETTLED:
+        if event.kind == records.SETTLED:
             settled = max(settled, event.decided)
-        elif event.kind == CHANGE:
+        elif event.kind == records.CHANGE:
             settled, config = min(settled, event.at), Change.read(event.body).config
     return settled if config is not None and config.holds else None
 

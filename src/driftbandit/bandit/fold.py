@@ -15,29 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from driftbandit.bandit import records
 from driftbandit.bandit.asks import Within
 from driftbandit.bandit.candidates import Candidates, parse_candidates, read_candidates, split_context
 from driftbandit.bandit.carrying import Waiting, carry
 from driftbandit.bandit.features import Features, Seen
 from driftbandit.bandit.inputs import MOST_NUMBERS, count_state
 from driftbandit.bandit.probabilities import mix_rules, prepare
-from driftbandit.bandit.records import (
-    CHANGE,
-    FIRST,
-    FIXED,
-    FLOOR,
-    HOLDBACK,
-    LATE,
-    LEARNER,
-    POLICY,
-    REWARD,
-    ROUNDS,
-    SETTLED,
-    Change,
-    DecisionRow,
-    Event,
-    StoredConfig,
-)  # fmt: skip
+from driftbandit.bandit.records import Change, DecisionRow, Event, StoredConfig
 from driftbandit.bandit.reporting import Reported
 from driftbandit.bandit.settings import names_of
 from driftbandit.core.parameters import LARGEST
@@ -84,10 +69,10 @@ class Fold:
         with report_damage():
             for event in events:
                 batch += self._due(event)
-                if batch and (event.kind == CHANGE or not self.compiled):
+                if batch and (event.kind == records.CHANGE or not self.compiled):
                     self._learn(batch)
                     batch = []
-                if event.kind == CHANGE:
+                if event.kind == records.CHANGE:
                     self._change(event)
             self._learn(batch)
 
@@ -97,13 +82,13 @@ class Fold:
         self.n += 1
         if event.at > self.last_at:
             self.last_at = event.at
-        if event.kind <= LATE:
+        if event.kind <= records.LATE:
             self.reported.add(event.kind, event.value, event.at, event.decided)
-        if event.kind < LATE:
+        if event.kind < records.LATE:
             if not self._holds or event.decided <= self.settled:
                 return [event]
             self.waiting.add(event, self._tie(event.decision))
-        elif event.kind == SETTLED and event.decided > self.settled:
+        elif event.kind == records.SETTLED and event.decided > self.settled:
             self.settled = event.decided
             return self.waiting.release(self.settled)
         return []
@@ -114,7 +99,7 @@ class Fold:
         for event in outcomes:
             if config is None:
                 raise DamagedJournal("The journal is damaged: an outcome comes before the event that makes the bandit.")
-            if event.how == HOLDBACK and not config.learn_holdback:
+            if event.how == records.HOLDBACK and not config.learn_holdback:
                 continue
             if event.slot < 0:
                 raise IndexError("an outcome has no arm")
@@ -135,8 +120,8 @@ class Fold:
         self.n += 1
         if at > self.last_at:
             self.last_at = at
-        self.reported.add(REWARD, value, at, decided)
-        if how != HOLDBACK or self.config.learn_holdback:
+        self.reported.add(records.REWARD, value, at, decided)
+        if how != records.HOLDBACK or self.config.learn_holdback:
             features = self.seen.learn(context or {}, decided) if self.features else None
             self.player.learn(slot, (value - self._origin) / self._unit, decided, probability, features)
             if self.untried:
@@ -152,7 +137,7 @@ class Fold:
         before: StoredConfig | None = self.config
         after = change.config._replace(**self._instead)
         self.changes += 1
-        learner = {name: getattr(after, name) for name in LEARNER}
+        learner = {name: getattr(after, name) for name in records.LEARNER}
         forgetting = before is not None and before.learns_otherwise(after)
         if before is None:
             self._begin(after, event.at)
@@ -197,7 +182,7 @@ class Fold:
                 self.untried[slot] = self.player.learned + _tries(config)
         self.low, self.high = config.reward_range or (-LARGEST, LARGEST)
         self._origin, self._unit = config.scale
-        self._holds, self._tie = config.holds, ROUNDS[config.rounds]
+        self._holds, self._tie = config.holds, records.ROUNDS[config.rounds]
         self.active = None if not config.retired else config.active  # the slots that can be chosen; None for all
         self.features = Features.stored(config.features)
 
@@ -250,20 +235,20 @@ class Fold:
         and the numbers of the context. `allowed` is None where every slot may be chosen."""
         config = self.config
         if config.fixed is not None and (allowed is None or config.fixed in allowed):
-            return config.fixed, FIXED
+            return config.fixed, records.FIXED
         if config.holdback > 0.0 and rng.uniform(HOLD_SLOT) < config.holdback:
             if config.baseline is not None and (allowed is None or config.baseline in allowed):
-                return config.baseline, HOLDBACK
-            return _draw_uniformly(rng, allowed or self._everyone(features)), HOLDBACK
+                return config.baseline, records.HOLDBACK
+            return _draw_uniformly(rng, allowed or self._everyone(features)), records.HOLDBACK
         if self.untried and (first := self.first_arms(allowed)):
-            return _draw_uniformly(rng, first), FIRST
+            return _draw_uniformly(rng, first), records.FIRST
         if config.floor > 0.0 and rng.uniform(FLOOR_SLOT) < config.floor:
-            return _draw_uniformly(rng, allowed or self._everyone(features)), FLOOR
+            return _draw_uniformly(rng, allowed or self._everyone(features)), records.FLOOR
         if config.candidates:
             if len(self._everyone(features)) == 1:
-                return 0, POLICY
+                return 0, records.POLICY
             self.player.resize(len(self._everyone(features)))
-        return self.player.choose(rng, allowed, at, features), POLICY
+        return self.player.choose(rng, allowed, at, features), records.POLICY
 
     def first_arms(self, allowed: list[int] | None) -> list[int]:
         """The allowed arms that are drawn before the policy chooses: those of which no outcome has been learned, until

@@ -8,24 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from driftbandit.bandit import records
 from driftbandit.bandit.asks import Ask, DecisionState
 from driftbandit.bandit.inputs import checked_labels
-from driftbandit.bandit.records import (
-    ARCHIVED,
-    CHANGE,
-    DAY,
-    LATE,
-    PART,
-    REWARD,
-    DecisionRow,
-    Event,
-    describe_altered,
-    intact,
-    log,
-    mark,
-    read_decision,
-    restore_fields,
-)  # fmt: skip
+from driftbandit.bandit.records import DecisionRow, Event
 from driftbandit.bandit.tables import DECISION, EVENT, OWNER, Tables
 from driftbandit.errors import DamagedJournal, Moved, StoreError
 
@@ -113,12 +99,12 @@ class Journal(Tables):
     def decisions(self, bandit: int, until: int | None = None, known: int = 0) -> Iterator[DecisionRow]:
         """All decisions in order of `known`, also those that were altered; at least those before a time that knew so
         many events."""
-        return (DecisionRow(*restore_fields(row[:-1])) for row in self._scan("decision", bandit, until, known))
+        return (DecisionRow(*records.restore_fields(row[:-1])) for row in self._scan("decision", bandit, until, known))
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
         """The last decisions, newest first."""
         sql = f"SELECT {DECISION}, mark FROM @decision WHERE bandit = ? ORDER BY {self.newest} LIMIT ?"
-        return [read_decision(row) for row in self._rows(sql, bandit, limit)]
+        return [records.read_decision(row) for row in self._rows(sql, bandit, limit)]
 
     def standing(self, bandit: int, ids: list[str]) -> dict[str, DecisionState]:
         """These decisions with their outcomes; unknown ids are left out, altered decisions refused."""
@@ -131,8 +117,8 @@ class Journal(Tables):
 
     def changes(self, bandit: int) -> list[tuple[Any, Event]]:
         """The changes of configuration, in order, each with its cursor."""
-        sql = f"SELECT {self.dialect.columns}, {EVENT}, mark FROM @event WHERE bandit = ? {self.change}"
-        rows = self._rows(f"{sql} AND kind = {CHANGE} ORDER BY {self.change_order or self.dialect.order}", bandit)
+        sql = f"SELECT {self.dialect.columns}, {EVENT}, mark FROM @event WHERE bandit = ? {self.change} AND kind = ?"
+        rows = self._rows(f"{sql} ORDER BY {self.change_order or self.dialect.order}", bandit, records.CHANGE)
         return [self.read_event(bandit, row) for row in rows]
 
     def snapshots(self, bandit: int) -> list[tuple[int, str]]:
@@ -140,10 +126,10 @@ class Journal(Tables):
         same state."""
         out = []
         for n, at, body, marks, found in self._snapshot_rows(bandit):
-            if mark((n, at, body, marks)) == found:
+            if records.mark((n, at, body, marks)) == found:
                 out.append((n, body))
             else:
-                log.warning("The snapshot after %d events of bandit %d was altered and is not used.", n, bandit)
+                records.log.warning("The snapshot after %d events of bandit %d was altered and is not used.", n, bandit)
         return out
 
     def _snapshot_rows(self, bandit: int) -> list[Any]:
@@ -211,7 +197,7 @@ class Journal(Tables):
             "ORDER BY name LIMIT ?"
         )
         wanted = *chain(*pairs[:1]), after, f"%{pattern}%", *among_values, *chain(*pairs[1:])
-        found = self._rows(sql, *wanted, len(ARCHIVED), ARCHIVED, limit)
+        found = self._rows(sql, *wanted, len(records.ARCHIVED), records.ARCHIVED, limit)
         return [str(row[0]) for row in found]
 
     # ---- counting ----------------------------------------------------------------------------------------------------
@@ -249,13 +235,13 @@ class Journal(Tables):
             if kind == DECIDED
             else ((start - since) // width, slot, how, 0, rows, total)
             for start, slot, how, kind, rows, total, _ in self._rows(_DAILY, bandit, since, until)
-            if kind < LATE
+            if kind < records.LATE
         ]
         if due is None:
             where, values = self._between("event", bandit, since, until)
             return out + self._rows(
                 "SELECT (at - ?) / ?, slot, how, 0, count(*), sum(value) FROM @event "
-                f"WHERE {where} AND kind < {LATE} GROUP BY 1, 2, 3", since, width, *values,
+                f"WHERE {where} AND kind < {records.LATE} GROUP BY 1, 2, 3", since, width, *values,
             )  # fmt: skip
         since, until = since - due[0], min(until - due[0], due[1] + 1)
         where, values = self._between("decision", bandit, since, until)
@@ -271,12 +257,12 @@ class Journal(Tables):
     def _outcomes_of_dropped(self, bandit: int, since: int, until: int, width: int, wait: int) -> list[Any]:
         """The same counts of outcomes that came after the journal's beginning, of decisions from before it."""
         found = self._rows("SELECT at FROM @base WHERE bandit = ?", bandit)
-        if not found or not since - DAY < found[0][0] < until + DAY:
+        if not found or not since - records.DAY < found[0][0] < until + records.DAY:
             return []
-        where, values = self._between("event", bandit, found[0][0] - DAY, found[0][0] + wait + DAY)
+        where, values = self._between("event", bandit, found[0][0] - records.DAY, found[0][0] + wait + records.DAY)
         return self._rows(
             "SELECT (decided - ?) / ?, slot, how, 0, count(value), sum(value) FROM @event e "
-            f"WHERE {where} AND kind < {LATE} AND decided >= ? AND decided < ? AND NOT EXISTS "
+            f"WHERE {where} AND kind < {records.LATE} AND decided >= ? AND decided < ? AND NOT EXISTS "
             "(SELECT 1 FROM @decision d WHERE d.bandit = e.bandit AND d.id = e.decision) GROUP BY 1, 2, 3",
             since, width, *values, since, until,
         )  # fmt: skip
@@ -287,11 +273,11 @@ class Journal(Tables):
         dropped = [
             (bisect_right(starts, start) - 1, how, rows, total, squares)
             for start, _, how, kind, rows, total, squares in self._rows(_DAILY, bandit, starts[0], until)
-            if REWARD <= kind < LATE
+            if records.REWARD <= kind < records.LATE
         ]
         return dropped + self._rows(
             f"SELECT {_period(starts, 0, len(starts))}, how, count(*), sum(value), sum(value * value) FROM @event "
-            f"WHERE bandit = ? AND decided >= ? AND decided < ? AND kind < {LATE} GROUP BY 1, 2 ORDER BY 1, 2",
+            f"WHERE bandit = ? AND decided >= ? AND decided < ? AND kind < {records.LATE} GROUP BY 1, 2 ORDER BY 1, 2",
             bandit, starts[0], until,
         )  # fmt: skip
 
@@ -345,20 +331,22 @@ class Journal(Tables):
             return [text for table in ("decision", "event") if (text := self._compare_head(table, bandit))]
         for table, name in (("decision", 0), ("event", 2)):
             for row in self._scan(table, bandit):
-                if intact(row[:-1], row[-1]) is None:
-                    wrong.append(describe_altered(table, row[name], bandit))
+                if records.intact(row[:-1], row[-1]) is None:
+                    wrong.append(records.describe_altered(table, row[name], bandit))
                     break
             wrong += filter(None, [self._compare_head(table, bandit)])
         for n, at, body, marks, found in self._snapshot_rows(bandit):
-            if mark((n, at, body, marks)) != found:
-                wrong.append(describe_altered("the snapshot after", f"{n} events", bandit))
+            if records.mark((n, at, body, marks)) != found:
+                wrong.append(records.describe_altered("the snapshot after", f"{n} events", bandit))
         astray = self._rows(
             f"SELECT e.decision FROM @event e LEFT JOIN @decision d ON d.bandit = e.bandit AND d.id = {OWNER} "
-            f"LEFT JOIN @base b ON b.bandit = e.bandit WHERE e.bandit = ? AND e.kind IN (1, 2, 3, {PART}) AND ("
-            f"(d.id IS NULL AND e.decided > COALESCE(b.at + {DAY}, -1)) "  # a dropped one may have a late outcome
+            "LEFT JOIN @base b ON b.bandit = e.bandit "
+            f"WHERE e.bandit = ? AND e.kind IN (1, 2, 3, {records.PART}) AND ("
+            # A decision that was dropped may have a late outcome.
+            f"(d.id IS NULL AND e.decided > COALESCE(b.at + {records.DAY}, -1)) "
             "OR d.slot != e.slot OR d.how != e.how OR d.at != e.decided "
             "OR e.probability != COALESCE(d.probability, 0.0) "
-            f"OR e.kind != {PART} AND substr(d.id, 1, 1) != '=' "
+            f"OR e.kind != {records.PART} AND substr(d.id, 1, 1) != '=' "
             "AND COALESCE(e.body, '') != COALESCE(d.context, '')) LIMIT 3",
             bandit,
         )

@@ -11,25 +11,13 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
+from driftbandit.bandit import records
 from driftbandit.bandit.asks import AddChange, AddReward, Ask, DecisionState, Settle, Settled, judge, match_decision
 from driftbandit.bandit.candidates import digest
 from driftbandit.bandit.features import is_context
 from driftbandit.bandit.fold import Fold
 from driftbandit.bandit.inputs import format_value
-from driftbandit.bandit.records import (
-    DEFAULT,
-    LATE,
-    REWARD,
-    WAYS,
-    Change,
-    Decision,
-    DecisionRow,
-    Event,
-    check_id,
-    number_round,
-    parse_slots,
-    system_time,
-)
+from driftbandit.bandit.records import Change, Decision, DecisionRow, Event
 from driftbandit.bandit.writer import StoreCall
 from driftbandit.core.parameters import LARGEST
 from driftbandit.errors import NotFound, RecordConflict
@@ -50,7 +38,7 @@ class Memory:
 
     live = False
     waiting = failed = 0
-    now = staticmethod(system_time)
+    now = staticmethod(records.system_time)
 
     def __init__(self) -> None:
         self.listeners: dict[int, list[Callable[[list[Event]], None]]] = {}
@@ -96,7 +84,7 @@ class Memory:
         self._decided += 1
         if self._waits or len(self._kept) > self._full:
             self._make_room(id)
-        return _make(Decision, (id, chooser.names[slot], at, known, WAYS[how], None))
+        return _make(Decision, (id, chooser.names[slot], at, known, records.WAYS[how], None))
 
     def learn(self, fold: Fold, id: str, value: float, clock: Any) -> bool:
         """Learn the reward of a decision that has no outcome yet, for a bandit that does not wait; False where it has
@@ -106,7 +94,7 @@ class Memory:
             return False
         came = clock.now()
         at, slot, how, known, available, probability, context, _, _, _, _ = kept
-        self._kept[id] = at, slot, how, known, available, probability, context, REWARD, value, None, came
+        self._kept[id] = at, slot, how, known, available, probability, context, records.REWARD, value, None, came
         self._events += 1
         fold.learn_reward(came, slot, how, value, at, probability, context)
         return True
@@ -135,7 +123,9 @@ class Memory:
         added: list[Event] = []
         answers = [self._answer(ask, added) for ask in asks]
         added.sort(
-            key=lambda event: (event.decided, number_round(event.decision)) if event.kind <= LATE else (1 << 62, 0)
+            key=lambda event: (
+                (event.decided, records.number_round(event.decision)) if event.kind <= records.LATE else (1 << 62, 0)
+            )
         )
         numbered = [event._replace(n=n) for n, event in enumerate(added, self._events + 1)]
         self._events += len(added)
@@ -193,7 +183,7 @@ class Memory:
         until = ask.until if due else None
         events = ask.events([state for state in due if state is not None and state.kind is None], until)
         self._add(events, added)
-        return Settled(sum(event.kind == DEFAULT for event in events), True, until)
+        return Settled(sum(event.kind == records.DEFAULT for event in events), True, until)
 
     # ---- what a writer does: all is done when these return -----------------------------------------------------------
 
@@ -290,9 +280,12 @@ class Memory:
         last = 0
         for fields in data["open"]:
             row = DecisionRow(*fields)
-            check_id(row.id)
-            slots = [row.slot, *(parse_slots(row.available) or [])]
-            if not all(0 <= _check_whole(slot) < len(fold.config.arms) for slot in slots) or row.how not in WAYS:
+            records.check_id(row.id)
+            slots = [row.slot, *(records.parse_slots(row.available) or [])]
+            if (
+                not all(0 <= _check_whole(slot) < len(fold.config.arms) for slot in slots)
+                or row.how not in records.WAYS
+            ):
                 raise ValueError("an open decision has an unknown arm.")
             if row.probability is not None and not 0.0 <= row.probability <= 1.000001:
                 raise ValueError("an open decision has no probability.")

@@ -6,39 +6,14 @@ from collections.abc import Hashable, Iterable
 from datetime import timedelta
 from typing import Any, Unpack
 
+from driftbandit.bandit import inputs, sending
 from driftbandit.bandit.effects import ContextExplanation, Effects
-from driftbandit.bandit.inputs import (
-    FIXED_OPTIONS,
-    TIMES,
-    Config,
-    OpenOptions,
-    StoreOptions,
-    as_float,
-    check_names,
-    check_whole,
-    checked_arms,
-    from_json_arm,
-    join_options,
-    split_options,
-    to_json_arm,
-)
+from driftbandit.bandit.inputs import Config, OpenOptions, StoreOptions
 from driftbandit.bandit.interface import AnyBandit, Arms, Candidates, Context, History, Outcome, Pairs
 from driftbandit.bandit.opening import is_service
 from driftbandit.bandit.records import Decision, as_datetime, check_id, check_name, make_ids, system_time
 from driftbandit.bandit.reporting import Uplift
-from driftbandit.bandit.sending import (
-    Sender,
-    address,
-    read_decision,
-    read_effects,
-    read_expected,
-    read_outcome,
-    read_verdicts,
-    write_available,
-    write_context,
-    write_options,
-    write_rewards,
-)
+from driftbandit.bandit.sending import Sender
 from driftbandit.errors import AccessDenied, NotFound
 from driftbandit.player import Probabilities
 from driftbandit.policies.drift.belief import Expected, Explanation
@@ -66,13 +41,13 @@ class RemoteBandit(AnyBandit):
         given by `key` or by the environment variable DRIFTBANDIT_KEY."""
         if not is_service(target):
             raise ValueError(f"A service is an address such as http://127.0.0.1:8000; got {target!r:.60}.")
-        how, rest = split_options(store, options, service=True)
-        policy, arms, given = join_options(config, policy, arms, rest)
+        how, rest = inputs.split_options(store, options, service=True)
+        policy, arms, given = inputs.join_options(config, policy, arms, rest)
         key = how.get("key") or os.environ.get("DRIFTBANDIT_KEY")
         sender = Sender(target, key, how.get("timeout") or 10.0, how.get("patience") or 20.0)
         bandit = cls(sender, check_name(name), who)
         try:
-            sender.send("GET", address(name))
+            sender.send("GET", sending.address(name))
         except AccessDenied as error:
             if error.status != 403:
                 raise
@@ -83,66 +58,70 @@ class RemoteBandit(AnyBandit):
                 if any(name.startswith(template["name"]) for template in made_like):
                     return bandit  # the first decision makes it
                 raise
-            known = write_options({**given, "policy": policy, "seed": seed})
+            known = sending.write_options({**given, "policy": policy, "seed": seed})
             body = {word: value for word, value in known.items() if value is not None}
             body |= {"name": name}
             if arms is not None:
-                body["arms"] = checked_arms(arms)
-            sender.send("PUT", address(name), body)
+                body["arms"] = inputs.checked_arms(arms)
+            sender.send("PUT", sending.address(name), body)
         return bandit
 
     # ---- deciding: the ids are made here, so a retry after a lost connection is the same decision --------------------
 
     def _decide(self, ids: list[str | None], *how: Any) -> list[Decision]:
         found = self._sender.send("POST", *self._request(ids, *how))
-        return [read_decision(one) for one in found.get("decisions", [found])]
+        return [sending.read_decision(one) for one in found.get("decisions", [found])]
 
     async def _adecide(self, ids: list[str | None], *how: Any) -> list[Decision]:
         found = await self._sender.asend("POST", *self._request(ids, *how))
-        return [read_decision(one) for one in found.get("decisions", [found])]
+        return [sending.read_decision(one) for one in found.get("decisions", [found])]
 
     def _request(
         self, ids: list[str | None], context: Any, candidates: Any, available: Any, probability: bool
     ) -> tuple[str, Any]:
         named = make_ids(len(ids)) if ids[0] is None else [check_id(id) for id in ids]
-        body = {"probability": probability} | write_context(context, candidates) | write_available(available)
+        body = (
+            {"probability": probability}
+            | sending.write_context(context, candidates)
+            | sending.write_available(available)
+        )
         each = isinstance(context, list | tuple) or isinstance(candidates, list | tuple)
         if len(named) == 1 and not each:
-            return address(self.name, "decisions"), {"id": named[0]} | body
-        return address(self.name, "decisions", "batch"), {"ids": named} | body
+            return sending.address(self.name, "decisions"), {"id": named[0]} | body
+        return sending.address(self.name, "decisions", "batch"), {"ids": named} | body
 
     # ---- rewards -----------------------------------------------------------------------------------------------------
 
     def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         body = self._write_reward(id, value, add, part)
-        return str(self._sender.send("POST", address(self.name, "rewards"), body)["verdict"])
+        return str(self._sender.send("POST", sending.address(self.name, "rewards"), body)["verdict"])
 
     async def areward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         body = self._write_reward(id, value, add, part)
-        return str((await self._sender.asend("POST", address(self.name, "rewards"), body))["verdict"])
+        return str((await self._sender.asend("POST", sending.address(self.name, "rewards"), body))["verdict"])
 
     def _write_reward(self, *given: Any) -> dict[str, Any]:
-        message = write_rewards([self._check_pair(*given)])
+        message = sending.write_rewards([self._check_pair(*given)])
         return {**message.pop("rewards")[0], **message}
 
     def _check_reward(self, reward: Any, part: str | None = None) -> float:
-        value = as_float(reward)
+        value = inputs.as_float(reward)
         if not math.isfinite(value):
             raise ValueError(f"A reward is a finite number; got {value}. Nothing was sent.")
         return value
 
     def _reward(self, pairs: Pairs) -> list[Any]:
-        path = address(self.name, "rewards", "batch")
-        return read_verdicts(self._sender.send("POST", path, write_rewards(pairs)))
+        path = sending.address(self.name, "rewards", "batch")
+        return sending.read_verdicts(self._sender.send("POST", path, sending.write_rewards(pairs)))
 
     async def _areward(self, pairs: Pairs) -> list[Any]:
-        path = address(self.name, "rewards", "batch")
-        return read_verdicts(await self._sender.asend("POST", path, write_rewards(pairs)))
+        path = sending.address(self.name, "rewards", "batch")
+        return sending.read_verdicts(await self._sender.asend("POST", path, sending.write_rewards(pairs)))
 
     # ---- changing ----------------------------------------------------------------------------------------------------
 
     def _change(self, *parts: str, who: str = "", method: str = "POST", **body: Any) -> Any:
-        return self._sender.send(method, address(self.name, *parts), {"who": who or self.who, **body})
+        return self._sender.send(method, sending.address(self.name, *parts), {"who": who or self.who, **body})
 
     def settle(self) -> int:
         return int(self._change("settle")["defaults"])
@@ -151,15 +130,19 @@ class RemoteBandit(AnyBandit):
         self, arm: Hashable, *, like: Hashable = None, mean: float | None = None, worth: float | None = None,
         who: str = "",
     ) -> None:  # fmt: skip
-        past: dict[str, Any] = {"like": None if like is None else to_json_arm(like), "mean": mean, "worth": worth}
+        past: dict[str, Any] = {
+            "like": None if like is None else inputs.to_json_arm(like),
+            "mean": mean,
+            "worth": worth,
+        }
         past = {name: value for name, value in past.items() if value is not None}
-        self._change("arms", who=who, arm=to_json_arm(arm), **past)
+        self._change("arms", who=who, arm=inputs.to_json_arm(arm), **past)
 
     def retire_arm(self, arm: Hashable, *, who: str = "") -> None:
-        self._change("arms", "retire", who=who, arm=to_json_arm(arm))
+        self._change("arms", "retire", who=who, arm=inputs.to_json_arm(arm))
 
     def fix(self, arm: Hashable, *, who: str = "") -> None:
-        self._change("fix", who=who, arm=to_json_arm(arm))
+        self._change("fix", who=who, arm=inputs.to_json_arm(arm))
 
     def release(self, *, who: str = "") -> bool:
         fixed = self.config.fixed is not None
@@ -176,8 +159,8 @@ class RemoteBandit(AnyBandit):
         self._change("unarchive", who=who)
 
     def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
-        check_names(options, ("policy", "add_arm", "retire_arm"), FIXED_OPTIONS)
-        self._change(who=who, method="PATCH", from_now=from_now, **write_options(options))
+        inputs.check_names(options, ("policy", "add_arm", "retire_arm"), inputs.FIXED_OPTIONS)
+        self._change(who=who, method="PATCH", from_now=from_now, **sending.write_options(options))
 
     def resume_clock(self, *, who: str = "") -> timedelta:
         return timedelta(seconds=self._change("clock", who=who)["ahead_seconds"])
@@ -185,17 +168,17 @@ class RemoteBandit(AnyBandit):
     # ---- reports -----------------------------------------------------------------------------------------------------
 
     def _get(self, *parts: str, **query: Any) -> Any:
-        return self._sender.send("GET", address(self.name, *parts, **query))
+        return self._sender.send("GET", sending.address(self.name, *parts, **query))
 
     @property
     def config(self) -> Config:
         found = self._get()
         values = {name: found[name] for name in Config._fields}
-        for name in TIMES:
+        for name in inputs.TIMES:
             if values[name] is not None:
                 values[name] = timedelta(microseconds=duration(values[name], name))
-        values |= {name: from_json_arm(values[name]) for name in ("baseline", "fixed")}
-        arms, retired = ([from_json_arm(arm) for arm in found[name]] for name in ("arms", "retired"))
+        values |= {name: inputs.from_json_arm(values[name]) for name in ("baseline", "fixed")}
+        arms, retired = ([inputs.from_json_arm(arm) for arm in found[name]] for name in ("arms", "retired"))
         values |= {"arms": None if found["candidates"] else arms, "retired": tuple(retired)}
         ends, policy = found["reward_range"], parse_snapshot(found["policy"])
         return Config(**{**values, "policy": policy, "reward_range": ends and tuple(ends)})
@@ -212,46 +195,48 @@ class RemoteBandit(AnyBandit):
         """Does nothing: the service reads new events continuously."""
 
     def greedy(self, context: Context = None, *, candidates: Candidates = None, available: Arms = None) -> Hashable:
-        body = write_context(context, candidates) | write_available(available)
-        return from_json_arm(self._sender.send("POST", address(self.name, "greedy"), body)["arm"])
+        body = sending.write_context(context, candidates) | sending.write_available(available)
+        return inputs.from_json_arm(self._sender.send("POST", sending.address(self.name, "greedy"), body)["arm"])
 
     def probabilities(
         self, context: Context = None, *, candidates: Candidates = None, available: Arms = None, draws: int = 2000
     ) -> Probabilities:
-        limited = write_available(available)
-        arms, error, _ = self._what_if({"draws": draws} | write_context(context, candidates) | limited)
-        wanted = [from_json_arm(arm) for arm in limited["available"]] if limited else list(arms)
+        limited = sending.write_available(available)
+        arms, error, _ = self._what_if({"draws": draws} | sending.write_context(context, candidates) | limited)
+        wanted = [inputs.from_json_arm(arm) for arm in limited["available"]] if limited else list(arms)
         out = Probabilities({arm: row["probability"] for arm, row in arms.items() if arm in wanted})
         out.error = error
         return out
 
     def expected(self, context: Context = None, *, candidates: Candidates = None) -> dict[Hashable, Expected]:
-        arms, _, believes = self._what_if({"draws": 1} | write_context(context, candidates))
+        arms, _, believes = self._what_if({"draws": 1} | sending.write_context(context, candidates))
         if not believes:
             raise ValueError("The policy of this bandit has no expected rewards; DriftAuto and DriftLinTS have.")
-        return {arm: read_expected(row["mean"], row["spread"]) for arm, row in arms.items()}
+        return {arm: sending.read_expected(row["mean"], row["spread"]) for arm, row in arms.items()}
 
     def _what_if(self, body: dict[str, Any]) -> tuple[dict[Hashable, Any], float, bool]:
-        found = self._sender.send("POST", address(self.name, "what-if"), body)
-        return {from_json_arm(row["arm"]): row for row in found["arms"]}, found["error"], found["believes"]
+        found = self._sender.send("POST", sending.address(self.name, "what-if"), body)
+        return {inputs.from_json_arm(row["arm"]): row for row in found["arms"]}, found["error"], found["believes"]
 
     def explain(self) -> Any:
         found = self._get("explanation")
-        arms = {from_json_arm(row["arm"]): read_expected(row["mean"], row["sd"]) for row in found.pop("arms")}
+        arms = {
+            inputs.from_json_arm(row["arm"]): sending.read_expected(row["mean"], row["sd"]) for row in found.pop("arms")
+        }
         del found["text"]
         features = found.pop("features")
         environment = None if found["learned"] is None else Explanation(**found, arms=arms)
         return environment if features is None else ContextExplanation(environment, arms, features)
 
     def effects(self) -> Effects:
-        return read_effects(self._get("effects"))
+        return sending.read_effects(self._get("effects"))
 
     def outcome(self, id: str | Decision) -> Outcome:
-        return read_outcome(self._get("decisions", check_id(id)))
+        return sending.read_outcome(self._get("decisions", check_id(id)))
 
     def recent(self, limit: int = 20) -> list[Outcome]:
-        found = self._get("decisions", limit=check_whole(limit, "limit", 1, 1000))
-        return [read_outcome(one) for one in found["decisions"]]
+        found = self._get("decisions", limit=inputs.check_whole(limit, "limit", 1, 1000))
+        return [sending.read_outcome(one) for one in found["decisions"]]
 
     def history(self, since: Any = None, until: Any = None, points: int = 200) -> History:
         now = system_time()
@@ -259,7 +244,7 @@ class RemoteBandit(AnyBandit):
         end = None if until is None else moment(until, now, "until")
         found = self._get("history", since=begin, until=end, points=points)
         starts, width = [as_datetime(at) for at in found["starts"]], timedelta(microseconds=found["width"])
-        arms = [from_json_arm(arm) for arm in found["arms"]]
+        arms = [inputs.from_json_arm(arm) for arm in found["arms"]]
         return History(**{**found, "starts": starts, "width": width, "arms": arms})
 
     def uplift(self, since: Any = None, confidence: float = 0.95) -> Uplift:

@@ -6,26 +6,13 @@ from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
 
-from driftbandit.bandit import settings
+from driftbandit.bandit import records, settings
 from driftbandit.bandit.asks import AddChange, AddReward, Within, hash_part, hide_id, judge, upkeep_notes
 from driftbandit.bandit.candidates import CandidateSet, copy_contexts, split_context
 from driftbandit.bandit.inputs import FIXED_OPTIONS, as_float, check_names, writable
 from driftbandit.bandit.interface import Pairs
 from driftbandit.bandit.opening import policy_classes
-from driftbandit.bandit.records import (
-    ROUNDS,
-    WAYS,
-    Change,
-    Decision,
-    DecisionRow,
-    StoredConfig,
-    Supply,
-    check_id,
-    decision_stream,
-    format_slots,
-    log,
-    make_ids,
-)
+from driftbandit.bandit.records import Change, Decision, DecisionRow, StoredConfig, Supply
 from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.writer import StoreCall
 from driftbandit.core.draws import Stream
@@ -50,7 +37,7 @@ class Requests:
         self.replica, self.name, self.durability = replica, name, durability
         self.known: StoredConfig | None = None
         self.waits = False
-        self._make_ids = getattr(replica.journal, "make_ids", make_ids)
+        self._make_ids = getattr(replica.journal, "make_ids", records.make_ids)
         self._failed = replica.writer.failed
         self._recent: dict[str, DecisionRow] = {}  # decisions of ours that are likely to be rewarded soon
 
@@ -67,7 +54,7 @@ class Requests:
             available = list(available)  # the caller's own, and not to be walked through by another thread
         if replica.fold.config.archived is not None:
             raise Archived(f"Bandit {self.name} was archived and decides no more; unarchive() undoes it within a day.")
-        named = [None if id is None else check_id(id) for id in ids]
+        named = [None if id is None else records.check_id(id) for id in ids]
         call = StoreCall([], named, available, bool(probability))
         if context is not None or candidates is not None:
             call.contexts = copy_contexts(context, len(ids), candidates)
@@ -87,7 +74,7 @@ class Requests:
         config: StoredConfig = self.replica.fold.config
         if config is not self.known:
             self.names = settings.names_of(config)
-            self._round = ROUNDS[config.rounds]
+            self._round = records.ROUNDS[config.rounds]
             if self.known is None or self.known.key != config.key:
                 self._supply, self.stream = Supply(int(config.key)), Stream(int(config.key))
             self.known, self.waits = config, config.wait is not None
@@ -141,10 +128,10 @@ class Requests:
         else:
             fresh = iter(self._make_ids(call.ids.count(None)))
             named = [next(fresh) if id is None else id for id in call.ids]
-            stream = decision_stream(int(config.key), [self._round(name) for name in named])
+            stream = records.decision_stream(int(config.key), [self._round(name) for name in named])
             numbered = ((name, stream.at(column)) for column, name in enumerate(named))
         player, probability = fold.player, None
-        allowed, text = (fold.active, None) if slots is None else (slots, format_slots(slots))
+        allowed, text = (fold.active, None) if slots is None else (slots, records.format_slots(slots))
         each = isinstance(call.contexts, list)
         read = [fold.read_context(one, at) for one in (call.contexts if each else [call.contexts])]
         contexts = [(json.dumps(kept) if isinstance(kept, dict) else kept, numbers) for kept, numbers in read]
@@ -172,7 +159,7 @@ class Requests:
             probability = call.probabilities[place] if call.probabilities and row == call.asks[place] else None
             id: Any = call.given[place] if row.id[0] == "=" else row.id
             arm = split_context(row.context)[0] if config.candidates else names[row.slot]
-            out.append(Decision(id, arm, row.at, row.known, WAYS[row.how], probability))
+            out.append(Decision(id, arm, row.at, row.known, records.WAYS[row.how], probability))
         if self.replica.number and self.durability == "disk":  # not in memory
             self._remember(rows)
         return out
@@ -334,5 +321,5 @@ class Requests:
                 f"Events up to {fold.n - 1} of this journal were written with other arithmetic ({was}); from event "
                 f"{fold.n} on, {now} decides, and the audit cannot prove earlier decisions."
             )
-            log.warning("Bandit %s: %s", self.name, replica.note)
+            records.log.warning("Bandit %s: %s", self.name, replica.note)
         replica.arithmetic_checked = True

@@ -5,22 +5,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from driftbandit.bandit import records
+from driftbandit.bandit import inputs, records
 from driftbandit.bandit.candidates import ARM, check_has_arms
 from driftbandit.bandit.features import Features
-from driftbandit.bandit.inputs import (
-    FIXED_OPTIONS,
-    TIMES,
-    Config,
-    Options,
-    as_float,
-    check_state,
-    checked_arms,
-    checked_labels,
-    checked_range,
-    from_json_arm,
-    list_arms,
-)
+from driftbandit.bandit.inputs import Config, Options
 from driftbandit.bandit.records import DAY, ROUNDS
 from driftbandit.bandit.records import StoredConfig as Stored
 from driftbandit.core.checks import UNIT, accepted_rewards
@@ -53,7 +41,13 @@ def public_option(config: Stored, name: str) -> Any:
         return "uniform" if value is None else names_of(config)[value]
     if value is None or name == "baseline":
         return None
-    return timedelta(microseconds=value) if name in TIMES else dict(value) if name in ("features", "labels") else value
+    return (
+        timedelta(microseconds=value)
+        if name in inputs.TIMES
+        else dict(value)
+        if name in ("features", "labels")
+        else value
+    )
 
 
 def checked_policy(policy: Any, policies: Mapping[str, type] | None = None, features: Any = None) -> Any:
@@ -81,7 +75,7 @@ def checked_policy(policy: Any, policies: Mapping[str, type] | None = None, feat
 
 def names_of(config: Stored) -> list[Hashable]:
     """The arms' names by slot."""
-    return [from_json_arm(name) for name in config.arms]
+    return [inputs.from_json_arm(name) for name in config.arms]
 
 
 def slot_of(config: Stored, names: list[Hashable], arm: Any) -> int:
@@ -92,7 +86,7 @@ def slot_of(config: Stored, names: list[Hashable], arm: Any) -> int:
             return slot
     active = [names[slot] for slot in config.active]
     known = "was retired" if any(name == arm for name in names) else "is unknown"
-    raise ValueError(f"Arm {arm!r:.60} {known}; the arms are {list_arms(active)}.")
+    raise ValueError(f"Arm {arm!r:.60} {known}; the arms are {inputs.list_arms(active)}.")
 
 
 def slots_of(config: Stored, available: Any) -> list[int]:
@@ -115,13 +109,13 @@ def first_config(policy: Any, arms: Any, key: int, rounds: str, options: dict[st
             "distinct names, or a number of arms; or features and candidates=True, if every request brings its own."
         )  # fmt: skip
     config = Stored(
-        policy=repr(policy), arms=checked_arms([ARM] if candidates else arms), retired=[], reward_range=None,
+        policy=repr(policy), arms=inputs.checked_arms([ARM] if candidates else arms), retired=[], reward_range=None,
         goal="maximise", half_life=None,
         floor=FLOOR, holdback=0.0, baseline=None, learn_holdback=False, wait=None, default=0.0, learn="wait",
         fixed=None, key=str(key), rounds=rounds,
     )  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
-    made = {name: read_option(config, name, given.pop(name)) for name in FIXED_OPTIONS if name in given}
+    made = {name: read_option(config, name, given.pop(name)) for name in inputs.FIXED_OPTIONS if name in given}
     if accepted_rewards(policy) == UNIT:
         made.setdefault("reward_range", (0.0, 1.0))
     low, high = made.get("reward_range", (0.0, 0.0))
@@ -146,7 +140,7 @@ def change_config(config: Stored, policy: Any, options: dict[str, Any]) -> Store
         features = Features.stored(out.features)
         if out.candidates and not features.given:
             raise ValueError("With candidates, features describe each of them: features={'price': 'number'}.")
-        check_state(policy, len(out.arms), len(features.columns), out.candidates)
+        inputs.check_state(policy, len(out.arms), len(features.columns), out.candidates)
     if out.adds and out.wait is None:
         raise ValueError(
             "Rewards of this bandit are added up until their decision is `wait` old (add=True), so it needs a wait."
@@ -169,10 +163,10 @@ def change_config(config: Stored, policy: Any, options: dict[str, Any]) -> Store
 
 def read_option(config: Stored, name: str, value: Any) -> Any:
     """An option's value as the journal keeps it; one that is not allowed is refused."""
-    if name in TIMES:
+    if name in inputs.TIMES:
         return None if value is None else duration(value, name)
     if name in ("floor", "holdback"):
-        number = as_float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+        number = inputs.as_float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
         if not 0.0 <= number < 1.0:
             raise ValueError(f"{name} is a share of all decisions in [0, 1); got {value!r:.60}.")
         return number
@@ -180,12 +174,12 @@ def read_option(config: Stored, name: str, value: Any) -> Any:
         names = names_of(config)
         return None if value == "uniform" and "uniform" not in names else slot_of(config, names, value)
     if name == "reward_range":
-        return checked_range(value)
+        return inputs.checked_range(value)
     if name == "features":
         declared = {} if value is None else Features.declare(value).declaration()
         return [list(pair) for pair in declared.items()] or None
     if name == "labels":
-        return checked_labels({} if value is None else value) or None
+        return inputs.checked_labels({} if value is None else value) or None
     if name == "default":
         return _check_in_range(config, value, "default")
     allowed = {"goal": ("maximise", "minimise"), "learn": ("wait", "arrival")}.get(name, (True, False))
@@ -197,7 +191,7 @@ def read_option(config: Stored, name: str, value: Any) -> Any:
 
 def _check_in_range(config: Stored, value: Any, name: str) -> float:
     """A value that rewards can have; -0.0 becomes 0.0, as it does in SQLite."""
-    number = as_float(value) + 0.0
+    number = inputs.as_float(value) + 0.0
     low, high = config.reward_range or (-LARGEST, LARGEST)
     if not low <= number <= high:
         raise ValueError(f"{name} is a reward from {low:g} to {high:g}; got {value!r:.60}.")
@@ -231,8 +225,8 @@ def with_arm(config: Stored, arm: Any) -> Stored:
     """The configuration with one more arm."""
     check_has_arms(config)
     names = [name for slot, name in enumerate(names_of(config)) if slot not in config.retired]
-    checked_arms([*names, arm])
-    return config._replace(arms=[*config.arms, checked_arms([arm])[0]])
+    inputs.checked_arms([*names, arm])
+    return config._replace(arms=[*config.arms, inputs.checked_arms([arm])[0]])
 
 
 def read_past(config: Stored, player: Any, like: Any, mean: Any, worth: Any) -> dict[str, Any] | None:
@@ -255,7 +249,7 @@ def read_past(config: Stored, player: Any, like: Any, mean: Any, worth: Any) -> 
         )
     if like is not None:
         return {"like": slot_of(config, names_of(config), like)}
-    value, count = _check_in_range(config, mean, "mean"), as_float(worth)
+    value, count = _check_in_range(config, mean, "mean"), inputs.as_float(worth)
     if not 0.0 < count <= MOST_WORTH:
         raise ValueError(f"worth is a number of observations above 0, and at most {MOST_WORTH:g}; got {worth!r:.60}.")
     return {"mean": value, "worth": count}
@@ -281,9 +275,9 @@ def differences(config: Stored, wanted: dict[str, Any], policy: Any, arms: Any) 
     if policy is not None and repr(policy) != config.policy:
         out.append(f"policy {config.policy}")
     if arms is not None:
-        asked = checked_arms(arms)
+        asked = inputs.checked_arms(arms)
         if asked not in (config.arms[: len(asked)], [config.arms[slot] for slot in config.active]):
-            out.append(f"arms {list_arms([names_of(config)[slot] for slot in config.active])}")
+            out.append(f"arms {inputs.list_arms([names_of(config)[slot] for slot in config.active])}")
     for name, value in wanted.items():
         if value is None:
             continue
@@ -300,7 +294,7 @@ def describe_option(config: Stored, name: str) -> str:
     value = getattr(config, name)
     if value is None:
         return {"baseline": "uniform", "archived": "no", "erased": "0"}.get(name, "none")
-    if name in (*TIMES, "ahead"):
+    if name in (*inputs.TIMES, "ahead"):
         return "0" if value == 0 else format_duration(value)
     if name == "baseline":
         return str(names_of(config)[value])
