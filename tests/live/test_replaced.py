@@ -45,7 +45,7 @@ def test_a_backup_copied_over_an_open_file_is_noticed(checkpointed, tmp_path) ->
     play(bandit, 100, first=20)
     if checkpointed:
         bandit._journal._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        bandit._journal._files = bandit._journal._files_now()
+        bandit._journal._file.note()
         play(bandit, 5, first=120)
     with open(backup, "rb") as source, open(path, "r+b") as sink:  # as cp does: the same file, other bytes
         sink.truncate(0)
@@ -88,7 +88,7 @@ def test_a_program_that_writes_into_an_open_journal_is_noticed(tmp_path) -> None
     with sqlite3.connect(path) as other:
         other.execute("UPDATE head SET events = events - 1, decisions = decisions - 1")
     other.close()
-    bandit._journal._files = bandit._journal._files_now()  # as on Windows, where times do not tell
+    bandit._journal._file.note()  # as on Windows, where times do not tell
     refuses_everything(bandit, "Another program wrote into")
     bandit.close()
     with pytest.raises(DamagedJournal, match="damaged"):

@@ -8,8 +8,8 @@ import pytest
 
 from driftbandit import Bandit, DiscountedTS
 from driftbandit.bandit.audit import audit
-from driftbandit.bandit.commit import SQLiteCommit
 from driftbandit.bandit.records import DecisionRow
+from driftbandit.bandit.sqlite import SQLiteCommit
 from driftbandit.errors import StoreError
 
 

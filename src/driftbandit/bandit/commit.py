@@ -1,12 +1,14 @@
-"""How a group of asks becomes one transaction of a few statements, whatever its size; and how SQLite writes it.
-`pgcommit` has the same for PostgreSQL."""
+"""How a group of asks becomes one transaction of a few statements, whatever its size. `sqlite` and `pgcommit` add how
+rows are written and found."""
 
-import contextlib
-import sqlite3
+from bisect import bisect_right
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 from driftbandit.bandit.asks import (
+    PURGE,
+    UPKEEP,
     AddCell,
     AddChange,
     AddReward,
@@ -21,15 +23,33 @@ from driftbandit.bandit.asks import (
     judge,
     match_decision,
 )  # fmt: skip
-from driftbandit.bandit.dropping import Dropping
-from driftbandit.bandit.records import CHANGE, DEFAULT, DecisionRow, Event, log, mark, read_decision
-from driftbandit.bandit.tables import DECISIONS, EVENTS, OLD_DECISIONS, SQLITE, TOGETHER, chunks, insert
+from driftbandit.bandit.candidates import forget_features
+from driftbandit.bandit.records import (
+    ARCHIVED,
+    CHANGE,
+    DAY,
+    DEFAULT,
+    LATE,
+    DecisionRow,
+    Event,
+    log,
+    make_erased_text,
+    mark,
+    read_decision,
+)
+from driftbandit.bandit.tables import DECIDED, DECISION, EVENT, Tables
 from driftbandit.errors import DamagedJournal, RecordConflict, StoreError
+
+_NEXT_CHANGE = "SELECT 1 FROM @event WHERE bandit = ? AND decision = ? AND (kind = 3) = false"
+_COUNT = """INSERT INTO @daily AS d (bandit, start, slot, how, kind, n, total, squares) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (bandit, start, slot, how, kind)
+    DO UPDATE SET n = d.n + excluded.n, total = d.total + excluded.total, squares = d.squares + excluded.squares"""
 
 Rows = Callable[..., list[Any]]  # the rows that a statement with these values gives
 Check = Callable[[set[tuple[int, str, int]]], None]  # is given the events (bandit, id, kind) that were there already
 
 _GONE = "This bandit was being moved to another database; send the call again with the same id."
+STORED_LATE = 3600 * 1_000_000  # microseconds by which a decision may reach the store after its own time
 _SNAPSHOTS = 3  # kept of a bandit
 _SIMPLE = {
     AddCell: "INSERT INTO @chart VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -38,7 +58,7 @@ _SIMPLE = {
 }
 
 
-class Commit(Dropping):
+class Commit(Tables):
     """One transaction for a group of asks, by their places in the group. The two stores add how rows are written and
     found."""
 
@@ -63,6 +83,17 @@ class Commit(Dropping):
     def _unsettled(self, ask: Settle) -> tuple[list[Any], bool, int | None]:
         """Decisions without an outcome, with their checksums; whether that was all; until when all are settled."""
         raise NotImplementedError
+
+    def _alone_with_base(self, bandit: int) -> list[Any]:
+        """The row (n, at) of `base`, which no other transaction changes meanwhile."""
+        return self._rows("SELECT n, at FROM @base WHERE bandit = ?", bandit)
+
+    def _old_decisions(self, bandit: int, limit: int, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
+        """Some decisions before the base: rows that begin with (time, slot, how, mark), and which they are, in SQL."""
+        raise NotImplementedError
+
+    def _lock_rows(self) -> None:
+        """Wait until no other transaction has decisions or events that are not committed, and let none begin."""
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
         return list(self._connection.execute(self.dialect.translate(sql), values).fetchall())
@@ -198,151 +229,119 @@ class Commit(Dropping):
         ):  # fmt: skip
             self._run(sql, bandit, *row)
 
+    # ---- dropping rows: `retention` decides which -----------------------------------------------------------------
+    #
+    # First the place from which the journal begins is moved, then the rows before it are deleted in batches. A row is
+    # added to the daily counts and to the counts in `base` in the transaction that deletes it. So a kill in between
+    # does no harm: the next run deletes the rest. Decisions go first, since one without its outcome would be given
+    # another. A day is split where the configuration changed, so that periods of one configuration can still be
+    # compared.
 
-# ---- SQLite ----------------------------------------------------------------------------------------------------------
+    def move_base(
+        self, bandit: int, before: int, changes: int, n: int, at: int, body: str, marks: int, cursor: Any, until: int
+    ) -> bool:
+        """Let the journal begin after n events that came before a midnight, `until`: the last of them at this time and
+        with this cursor, their checksums adding up to `marks`, and the fold after them as text. False where the journal
+        no longer begins after `before` events, or more than so many changes were made."""
+        there = [n for n, _ in self._alone_with_base(bandit)] or [0]
+        if there != [before] or self._rows(_NEXT_CHANGE, bandit, f"#{changes + 1}"):
+            return False
+        values = n, at, body, marks
+        self._run("DELETE FROM @snapshot WHERE bandit = ? AND n <= ?", bandit, n)
+        self._run("INSERT INTO @snapshot VALUES (?, ?, ?, ?, ?, ?)", bandit, *values, mark(values))
+        row = {"at": until, "n": n}
+        if isinstance(cursor, tuple):
+            row |= dict(zip(("era", "xid", "seq"), cursor, strict=True))
+        given = ", ".join("?::text::xid8" if name == "xid" else "?" for name in row)
+        self._run(
+            f"INSERT INTO @base (bandit, events, event_marks, decisions, decision_marks, {', '.join(row)}) "
+            f"VALUES (?, 0, 0, 0, 0, {given}) ON CONFLICT (bandit) "
+            f"DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in row)}", bandit, *row.values(),
+        )  # fmt: skip
+        return True
 
-STORED_LATE = 3600 * 1_000_000  # microseconds by which a decision may reach the store after its own time
-_YOUNG = "SELECT seq FROM decision WHERE bandit = ? AND seq > ? AND at > ? ORDER BY seq LIMIT 1"
-_OLD = OLD_DECISIONS + " WHERE d.bandit = ? AND d.seq > ? AND d.seq < ? ORDER BY d.seq LIMIT ?"
+    def drop_rows(self, bandit: int, changes: tuple[int, ...], limit: int = 1000) -> tuple[int, int]:
+        """Delete some rows before the base: the numbers of decisions and of events, both 0 when all is done. Daily
+        counts are split at the times of all changes."""
+        for n, at in self._alone_with_base(bandit):
+            rows, where, values = self._old_decisions(bandit, limit, n, at)
+            if rows:
+                counted = [(at, slot, how, DECIDED, 0.0, mark) for at, slot, how, mark in rows]
+                self._count("decision", bandit, changes, counted)
+                self._run(f"DELETE FROM @decision WHERE {where}", *values)
+                return len(rows), 0
+            before = f"bandit = ? AND kind != {CHANGE} AND {self.dialect.cursor} <="
+            rows = self._rows(
+                f"SELECT decided, slot, how, kind, value, mark, {self.dialect.columns} FROM @event WHERE {before} "
+                f"(SELECT {self.dialect.cursor.strip('()')} FROM @base WHERE bandit = ?) "
+                f"ORDER BY {self.dialect.order} LIMIT ?", bandit, bandit, limit,
+            )  # fmt: skip
+            if rows:
+                self._count("event", bandit, changes, [row[:6] for row in rows])
+                sql = f"DELETE FROM @event WHERE {before} {self.dialect.position}"
+                self._run(sql, bandit, *rows[-1][6:])
+                return 0, len(rows)
+        return 0, 0
 
-Numbers = dict[int, list[int]]  # bandit: numbers of its last event, its last decision and its last one settled
-
-
-class SQLiteCommit(Commit):
-    """Python lets other threads run at every step of a statement, and a writer that steps once per row waits its turn
-    among them once per row. So rows are written and looked up many to a statement. `last` is kept by the caller from
-    one group to the next, and thrown away when one fails."""
-
-    dialect, alone, trusts = SQLITE, True, True
-
-    def __init__(self, connection: sqlite3.Connection, asks: list[Ask], last: Numbers) -> None:
-        super().__init__(connection, dict(enumerate(asks)))
-        self._last = last
-        self.added: list[tuple[int, Event]] = []
-
-    def write(self) -> list[Any]:
-        """The answers, once everything is on disk."""
-        asks = list(self._asks.values())
-        if len(asks) <= TOGETHER and all(type(ask) is DecisionRow for ask in asks):
-            with contextlib.suppress(sqlite3.IntegrityError):  # an id is there already
-                self._insert_decisions(asks)  # type: ignore[arg-type]
-                return asks  # one statement is a transaction
-        try:
-            self._transact()
-        except sqlite3.IntegrityError as error:  # a decision that was trusted to have no outcome has one: look at all
-            if "another program wrote" in str(error):
-                raise
-            self._connection.execute("ROLLBACK")
-            self._last.clear()
-            self.answers, self.added, self.trusts = {}, [], False
-            self._transact()
-        return [self.answers[place] for place in range(len(asks))]
-
-    def _transact(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-        self.send()
-        self._connection.execute("COMMIT")
-
-    def _numbers(self, bandit: int) -> list[int]:
-        numbers = self._last.get(bandit)
-        if numbers is None:
-            events, decisions, *last = self._connection.execute(
-                "SELECT events, decisions, (SELECT max(n) FROM event WHERE bandit = ?1), "
-                "(SELECT max(seq) FROM decision WHERE bandit = ?1) FROM head WHERE bandit = ?1", (bandit,)
-            ).fetchone() or (0, 0, -1, -1)  # fmt: skip
-            if [events, decisions] != [number or 0 for number in last]:
-                raise DamagedJournal(f"The journal is damaged: the last rows of bandit {bandit} are missing.")
-            numbers = self._last[bandit] = [events, decisions, -1]
-        return numbers
-
-    def _decide(self, rows: dict[int, DecisionRow]) -> None:
-        for some in chunks(list(rows.items())):
-            try:
-                self._insert_decisions([row for _, row in some])
-                self.answers.update(some)
-            except sqlite3.IntegrityError:  # which undoes the statement and leaves the transaction open
-                there = self.states([(row.bandit, row.id) for _, row in some])
-                fresh: dict[Place, DecisionRow] = {}
-                for _, row in some:
-                    if (row.bandit, row.id) not in there:
-                        fresh.setdefault((row.bandit, row.id), row)
-                self._insert_decisions(list(fresh.values()))
-                self._answer_decisions(dict(some))
-
-    def _insert_decisions(self, rows: list[DecisionRow]) -> None:
-        """All of these, which are at most `TOGETHER`, or an error and none."""
-        if not rows:
+    def hand_over(self, bandit: int, target: str | None) -> None:
+        """Refuse from now on whatever is to be written about a bandit, since it was moved to a target; or, with None,
+        no longer refuse it. A later writer sees that the bandit has moved; an earlier one has committed."""
+        if target is None:
+            self._run("DELETE FROM @moved WHERE bandit = ?", bandit)
             return
-        last = {bandit: self._numbers(bandit)[1] for bandit in {row.bandit for row in rows}}
-        values: list[Any] = []
-        for row in rows:
-            last[row.bandit] += 1
-            values += (last[row.bandit], *row, mark(row))
-        self._connection.execute(insert("decision", DECISIONS, len(rows)), values)
-        for bandit, seq in last.items():
-            self._last[bandit][1] = seq
-
-    def _append(self, events: list[tuple[int, Event]], check: Check) -> None:
-        """Outcomes are judged by what stands, so only other events can be there already."""
-        there: set[tuple[int, str, int]] = set()
-        rows: list[tuple[Any, ...]] = []
-        for bandit, event in events:
-            sql = "SELECT 1 FROM event WHERE bandit = ? AND decision = ? AND (kind = 3) = false"
-            if event.kind >= CHANGE and self._rows(sql, bandit, event.decision):
-                there.add((bandit, event.decision, event.kind))
-                continue
-            numbers = self._numbers(bandit)
-            numbers[0] += 1
-            event = tuple.__new__(Event, (numbers[0], *event[1:]))
-            rows.append((bandit, *event, mark(event[1:])))
-            self.added.append((bandit, event))
-        for some in chunks(rows):
-            self._connection.execute(insert("event", EVENTS, len(some)), [value for row in some for value in row])
-        check(there)
+        self._lock_rows()
+        self._run("INSERT INTO @moved VALUES (?, ?, NULL) ON CONFLICT DO NOTHING", bandit, target)
 
     def purge(self, bandit: int, name: str, limit: int = 2000) -> bool:
-        self._last.pop(bandit, None)
-        return super().purge(bandit, name, limit)
+        """Delete some rows of a bandit; after the last of them, everything else about it. Whether there is more."""
+        for table, key in (("decision", "id"), ("event", self.dialect.cursor.strip("()"))):
+            if self._rows(f"SELECT 1 FROM @{table} WHERE bandit = ? LIMIT 1", bandit):
+                some = f"SELECT {key} FROM @{table} WHERE bandit = ? LIMIT ?"
+                self._run(f"DELETE FROM @{table} WHERE bandit = ? AND ({key}) IN ({some})", bandit, bandit, limit)
+                return True
+        for table in ("snapshot", "chart", "label", "base", "daily", "head"):
+            self._run(f"DELETE FROM @{table} WHERE bandit = ?", bandit)
+        self._run("DELETE FROM @moved WHERE bandit = ? AND target IS NULL", bandit)
+        self._run("DELETE FROM @bandit WHERE number = ?", bandit)
+        for beginning in (UPKEEP, ARCHIVED, PURGE):
+            self._run("DELETE FROM @meta WHERE name = ?", beginning + name)
+        return False
+
+    def _count(self, table: str, bandit: int, changes: tuple[int, ...], rows: list[tuple[Any, ...]]) -> None:
+        """Add rows (time, slot, how, kind, value, mark) to the counts of their days and to those of the base."""
+        found: dict[tuple[int, ...], list[float]] = {}
+        for at, slot, how, kind, value, _ in rows:
+            changed = bisect_right(changes, at)
+            start = max(at - at % DAY, changes[changed - 1] if changed else 0)
+            sums = found.setdefault((start, slot, how, kind), [0, 0.0, 0.0])
+            sums[0] += 1
+            if kind <= LATE:
+                sums[1] += value
+                sums[2] += value * value
+        for key, sums in sorted(found.items()):
+            self._run(_COUNT, bandit, *key, *sums)
+        self._run(
+            f"UPDATE @base SET {table}s = {table}s + ?, {table}_marks = {table}_marks + ? WHERE bandit = ?",
+            len(rows), sum(row[-1] for row in rows), bandit,
+        )  # fmt: skip
 
     def erase(self, bandit: int, id: str, hidden: str) -> bool:
-        """What is overwritten does not stay in unused parts of the file."""
-        self._connection.execute("PRAGMA secure_delete=ON")
-        found = super().erase(bandit, id, hidden)
-        self._connection.execute("PRAGMA secure_delete=OFF")
-        return found
-
-    def _old_decisions(self, bandit: int, limit: int, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
-        end = first_number(self._rows, "decision", "seq", bandit, n, "known")
-        sql = "SELECT seq, at, slot, how, mark FROM decision WHERE bandit = ? AND seq < ? ORDER BY seq LIMIT ?"
-        rows = self._rows(sql, bandit, end, limit)
-        return [row[1:] for row in rows], "bandit = ? AND seq <= ?", [bandit, rows[-1][0] if rows else 0]
-
-    def _unsettled(self, ask: Settle) -> tuple[list[Any], bool, int | None]:
-        """Decisions are numbered in the order in which they are stored, so the number of the last one settled is enough
-        to remember."""
-        numbers, until = self._numbers(ask.bandit), ask.until
-        if numbers[2] < 0:
-            numbers[2] = first_number(self._rows, "decision", "seq", ask.bandit, ask.settled - STORED_LATE) - 1
-        after = numbers[2]
-        stop = (self._rows(_YOUNG, ask.bandit, after, until) or [(1 << 62,)])[0][0]
-        rows = self._rows(_OLD, ask.bandit, after, stop, ask.limit)
-        done = len(rows) < ask.limit
-        if not done:  # up to here, with all of the same moment
-            until = max(row[2] for row in rows)
-            stop = (self._rows(_YOUNG, ask.bandit, after, until) or [(1 << 62,)])[0][0]
-            rows = self._rows(_OLD, ask.bandit, after, stop, -1)
-        numbers[2] = rows[-1][0] if rows else after
-        passed = any(row[2] > ask.settled for row in rows)
-        return [row[1:-1] for row in rows if row[-1] is None], done, until if passed else None
-
-
-def first_number(rows: Rows, table: str, number: str, bandit: int, at: int, column: str = "at") -> int:
-    """The number of a bandit's first row at or after a time, by bisection: times do not go back along the numbers, and
-    neither does `known`. Where rows were dropped, the next one is looked at."""
-    low, high = 1, (rows(f"SELECT max({number}) FROM {table} WHERE bandit = ?", bandit)[0][0] or 0) + 1
-    sql = f"SELECT {number}, {column} FROM {table} WHERE bandit = ? AND {number} >= ? ORDER BY {number} LIMIT 1"
-    while low < high:
-        middle = (low + high) // 2
-        found = rows(sql, bandit, middle)
-        low, high = (found[0][0] + 1, high) if found and found[0][1] < at else (low, middle)
-    return low
+        """Replace an id in its decision and in the outcomes; whether it was there. The row keeps its place, arm, time
+        and checksum; of its context the names of candidates stay. What was learned from a context stays in the record
+        of the outcome, since every later state depends on it. A row that was erased has its new checksum in front of
+        the text that it keeps: `records.intact`."""
+        sql, ids = f"SELECT {DECISION} FROM @decision WHERE bandit = ? AND id = ?", {id}
+        found = self._rows(sql, bandit, id)
+        for row in (DecisionRow(*fields) for fields in found):
+            available, context = forget_features(row.available, row.context)
+            text = make_erased_text(row._replace(id=hidden, available=available, context=context))
+            sql = "UPDATE @decision SET id = ?, available = ?, context = ? WHERE bandit = ? AND id = ?"
+            self._run(sql, hidden, available, text, bandit, id)
+            ids |= {part for part, _, _ in self._parts(bandit, [row.at]) if part.startswith(f"{id}+")}
+        where = "WHERE bandit = ? AND decision = ? AND (kind = 3) = ?"
+        for one, late in product(ids, (False, True)):
+            for fields in self._rows(f"SELECT {EVENT} FROM @event {where}", bandit, one, late):
+                name = hidden + one[len(id) :]
+                text = make_erased_text((*fields[:2], name, *fields[3:]))
+                self._run(f"UPDATE @event SET decision = ?, body = ? {where}", name, text, bandit, one, late)
+        return bool(found)

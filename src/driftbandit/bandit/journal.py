@@ -12,11 +12,10 @@ from driftbandit.bandit import records
 from driftbandit.bandit.asks import Ask, DecisionState
 from driftbandit.bandit.inputs import checked_labels
 from driftbandit.bandit.records import DecisionRow, Event
-from driftbandit.bandit.tables import DECISION, EVENT, OWNER, Tables
+from driftbandit.bandit.tables import DECIDED, DECISION, EVENT, OWNER, Tables
 from driftbandit.errors import DamagedJournal, Moved, StoreError
 
 DROPPED = "Events that this process had not read yet were dropped (retention); open the bandit again."
-DECIDED = 0  # in daily counts, the kind of a decision; others are kinds of events
 _DAILY = "SELECT start, slot, how, kind, n, total, squares FROM @daily WHERE bandit = ? AND start >= ? AND start < ?"
 
 

@@ -12,18 +12,168 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from driftbandit.bandit.asks import Ask
-from driftbandit.bandit.commit import Numbers, SQLiteCommit, first_number
+from driftbandit.bandit import tables
+from driftbandit.bandit.asks import Ask, Place, Settle
+from driftbandit.bandit.commit import STORED_LATE, Check, Commit, Rows
 from driftbandit.bandit.journal import Journal
-from driftbandit.bandit.records import Event, system_time
-from driftbandit.bandit.tables import DECISION, EVENT, SQLITE, SQLITE_TABLES, VERSION, check_version
-from driftbandit.errors import DamagedJournal, JournalLocked, NotFound, StoreError
+from driftbandit.bandit.ownfile import OwnFile
+from driftbandit.bandit.records import CHANGE, DecisionRow, Event, mark, system_time
+from driftbandit.bandit.tables import DECISION, EVENT, SQLITE, TOGETHER, chunks, insert
+from driftbandit.errors import DamagedJournal, NotFound, StoreError
 
 APPLICATION = 0x64726266  # "drbf": written into the file's header, where SQLite keeps a place for it
 _FIELDS = {"decision": DECISION, "event": EVENT}
 _NUMBER = {"decision": "seq", "event": "n"}  # of a row within its bandit, in the order in which they were written
 _DAMAGE = ("not a database", "malformed", "no such table", "unsupported file", "decode")
 _PARENTS: list[Any] = []  # connections that belong to the process this one was forked from
+
+
+_YOUNG = "SELECT seq FROM decision WHERE bandit = ? AND seq > ? AND at > ? ORDER BY seq LIMIT 1"
+_OLD = tables.OLD_DECISIONS + " WHERE d.bandit = ? AND d.seq > ? AND d.seq < ? ORDER BY d.seq LIMIT ?"
+
+Numbers = dict[int, list[int]]  # bandit: numbers of its last event, its last decision and its last one settled
+
+
+class SQLiteCommit(Commit):
+    """Python lets other threads run at every step of a statement, and a writer that steps once per row waits its turn
+    among them once per row. So rows are written and looked up many to a statement. `last` is kept by the caller from
+    one group to the next, and thrown away when one fails."""
+
+    dialect, alone, trusts = SQLITE, True, True
+
+    def __init__(self, connection: sqlite3.Connection, asks: list[Ask], last: Numbers) -> None:
+        super().__init__(connection, dict(enumerate(asks)))
+        self._last = last
+        self.added: list[tuple[int, Event]] = []
+
+    def write(self) -> list[Any]:
+        """The answers, once everything is on disk."""
+        asks = list(self._asks.values())
+        if len(asks) <= TOGETHER and all(type(ask) is DecisionRow for ask in asks):
+            with contextlib.suppress(sqlite3.IntegrityError):  # an id is there already
+                self._insert_decisions(asks)  # type: ignore[arg-type]
+                return asks  # one statement is a transaction
+        try:
+            self._transact()
+        except sqlite3.IntegrityError as error:  # a decision that was trusted to have no outcome has one: look at all
+            if "another program wrote" in str(error):
+                raise
+            self._connection.execute("ROLLBACK")
+            self._last.clear()
+            self.answers, self.added, self.trusts = {}, [], False
+            self._transact()
+        return [self.answers[place] for place in range(len(asks))]
+
+    def _transact(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        self.send()
+        self._connection.execute("COMMIT")
+
+    def _numbers(self, bandit: int) -> list[int]:
+        numbers = self._last.get(bandit)
+        if numbers is None:
+            events, decisions, *last = self._connection.execute(
+                "SELECT events, decisions, (SELECT max(n) FROM event WHERE bandit = ?1), "
+                "(SELECT max(seq) FROM decision WHERE bandit = ?1) FROM head WHERE bandit = ?1", (bandit,)
+            ).fetchone() or (0, 0, -1, -1)  # fmt: skip
+            if [events, decisions] != [number or 0 for number in last]:
+                raise DamagedJournal(f"The journal is damaged: the last rows of bandit {bandit} are missing.")
+            numbers = self._last[bandit] = [events, decisions, -1]
+        return numbers
+
+    def _decide(self, rows: dict[int, DecisionRow]) -> None:
+        for some in chunks(list(rows.items())):
+            try:
+                self._insert_decisions([row for _, row in some])
+                self.answers.update(some)
+            except sqlite3.IntegrityError:  # which undoes the statement and leaves the transaction open
+                there = self.states([(row.bandit, row.id) for _, row in some])
+                fresh: dict[Place, DecisionRow] = {}
+                for _, row in some:
+                    if (row.bandit, row.id) not in there:
+                        fresh.setdefault((row.bandit, row.id), row)
+                self._insert_decisions(list(fresh.values()))
+                self._answer_decisions(dict(some))
+
+    def _insert_decisions(self, rows: list[DecisionRow]) -> None:
+        """All of these, which are at most `TOGETHER`, or an error and none."""
+        if not rows:
+            return
+        last = {bandit: self._numbers(bandit)[1] for bandit in {row.bandit for row in rows}}
+        values: list[Any] = []
+        for row in rows:
+            last[row.bandit] += 1
+            values += (last[row.bandit], *row, mark(row))
+        self._connection.execute(insert("decision", tables.DECISIONS, len(rows)), values)
+        for bandit, seq in last.items():
+            self._last[bandit][1] = seq
+
+    def _append(self, events: list[tuple[int, Event]], check: Check) -> None:
+        """Outcomes are judged by what stands, so only other events can be there already."""
+        there: set[tuple[int, str, int]] = set()
+        rows: list[tuple[Any, ...]] = []
+        for bandit, event in events:
+            sql = "SELECT 1 FROM event WHERE bandit = ? AND decision = ? AND (kind = 3) = false"
+            if event.kind >= CHANGE and self._rows(sql, bandit, event.decision):
+                there.add((bandit, event.decision, event.kind))
+                continue
+            numbers = self._numbers(bandit)
+            numbers[0] += 1
+            event = tuple.__new__(Event, (numbers[0], *event[1:]))
+            rows.append((bandit, *event, mark(event[1:])))
+            self.added.append((bandit, event))
+        for some in chunks(rows):
+            self._connection.execute(
+                insert("event", tables.EVENTS, len(some)), [value for row in some for value in row]
+            )
+        check(there)
+
+    def purge(self, bandit: int, name: str, limit: int = 2000) -> bool:
+        self._last.pop(bandit, None)
+        return super().purge(bandit, name, limit)
+
+    def erase(self, bandit: int, id: str, hidden: str) -> bool:
+        """What is overwritten does not stay in unused parts of the file."""
+        self._connection.execute("PRAGMA secure_delete=ON")
+        found = super().erase(bandit, id, hidden)
+        self._connection.execute("PRAGMA secure_delete=OFF")
+        return found
+
+    def _old_decisions(self, bandit: int, limit: int, n: int, at: int) -> tuple[list[Any], str, list[Any]]:
+        end = first_number(self._rows, "decision", "seq", bandit, n, "known")
+        sql = "SELECT seq, at, slot, how, mark FROM decision WHERE bandit = ? AND seq < ? ORDER BY seq LIMIT ?"
+        rows = self._rows(sql, bandit, end, limit)
+        return [row[1:] for row in rows], "bandit = ? AND seq <= ?", [bandit, rows[-1][0] if rows else 0]
+
+    def _unsettled(self, ask: Settle) -> tuple[list[Any], bool, int | None]:
+        """Decisions are numbered in the order in which they are stored, so the number of the last one settled is enough
+        to remember."""
+        numbers, until = self._numbers(ask.bandit), ask.until
+        if numbers[2] < 0:
+            numbers[2] = first_number(self._rows, "decision", "seq", ask.bandit, ask.settled - STORED_LATE) - 1
+        after = numbers[2]
+        stop = (self._rows(_YOUNG, ask.bandit, after, until) or [(1 << 62,)])[0][0]
+        rows = self._rows(_OLD, ask.bandit, after, stop, ask.limit)
+        done = len(rows) < ask.limit
+        if not done:  # up to here, with all of the same moment
+            until = max(row[2] for row in rows)
+            stop = (self._rows(_YOUNG, ask.bandit, after, until) or [(1 << 62,)])[0][0]
+            rows = self._rows(_OLD, ask.bandit, after, stop, -1)
+        numbers[2] = rows[-1][0] if rows else after
+        passed = any(row[2] > ask.settled for row in rows)
+        return [row[1:-1] for row in rows if row[-1] is None], done, until if passed else None
+
+
+def first_number(rows: Rows, table: str, number: str, bandit: int, at: int, column: str = "at") -> int:
+    """The number of a bandit's first row at or after a time, by bisection: times do not go back along the numbers, and
+    neither does `known`. Where rows were dropped, the next one is looked at."""
+    low, high = 1, (rows(f"SELECT max({number}) FROM {table} WHERE bandit = ?", bandit)[0][0] or 0) + 1
+    sql = f"SELECT {number}, {column} FROM {table} WHERE bandit = ? AND {number} >= ? ORDER BY {number} LIMIT 1"
+    while low < high:
+        middle = (low + high) // 2
+        found = rows(sql, bandit, middle)
+        low, high = (found[0][0] + 1, high) if found and found[0][1] < at else (low, middle)
+    return low
 
 
 class SQLite(Journal):
@@ -39,19 +189,16 @@ class SQLite(Journal):
 
     def __init__(self, path: str, write: bool = True) -> None:
         self.target = path
-        self._refusal = ""  # why nothing is written any more
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._last: Numbers = {}
-        self._lock = FileLock(path) if write else None
+        self._file = OwnFile(path) if write else None
         try:
             with _translate_errors(path):
                 if write:
                     self._writer = _connect(path)
                     self._open(self._writer, write=True)
                     self._writer.executescript("BEGIN IMMEDIATE; COMMIT")  # now there is a WAL
-                    whole = os.path.abspath(path)
-                    self._names = whole, whole + "-wal"
-                    self._files = self._files_now()
+                    self._file.note()  # type: ignore[union-attr]
                 self._reader = _connect_reader(path)
                 if not write:
                     self._open(self._reader, write=False)
@@ -62,8 +209,8 @@ class SQLite(Journal):
     def _open(self, connection: sqlite3.Connection, write: bool) -> None:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if application != APPLICATION and (tables or version or application or not write):
+        found = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if application != APPLICATION and (found or version or application or not write):
             raise DamagedJournal(f"{self.target} is not a journal of driftbandit but another program's SQLite file.")
         if write:  # only now: it would alter another program's file
             connection.execute("PRAGMA journal_mode=WAL")
@@ -71,11 +218,11 @@ class SQLite(Journal):
             connection.execute("PRAGMA fullfsync=ON")  # macOS: also empty the cache of the disk
             if application != APPLICATION:
                 connection.executescript(
-                    f"BEGIN IMMEDIATE; {SQLITE_TABLES} PRAGMA application_id={APPLICATION}; "
-                    f"PRAGMA user_version={VERSION}; COMMIT;"
+                    f"BEGIN IMMEDIATE; {tables.SQLITE_TABLES} PRAGMA application_id={APPLICATION}; "
+                    f"PRAGMA user_version={tables.VERSION}; COMMIT;"
                 )
-                version = VERSION
-        check_version(version, self.target)
+                version = tables.VERSION
+        tables.check_version(version, self.target)
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
@@ -97,8 +244,9 @@ class SQLite(Journal):
 
     def _write(self, call: Callable[[], Any]) -> Any:
         """Write to the file that was opened, or not at all; one call at a time, as other threads make new bandits."""
+        file: Any = self._file
         with self._writing, _translate_errors(self.target):
-            self._check_files()
+            file.check()
             try:
                 return call()
             except BaseException as error:
@@ -106,48 +254,11 @@ class SQLite(Journal):
                 with contextlib.suppress(sqlite3.Error):
                     self._writer.execute("ROLLBACK")
                 if "another program wrote" in str(error):
-                    self._refuse(f"Another program wrote into {self.target} while it was open; nothing of this call "
+                    file.refuse(f"Another program wrote into {self.target} while it was open; nothing of this call "
                                  "was written. Close this bandit and open it again.")  # fmt: skip
                 raise
             finally:  # a failed transaction may have written to the WAL as well
-                self._files = self._files_now()
-
-    def _refuse(self, why: str) -> None:
-        """Write nothing from now on."""
-        self._refusal = why
-        raise StoreError(why) from None
-
-    def _check_files(self) -> None:
-        """Only this process writes to the file and its WAL: they must be as its last transaction left them."""
-        if self._refusal:
-            raise StoreError(self._refusal)
-        for was, now in zip(self._files, self._files_now(), strict=True):
-            if was is None or was == now:
-                continue
-            if now is None or was[:2] != now[:2]:
-                raise StoreError(
-                    f"{self.target} or the -wal next to it was moved, replaced or deleted while it was open; nothing "
-                    "of this call was written. Close this bandit, put the file back, and open it again."
-                )
-            self._refuse(
-                f"{self.target} or the -wal next to it was overwritten or cut by another program while it was open; "
-                "nothing of this call was written. Close this bandit; if the file was restored from a backup, delete "
-                f"{os.path.basename(self.target)}-wal and -shm, which belong to the former file; then open it again."
-            )
-
-    def _files_now(self) -> list[tuple[int, ...] | None]:
-        """Which files the names of the journal and of its WAL refer to, their sizes, and when they were written to.
-        (Windows updates the last two only when a file is closed.)"""
-        found: list[tuple[int, ...] | None] = []
-        for name in self._names:
-            try:
-                seen = os.stat(name)
-            except OSError:
-                found.append(None)
-            else:
-                written = () if os.name == "nt" else (seen.st_size, seen.st_mtime_ns)
-                found.append((seen.st_dev, seen.st_ino, *written))
-        return found
+                file.note()
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
@@ -200,8 +311,8 @@ class SQLite(Journal):
     def forget(self) -> None:
         """In a forked child: leave the connections and the lock to the parent. A connection must not even be closed;
         a new one is made for reading."""
-        if self._lock is not None:
-            self._lock.close()
+        if self._file is not None:
+            self._file.close()
         self._reading, self._writing = threading.Lock(), threading.Lock()
         _PARENTS.append((self.__dict__.pop("_reader", None), self.__dict__.pop("_writer", None)))
         with contextlib.suppress(sqlite3.Error, NotFound):
@@ -210,64 +321,11 @@ class SQLite(Journal):
     def close(self) -> None:
         """The last connection to close moves the WAL into the file, unless it only reads. So the writer is closed last,
         but first where the WAL does not belong to this file."""
-        for name in ("_writer", "_reader") if self._refusal else ("_reader", "_writer"):
+        for name in ("_writer", "_reader") if self._file and self._file.refusal else ("_reader", "_writer"):
             if hasattr(self, name):
                 getattr(self, name).close()
-        if self._lock is not None:
-            self._lock.release()
-
-
-class FileLock:
-    """A lock on a file next to the journal, held by one process at a time: the operating system frees it when its
-    holder dies, however it dies."""
-
-    def __init__(self, journal: str) -> None:
-        try:
-            file = os.open(journal + ".lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-        except OSError as error:
-            raise StoreError(f"{journal} cannot be written here: {error.strerror}.") from None
-        try:
-            _lock(file)
-        except OSError:
-            holder = os.read(file, 20).decode("ascii", "replace").strip()
-            os.close(file)
-            raise JournalLocked(
-                f"{journal} is open for writing in another process{f' ({holder})' if holder else ''}, and a SQLite "
-                "journal has one writing process; for several, use a PostgreSQL journal, postgresql://..., or "
-                "`driftbandit serve`, which writes the file for all of them."
-            ) from None
-        os.ftruncate(file, 0)
-        os.write(file, f"process {os.getpid()}\n".encode())
-        self._file: int | None = file
-
-    def release(self) -> None:
-        """Free the lock."""
         if self._file is not None:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._file, 0)
-        self.close()
-
-    def close(self) -> None:
-        """Close the file; a forked child leaves the lock with its parent this way."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-
-try:
-    import fcntl
-
-    def _lock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-except ImportError:  # Windows
-    import msvcrt
-
-    def _lock(file: int) -> None:
-        # A byte far behind the text, since a locked one cannot be read by others.
-        os.lseek(file, 1 << 30, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        os.lseek(file, 0, os.SEEK_SET)
+            self._file.release()
 
 
 def _connect(path: str, read_only: bool = False, unchanging: bool = False) -> sqlite3.Connection:

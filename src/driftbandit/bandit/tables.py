@@ -21,6 +21,7 @@ from driftbandit.errors import DamagedJournal
 
 VERSION = 15  # a journal with tables of another version is refused
 TOGETHER = 64  # rows in one statement: below the 999 values that every SQLite takes
+DECIDED = 0  # in daily counts, the kind of a decision; others are kinds of events
 DECISION = ", ".join(DecisionRow._fields)
 EVENT = ", ".join(Event._fields[1:])
 _QUALIFIED = ", ".join(f"d.{name}" for name in DecisionRow._fields)
