@@ -4,6 +4,7 @@ import contextlib
 import functools
 import importlib
 import threading
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Unpack
@@ -140,10 +141,10 @@ class Bandit(View, AnyBandit):
             bandit._requests.mark_arithmetic(who)
             replica.settle_all()
             if differ := settings.differences(replica.fold.config, given, made, arms):
-                opening.warn(
+                warnings.warn(
                     f"Bandit {name} already exists with {'; '.join(differ)}; its stored settings are used. Call "
-                    "change() to update them."
-                )
+                    "change() to update them.", RuntimeWarning, stacklevel=2,
+                )  # fmt: skip
         except BaseException:
             opened.release()
             raise

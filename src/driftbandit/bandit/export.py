@@ -146,7 +146,8 @@ def log_rows(
                 else _list_arms([names[slot] for slot in slots], everyone),
             }  # fmt: skip
             if features:
-                out |= _describe_context(features, row)
+                context = json.loads(row.context or "{}")
+                out |= {f"x_{name}": feature.value(context.get(name), row.at) for name, feature in features.items()}
             if config.candidates:
                 yield out | _describe_candidates(row, values, error, propensity)
                 continue
@@ -242,12 +243,6 @@ def all_features(journal: Journal, number: int) -> dict[str, Feature]:
     """All features that ever were declared, as they were last."""
     configs = _configs(journal, number)
     return {feature.name: feature for config in configs for feature in Features.stored(config.features)}
-
-
-def _describe_context(features: dict[str, Feature], row: DecisionRow) -> dict[str, Any]:
-    """A column per feature: its value as it was given, or the clock's."""
-    context = json.loads(row.context or "{}")
-    return {f"x_{name}": feature.value(context.get(name), row.at) for name, feature in features.items()}
 
 
 def _describe_candidates(row: DecisionRow, values: Any, error: float, propensity: str) -> dict[str, Any]:

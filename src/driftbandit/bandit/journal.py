@@ -89,12 +89,6 @@ class Journal(Tables):
             after = found[-1][0]
             limit = None if limit is None else limit - size
 
-    def _check_dropped(self, bandit: int, n: int) -> None:
-        """Say so if event n is gone because it was dropped."""
-        base = self.base(bandit)
-        if base is not None and n <= base.n:
-            raise DamagedJournal(DROPPED)
-
     def decisions(self, bandit: int, until: int | None = None, known: int = 0) -> Iterator[DecisionRow]:
         """All decisions in order of `known`, also those that were altered; at least those before a time that knew so
         many events."""

@@ -16,14 +16,13 @@ from driftbandit.bandit.asks import AddChange, AddReward, Ask, DecisionState, Se
 from driftbandit.bandit.candidates import digest
 from driftbandit.bandit.features import is_context
 from driftbandit.bandit.fold import Fold
-from driftbandit.bandit.inputs import format_value
+from driftbandit.bandit.inputs import check_whole
 from driftbandit.bandit.records import Change, Decision, DecisionRow, Event
 from driftbandit.bandit.writer import StoreCall
 from driftbandit.core.parameters import LARGEST
 from driftbandit.errors import NotFound, RecordConflict
 
 KEPT = 100_000  # decisions kept at least
-_MOST = 1 << 50  # numbers of decisions never get here
 _OPEN = (None, None, None, None)  # no outcome yet
 _make = tuple.__new__
 
@@ -269,12 +268,12 @@ class Memory:
     def load(cls, data: dict[str, Any], fold: Fold) -> "Memory":
         """The inverse of `dump`."""
         out = cls()
-        out.next, out._decided, out._events = (_check_whole(data[name]) for name in ("next", "decided", "events"))
+        out.next, out._decided, out._events = (_check_number(data[name]) for name in ("next", "decided", "events"))
         if out._events != fold.n:
             raise ValueError("events are missing.")
         for serial, (at, body) in enumerate(data["changes"], 1):
             Change.read(body)
-            out._changes.append((serial, AddChange(0, serial, _check_whole(at, 1 << 62), body).event()))
+            out._changes.append((serial, AddChange(0, serial, _check_number(at), body).event()))
         if len(out._changes) != fold.changes:
             raise ValueError("changes are missing.")
         last = 0
@@ -282,24 +281,27 @@ class Memory:
             row = DecisionRow(*fields)
             records.check_id(row.id)
             slots = [row.slot, *(records.parse_slots(row.available) or [])]
-            if (
-                not all(0 <= _check_whole(slot) < len(fold.config.arms) for slot in slots)
-                or row.how not in records.WAYS
-            ):
+            arms = len(fold.config.arms)
+            if not all(_check_number(slot) < arms for slot in slots) or row.how not in records.WAYS:
                 raise ValueError("an open decision has an unknown arm.")
             if row.probability is not None and not 0.0 <= row.probability <= 1.000001:
                 raise ValueError("an open decision has no probability.")
             if row.context is not None and not is_context(row.context):
                 raise ValueError("an open decision has no context.")
-            if row.id in out._kept or _check_whole(row.at, 1 << 62) < last or _check_whole(row.known) > fold.n:
+            if row.id in out._kept or _check_number(row.at) < last or _check_number(row.known) > fold.n:
                 raise ValueError("open decisions are not in order.")
             last, out._kept[row.id] = row.at, _keep(row)
         if len(out._kept) > out._decided:
             raise ValueError("there are more open decisions than decisions.")
         for id, parts in data["parts"].items():
-            if id not in out._kept or not parts:
-                raise ValueError("parts of a reward have no open decision.")
-            out._parts[id] = {part: (_finite(value), False) for part, (value, _) in parts.items()}
+            values = [value for value, _ in parts.values()]
+            if (
+                id not in out._kept
+                or not values
+                or not all(type(value) is float and abs(value) <= LARGEST for value in values)
+            ):
+                raise ValueError("parts of a reward do not fit an open decision.")
+            out._parts[id] = {part: (value, False) for part, (value, _) in parts.items()}
         out._waits = fold.config.wait is not None
         out._unsettled = deque(id for id, kept in out._kept.items() if out._waits and kept[0] > fold.settled)
         return out
@@ -317,13 +319,5 @@ def _row(id: str, kept: Kept) -> DecisionRow:
     return DecisionRow(id, at, slot, how, known, available, probability, text)
 
 
-def _check_whole(value: Any, limit: int = _MOST) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
-        raise ValueError(f"{format_value(value, 40)} stands where a number from 0 to {limit - 1} should.")
-    return value
-
-
-def _finite(value: Any) -> float:
-    if type(value) is not float or not abs(value) <= LARGEST:
-        raise ValueError(f"{format_value(value, 40)} stands where a part of a reward should.")
-    return value
+def _check_number(value: Any) -> int:
+    return check_whole(value, "a number of a snapshot", 0, 1 << 62)

@@ -23,7 +23,7 @@ from driftbandit.bandit.asks import PURGE, Within, upkeep_notes
 from driftbandit.bandit.audit import audit_bandit
 from driftbandit.bandit.journal import Named, match_names
 from driftbandit.bandit.opening import Opened, is_url, latest, policy_maker, reading, writing
-from driftbandit.bandit.records import DecisionRow, Event, check_name, make_erased_text, mark, read_decision
+from driftbandit.bandit.records import Event, check_name, make_erased_text, mark, read_decision
 from driftbandit.bandit.tables import DECISION, INSERT_DECISIONS, INSERT_EVENTS, columns
 from driftbandit.errors import DamagedJournal, Moved, NotFound, RecordConflict, StoreError
 
@@ -232,8 +232,9 @@ class _Mover:
             if fresh:
                 if self._known is not None:
                     self._known = min(self._known, *(row.known for row in fresh))
-                values = columns(_decision_values(row) for row in fresh)
-                self._target.copy([(INSERT_DECISIONS, [*values, _WRITER])])
+                texts = (make_erased_text(row) if row.id[0] == "=" else row.context for row in fresh)
+                values = [(*row._replace(context=text), mark(row)) for row, text in zip(fresh, texts, strict=True)]
+                self._target.copy([(INSERT_DECISIONS, [*columns(values), _WRITER])])
             count, self._since = count + len(fresh), max(self._since, place[0])
         events = self._source.events(self._number, self._cursor)
         while some := list(islice(events, _TOGETHER)):
@@ -322,11 +323,6 @@ class _Mover:
     @staticmethod
     def _ask(opened: Opened, number: int, method: str, *given: Any) -> Any:
         return opened.writer.submit([Within(number, method, given)]).wait()[0]
-
-
-def _decision_values(row: DecisionRow) -> tuple[Any, ...]:
-    kept = row._replace(context=make_erased_text(row)) if row.id[0] == "=" else row
-    return (*kept, mark(row))
 
 
 def _order(cursor: Any) -> tuple[int, ...]:

@@ -4,7 +4,6 @@ import atexit
 import json
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Iterable
 from itertools import islice
@@ -236,8 +235,3 @@ def _at_exit() -> None:
     for a store that is away, as `close` does."""
     for opened in list(_opened.values()):
         opened.writer.close()
-
-
-def warn(text: str) -> None:
-    """A remark for the person who runs the program."""
-    warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -187,7 +187,7 @@ class OpenedServer:
         sql = "SELECT has_function_privilege('pg_control_system()', 'execute')"
         self._may_ask = bool(connection.execute(sql).fetchone()[0])
         self._identity = self._identify(connection)
-        self._read: dict[int, Cursor] = {}  # bandit: the last event that was read
+        self.read: dict[int, Cursor] = {}  # bandit: the last event that was read
         self._decided: tuple[int, str, int] | None = None
         self._appended: tuple[int, str, bool, int] | None = None
         self._refusal = ""
@@ -195,12 +195,6 @@ class OpenedServer:
     def _identify(self, connection: Any) -> tuple[Any, ...]:
         server = connection.execute(_SERVER).fetchone() if self._may_ask else ()
         return (*server, *connection.execute(_DATABASE).fetchone())
-
-    def note_read(self, bandit: int, cursor: Cursor) -> None:
-        self._read[bandit] = cursor
-
-    def forget_read(self, bandit: int) -> None:
-        self._read.pop(bandit, None)
 
     def note_written(self, decided: tuple[int, str, int] | None, appended: tuple[int, str, bool, int] | None) -> None:
         self._decided, self._appended = decided or self._decided, appended or self._appended
@@ -220,7 +214,7 @@ class OpenedServer:
             self._refuse("it lacks records that this process has read or written")
 
     def _has_all(self, connection: Any) -> bool:
-        read = [(bandit, *cursor) for bandit, cursor in list(self._read.items())]
+        read = [(bandit, *cursor) for bandit, cursor in list(self.read.items())]
         columns = [list(column) for column in zip(*read, strict=True)]
         if columns and connection.execute(_EVENTS, columns).fetchone()[0] != len(read):
             return False
@@ -305,7 +299,9 @@ class Follower:
                 began = time.monotonic()
                 if began - polled > _POLL:
                     polled = began
-                    changed |= self._next_slice()
+                    self._unlooked = self._unlooked or list(self._replicas)
+                    some, self._unlooked = self._unlooked[:_SLICE], self._unlooked[_SLICE:]
+                    changed |= set(some)
                 changed = self._read(changed)
                 self._journal.announce(listener)
                 if not changed:
@@ -328,12 +324,6 @@ class Follower:
                 self._stop.wait(0.2)
         with contextlib.suppress(psycopg.Error, AttributeError):
             listener.close()
-
-    def _next_slice(self) -> set[int]:
-        """Some of all bandits, in turn."""
-        self._unlooked = self._unlooked or list(self._replicas)
-        some, self._unlooked = self._unlooked[:_SLICE], self._unlooked[_SLICE:]
-        return set(some)
 
     def _read(self, changed: set[int]) -> set[int]:
         """Read new events of these bandits, and return those that have more."""

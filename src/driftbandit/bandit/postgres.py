@@ -255,7 +255,7 @@ class PostgreSQL(Journal):
                     out[bandit] = error
         for bandit, found in out.items():
             if self._server is not None and not isinstance(found, DamagedJournal):
-                self._server.note_read(bandit, found[-1][0])
+                self._server.read[bandit] = found[-1][0]
         return out
 
     def _note_waiting(self, cursors: dict[int, Any], rows: list[Any]) -> bool:
@@ -338,7 +338,7 @@ class PostgreSQL(Journal):
             self._follower.remove(replica)
         self.waiting_since.pop(replica.number, None)
         if self._server is not None:
-            self._server.forget_read(replica.number)
+            self._server.read.pop(replica.number, None)
 
     def lag(self, bandit: int) -> float:
         """For how many seconds this process may not have had all events of a bandit that it follows."""

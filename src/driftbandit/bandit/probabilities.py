@@ -78,15 +78,6 @@ def _bounds(scores: np.ndarray, slots: list[int]) -> np.ndarray:
     return np.asarray((top / top.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
-def _sampling(known: Believer) -> Coefficients:
-    """The distribution from which a Thompson sampler draws its coefficients."""
-    policy, found = known.policy, coefficients(known)
-    assert found is not None
-    if type(policy) is DiscountedLinTS:
-        found = found._replace(covariance=policy.sd**2 * _sandwich(known))
-    return found._replace(covariance=getattr(policy, "alpha", 1.0) ** 2 * found.covariance)
-
-
 def _sandwich(known: Believer) -> np.ndarray:
     """The covariance of estimates that forget, if the noise is 1."""
     state, n, lam = known.arrays(), known.n_features + (not known.joint), known.policy.lam
@@ -96,7 +87,10 @@ def _sandwich(known: Believer) -> np.ndarray:
 
 def _thompson(known: Believer, features: Any, slots: list[int], draws: int) -> Found:
     """Of a policy that draws from normal distributions: an integral where those of the arms are independent."""
-    found = _sampling(known)._replace(log_odds=False)
+    policy, found = known.policy, coefficients(known)
+    assert found is not None
+    covariance = policy.sd**2 * _sandwich(known) if type(policy) is DiscountedLinTS else found.covariance
+    found = found._replace(covariance=getattr(policy, "alpha", 1.0) ** 2 * covariance, log_odds=False)
     if known.joint:
         rng = np.random.Generator(np.random.Philox(known.key))
         rows = found.rows(features)

@@ -298,7 +298,7 @@ class Replica:
         if not now:
             if at < self._next_look:
                 return None
-            pause = settling_pause(wait)
+            pause = max(_OFTEN, min(wait // 100, _RARELY))
             left = fold.settled + wait + pause - at
             self._next_look = at + (left if 0 < left < pause else pause)
             if left > 0:
@@ -391,8 +391,3 @@ def snapshot_step(n: int, most: int) -> int:
     """The events between two snapshots around event n: few while a bandit is small, then a sixteenth of n, up to
     `most`. All processes keep the same snapshots."""
     return min(most, max(_SMALL_STEP, 1 << max(0, n.bit_length() - 5)))
-
-
-def settling_pause(wait: int | None) -> int:
-    """The time between two looks for decisions that are `wait` old."""
-    return 0 if wait is None else max(_OFTEN, min(wait // 100, _RARELY))

@@ -155,12 +155,6 @@ def policy_played(fold: Any) -> str:
     return str(policy.plays(fold.player.state) if hasattr(policy, "plays") else type(policy).__name__)
 
 
-def count_cut_rewards(fold: Any) -> int:
-    """How many rewards the policy has cut because they were absurdly large; 0 for a policy that cuts none."""
-    policy = fold.player.policy
-    return int(policy.cut_rewards(fold.player.state)) if hasattr(policy, "cut_rewards") else 0
-
-
 # ---- the gain of a policy over its baseline --------------------------------------------------------------------------
 # Decisions are compared within each period of one configuration. All decisions of a period were held back with the same
 # probability, so its two groups saw the same conditions. Groups pooled over periods of different shares did not: any

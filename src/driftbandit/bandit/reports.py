@@ -307,6 +307,7 @@ class View(ReadableBandit):
     def health(self) -> dict[str, Any]:
         decisions, fold = self._journal.count_decisions(self._number), self._fold
         with self._lock:
+            policy, state = fold.player.policy, fold.player.state
             out = {
                 "decisions": decisions,
                 "rewards": fold.reported.rewards,
@@ -315,7 +316,7 @@ class View(ReadableBandit):
                 "waiting": len(fold.waiting),
                 "events": fold.n,
                 "plays": reporting.policy_played(fold),
-                "cut": reporting.count_cut_rewards(fold),
+                "cut": int(policy.cut_rewards(state)) if hasattr(policy, "cut_rewards") else 0,
                 "delays": fold.reported.delays or None,
                 "warnings": reporting.warnings(fold, decisions),
                 "missing": fold.seen.missing,

@@ -161,16 +161,13 @@ class Requests:
             arm = split_context(row.context)[0] if config.candidates else names[row.slot]
             out.append(Decision(id, arm, row.at, row.known, records.WAYS[row.how], probability))
         if self.replica.number and self.durability == "disk":  # not in memory
-            self._remember(rows)
+            # Their rewards are likely to come soon. Their candidates, which can be large, are not needed for that.
+            recent = self._recent
+            recent.update((row.id, row if row.available is None else row._replace(available=None)) for row in rows)
+            while len(recent) > _REMEMBERED:
+                with contextlib.suppress(KeyError, StopIteration, RuntimeError):  # another thread may do the same
+                    del recent[next(iter(recent))]
         return out
-
-    def _remember(self, rows: list[DecisionRow]) -> None:
-        """Their rewards are likely to come soon, and by this process. Their candidates, which can be large, are not
-        needed for that."""
-        self._recent.update((row.id, row if row.available is None else row._replace(available=None)) for row in rows)
-        while len(self._recent) > _REMEMBERED:
-            with contextlib.suppress(KeyError, StopIteration, RuntimeError):  # another thread may be doing the same
-                del self._recent[next(iter(self._recent))]
 
     def check_reward(self, reward: Any, part: str | None = None) -> float:
         """A reward that can be written; the sum of parts is checked when it is known."""

@@ -15,7 +15,7 @@ from typing import Any
 from driftbandit.bandit import tables
 from driftbandit.bandit.asks import Ask, Place, Settle
 from driftbandit.bandit.commit import STORED_LATE, Check, Commit, Rows
-from driftbandit.bandit.journal import Journal
+from driftbandit.bandit.journal import DROPPED, Journal
 from driftbandit.bandit.ownfile import OwnFile
 from driftbandit.bandit.records import CHANGE, DecisionRow, Event, mark, system_time
 from driftbandit.bandit.tables import DECISION, EVENT, SQLITE, TOGETHER, chunks, insert
@@ -272,8 +272,9 @@ class SQLite(Journal):
         rows = self._rows(sql, bandit, after, limit)
         for n, row in enumerate(rows, after + 1):
             if row[0] != n:
-                self._check_dropped(bandit, n)
-                raise DamagedJournal(f"The journal is damaged: event {n} of bandit {bandit} is missing.")
+                base = self.base(bandit)
+                missing = f"The journal is damaged: event {n} of bandit {bandit} is missing."
+                raise DamagedJournal(DROPPED if base is not None and n <= base.n else missing)
         return [self.read_event(bandit, row) for row in rows]
 
     def claim(self, bandit: int) -> contextlib.AbstractContextManager[bool]:

@@ -66,11 +66,10 @@ def move(args: argparse.Namespace) -> Any:
 
 def template(args: argparse.Namespace, options: dict[str, Any]) -> Any:
     """Set or remove a template, if one is named, and list all of them."""
-    more = {name: getattr(args, name) or None for name in ("arms", "candidates", "goal", "reward_range")}
-    body = {word: value for word, value in (options | more).items() if value is not None}
-    if (body and (args.remove or args.bandit is None)) or (args.remove and args.bandit is None):
+    options = {word: value for word, value in options.items() if value is not None}
+    if (options and (args.remove or args.bandit is None)) or (args.remove and args.bandit is None):
         raise ValueError("Expected a name with --arms and options, a name with --remove, or neither, for a list.")
-    found = (_ask_service if is_service(args) else _ask_journal)(args, body | {"name": args.bandit})
+    found = (_ask_service if is_service(args) else _ask_journal)(args, options | {"name": args.bandit})
     rows = [[one["name"], ", ".join(map(str, one.get("arms") or ["candidates"])),
              ", ".join(f"{word} {value}" for word, value in one.items() if word not in ("name", "arms", "candidates"))]
             for one in found]  # fmt: skip

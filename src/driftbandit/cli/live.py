@@ -152,12 +152,12 @@ def _names(args: argparse.Namespace, search: str = "", **which: Any) -> Iterator
     return Bandit.names(args.journal, search=search, key=args.key, **which)
 
 
-def _open(args: argparse.Namespace, *made: Any, name: str | None = None, **options: Any) -> Any:
+def _open(args: argparse.Namespace, name: str | None = None, **options: Any) -> Any:
     from driftbandit.bandit import Bandit
 
     is_service(args)
     who = getattr(args, "who", "")
-    return Bandit.open(args.journal, name or args.bandit, *made, key=args.key, who=who, **options)
+    return Bandit.open(args.journal, name or args.bandit, key=args.key, who=who, **options)
 
 
 def _view(args: argparse.Namespace, name: str | None = None) -> Any:
@@ -170,22 +170,21 @@ def _view(args: argparse.Namespace, name: str | None = None) -> Any:
 def _create(args: argparse.Namespace) -> Any:
     from driftbandit.bandit.opening import exists
 
-    options = _options(args)
     if (is_service(args) or exists(args.journal)) and args.bandit in _names(args, args.bandit):
         raise ValueError(f"Bandit {args.bandit!r} already exists in this journal; `live change` changes it.")
-    limits = args.reward_range and tuple(args.reward_range)
-    policy = options.pop("policy", None)
-    options |= {"reward_range": limits, "goal": args.goal, "seed": args.seed, "candidates": args.candidates or None}
-    return _open(args, policy, args.arms, **options)
+    return _open(args, **_options(args))
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """The options that were given; "none" removes one."""
-    words = f"{_CONFIG} --add-arm --retire-arm".split()
+    words = f"{_NEW} --seed --add-arm --retire-arm".split()
     given = {name: getattr(args, name, None) for name in (word[2:].replace("-", "_") for word in words)}
-    out = {name: None if value == "none" else value for name, value in given.items() if value is not None}
+    given = {name: value for name, value in given.items() if value is not None and value is not False}
+    out: dict[str, Any] = {name: None if value == "none" else value for name, value in given.items()}
     if out.get("features") is not None:
         out["features"] = _read_json(args, "features")
+    if "reward_range" in out:
+        out["reward_range"] = tuple(out["reward_range"])
     if "label" in out:
         out["labels"] = _labels(out.pop("label"))
     return out
