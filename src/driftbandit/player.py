@@ -60,11 +60,6 @@ class Player:
         self._scratches: dict[int, list[tuple[int, Any]]] = {}  # by the number of arms: places and fields of a state
         self._hold(states.to_lists(states.start_state(policy, n_arms, most, n_features, joint)))
 
-    def recreate(self, make: Callable[..., Any]) -> Any:
-        """A compiled player of the same policy that has learned nothing."""
-        columns = self.n_features
-        return make(self.policy, self.n_arms, self.key, self.half_life, self.time, True, None, columns, self.joint)
-
     def rekey(self, key: int) -> None:
         """Take random numbers for learning from another stream."""
         self.key = key
@@ -205,7 +200,9 @@ class Player:
             counts[self.choose(stream.at(n), allowed, at, features)] += 1
             probabilities = getattr(self.view(at), "probabilities", None)
             if probabilities is not None:  # drawn from probabilities, which the policy has just written down
-                return renormalise(np.array([probabilities[slot] for slot in allowed], np.float64)), 0.0
+                weights = np.array([probabilities[slot] for slot in allowed], np.float64)
+                total = weights.sum()
+                return weights / total if total > 0.0 else np.full(len(allowed), 1.0 / len(allowed)), 0.0
         values = counts[allowed] / draws  # an arm never seen in n draws may have a probability of about 1/n
         return values, float(2.0 * np.sqrt(values * (1.0 - values) / draws).max() + 2.0 / draws)
 
@@ -370,13 +367,3 @@ def _find_resized(state: Any, like: Any) -> Iterator[tuple[int, Any]]:
 def copy_lists(state: Any) -> Any:
     """A copy of a state of lists."""
     return tuple.__new__(type(state), [copy_lists(one) if isinstance(one, tuple) else one.copy() for one in state])
-
-
-def renormalise(values: np.ndarray) -> np.ndarray:
-    """Probabilities that add up to 1 in proportion to these; uniform if these are all 0.
-
-    >>> renormalise(np.array([0.0, 0.0])).tolist(), renormalise(np.array([0.1, 0.3])).round(6).tolist()
-    ([0.5, 0.5], [0.25, 0.75])
-    """
-    whole = values.sum()
-    return values / whole if whole > 0.0 else np.full(len(values), 1.0 / len(values))

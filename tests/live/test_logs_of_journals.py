@@ -63,7 +63,7 @@ def test_a_journal_is_the_same_log_as_its_export(store, tmp_path, ending) -> Non
 
 @pytest.mark.parametrize("propensity", ["none", "arm", "all"])
 def test_a_journal_is_read_by_any_reader_of_arrow(store, tmp_path, propensity, monkeypatch) -> None:
-    monkeypatch.setattr("driftbandit.bandit.logfiles._BATCH", 7)  # several batches
+    monkeypatch.setattr("driftbandit.bandit.export._BATCH", 7)  # several batches
     played(store, 30)
     export(store, tmp_path / "log.parquet", propensity=propensity)
     written, log = pq.read_table(tmp_path / "log.parquet"), JournalLog(store, "button", propensity)

@@ -1,9 +1,12 @@
-"""A journal as a log for `driftbandit.logs`: one row per decision with its outcome and its arm's exact probability."""
+"""A journal as a log for `driftbandit.logs`: one row per decision with its outcome and its arm's exact probability; as
+Parquet, CSV or JSON lines, or as batches of Arrow."""
 
+import contextlib
+import csv
 import heapq
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,7 +19,6 @@ from driftbandit.bandit.audit import Known, Walk
 from driftbandit.bandit.candidates import parse_candidates, split_context
 from driftbandit.bandit.features import Feature, Features
 from driftbandit.bandit.journal import Journal
-from driftbandit.bandit.logfiles import arrow_batches, check_suffix, flatten, write_whole
 from driftbandit.bandit.opening import bandit_number, latest, only_bandit, policy_maker, reading
 from driftbandit.bandit.probabilities import mix_rules
 from driftbandit.bandit.records import Change, DecisionRow, StoredConfig
@@ -26,6 +28,7 @@ from driftbandit.spec.half_life import SECOND
 
 _LATE = 60 * SECOND  # decisions of different processes may be this much out of order
 _BLOCK = 5000
+_BATCH = 20_000  # rows of a batch of Arrow
 _TOGETHER = 256  # decisions whose beliefs are integrated together
 PROPENSITIES = ("none", "arm", "all")
 
@@ -40,7 +43,8 @@ def export(
     """Write one bandit's log as .parquet, .csv or .jsonl, and return its number of decisions. The file appears whole or
     not at all."""
     path = Path(out)
-    check_suffix(path)
+    if path.suffix not in (".parquet", ".csv", ".jsonl"):
+        raise ValueError(f"A log is written as .parquet, .csv or .jsonl; got {path.name!r:.60}.")
     with report_damage(), _read(target, name, propensity, policies) as (rows, features):
         return write_whole(path, rows, features)
 
@@ -70,7 +74,7 @@ class JournalLog:
         return RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
 
 
-@contextmanager
+@contextlib.contextmanager
 def rows_of(
     target: Any, name: str | None = None, propensity: str = "arm", policies: Mapping[str, type] | None = None
 ) -> Iterator[Iterator[dict[str, Any]]]:
@@ -79,7 +83,7 @@ def rows_of(
         yield rows
 
 
-@contextmanager
+@contextlib.contextmanager
 def _read(target: Any, name: str | None, propensity: str, policies: Any) -> Iterator[tuple[Any, dict[str, Feature]]]:
     if propensity not in PROPENSITIES:
         raise ValueError(f"propensity is one of {', '.join(PROPENSITIES)}; got {propensity!r:.60}.")
@@ -94,7 +98,7 @@ def features_of(target: Any, name: str | None = None) -> tuple[Features, bool]:
         return (Features.stored(configs[-1].features), configs[-1].candidates) if configs else (Features(), False)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _open(target: Any, name: str | None) -> Iterator[tuple[Journal, int]]:
     journal = reading(target)
     try:
@@ -278,3 +282,107 @@ def in_order(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield heapq.heappop(heap)[2]
     while heap:
         yield heapq.heappop(heap)[2]
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def write_whole(path: Path, rows: Iterator[dict[str, Any]], features: Mapping[str, Feature]) -> int:
+    """Write rows with these features to a file that appears whole or not at all, and is on the disk afterwards; their
+    number."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        flat = map(flatten, rows)
+        if path.suffix == ".parquet":
+            count = _write_parquet(features, part, flat)
+        else:
+            count = _write_lines(part, flat, path.suffix == ".csv")
+        with part.open("rb+") as written:
+            os.fsync(written.fileno())
+        os.replace(part, path)
+        sync_folder(path.parent)
+        return count
+    except OSError as error:
+        if isinstance(error, StoreError):
+            raise
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names of new files in a folder on the disk, where the system can flush a folder."""
+    if os.name == "nt":
+        return
+    with contextlib.suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def flatten(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with one column for the probability of each arm."""
+    return row | {f"p_{arm}": probability for arm, probability in row.pop("probabilities", {}).items()}
+
+
+def _with_dates(row: dict[str, Any]) -> dict[str, Any]:
+    """A row for a format that has no type for times."""
+    dates = {
+        name: None if row[name] is None else records.as_datetime(row[name]).isoformat(timespec="microseconds")
+        for name in ("time", "reward_time")
+    }
+    return row | dates
+
+
+def _write_lines(path: Path, rows: Iterator[dict[str, Any]], as_csv: bool) -> int:
+    count, writer = 0, None
+    with path.open("w", encoding="utf-8", newline="" if as_csv else None) as file:
+        for row in map(_with_dates, rows):
+            count += 1
+            if not as_csv:
+                file.write(json.dumps(row, allow_nan=False) + "\n")
+                continue
+            if writer is None:
+                writer = csv.DictWriter(file, list(row))
+                writer.writeheader()
+            writer.writerow(row)
+    return count
+
+
+def _write_parquet(features: Mapping[str, Feature], path: Path, rows: Iterator[dict[str, Any]]) -> int:
+    batches, count = arrow_batches(rows, features), 0
+    schema = next(batches)
+    from pyarrow.parquet import ParquetWriter
+
+    with ParquetWriter(path, schema, compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def arrow_batches(rows: Iterator[dict[str, Any]], features: Mapping[str, Feature]) -> Iterator[Any]:
+    """The schema, and then the rows as batches of Arrow. A feature has the type of its kind."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise StoreError(
+            "Parquet and Arrow need pyarrow: pip install '.[lab]' installs it; .csv and .jsonl do not need it."
+        ) from None
+    text, moment = pa.string(), pa.timestamp("us", tz="UTC")
+    fields = {
+        "time": moment, "decision": text, "arm": text, "reward": pa.float64(), "reward_time": moment, "outcome": text,
+        "late_reward": pa.float64(), "how": text, "policy": text, "known": pa.int64(), "available": text,
+        "propensity": pa.float64(), "propensity_error": pa.float64(), "candidates": text, "propensities": text,
+    }  # fmt: skip
+    for feature in features.values():
+        fields[f"x_{feature.name}"] = {"levels": text, "flag": pa.bool_()}.get(feature.kind, pa.float64())
+    block = list(islice(rows, _BATCH))
+    schema = pa.schema([(name, fields.get(name, pa.float64())) for name in (block[0] if block else fields)])
+    yield schema
+    while block:
+        columns = {name: [row[name] for row in block] for name in schema.names}
+        yield pa.RecordBatch.from_pydict(columns, schema=schema)
+        block = list(islice(rows, _BATCH))

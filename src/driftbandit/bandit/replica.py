@@ -107,7 +107,10 @@ class Replica:
         """`View.compile`. All is compiled before: decisions go on meanwhile, and wait only for a copy."""
         before = self.fold.player
         if not hasattr(before, "prepare"):
-            made = before.recreate(make_player)
+            made: Any = make_player(
+                before.policy, before.n_arms, before.key, before.half_life, before.time, True, None,
+                before.n_features, before.joint,
+            )  # fmt: skip
             made.prepare()
             with self.lock:
                 if self.stopped or self.fold.player is not before or before.n_arms != made.n_arms:

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from driftbandit.bandit.asks import PURGE, UPKEEP, SetNote, Within
 from driftbandit.bandit.audit import Known, Walk, compare_decision
-from driftbandit.bandit.export import all_features, in_order, log_rows
-from driftbandit.bandit.logfiles import sync_folder, write_whole
+from driftbandit.bandit.export import all_features, in_order, log_rows, sync_folder, write_whole
 from driftbandit.bandit.records import CHANGE, DAY, Change, as_datetime
 from driftbandit.errors import DamagedJournal, StoreError
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from driftbandit.bandit.logfiles import sync_folder
+from driftbandit.bandit.export import sync_folder
 from driftbandit.service.problems import HttpProblem
 
 SCOPES = ("decide", "reward", "read", "admin")
