@@ -22,7 +22,7 @@ from driftbandit.bandit import settings
 from driftbandit.bandit.asks import AddChange
 from driftbandit.bandit.opening import arithmetic, writing
 from driftbandit.bandit.records import Change
-from driftbandit.bandit.snapshots import draw_key
+from driftbandit.bandit.opening import draw_key
 from driftbandit.spec.parse import parse_policy
 
 ARMS, BATCH, EVENTS = ["red", "green", "blue"], 1000, 1000

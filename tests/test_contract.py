@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from driftbandit import Bandit
-from driftbandit.bandit.snapshots import FORMAT
+from driftbandit.bandit.opening import FORMAT
 from driftbandit.core.draws import POLICY, REWARD, Stream, stream_key
 from driftbandit.core.parameters import parameters
 from driftbandit.core.primitives import learn_reward

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftbandit import Bandit
+from driftbandit.bandit.carrying import Seen
 from driftbandit.bandit.export import export
-from driftbandit.bandit.features import MOST_BYTES, MOST_COLUMNS, Features, Seen
-from driftbandit.bandit.portable import log_1p, sin_cos
+from driftbandit.bandit.features import MOST_BYTES, MOST_COLUMNS, Features, log_1p, sin_cos
 
 DECLARED = {
     "device": ["mobile", "desktop"],

@@ -14,7 +14,7 @@ import pytest
 
 from driftbandit import Bandit, DiscountedTS
 from driftbandit.bandit import NotFound, RecordConflict, StoreError, memory
-from driftbandit.bandit.snapshots import FORMAT
+from driftbandit.bandit.opening import FORMAT
 from driftbandit.spec.half_life import SECOND
 from small_policies import OWN, POLICIES, Lottery, chosen, play_arm, played
 

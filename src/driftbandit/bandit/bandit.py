@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Unpack
 
-from driftbandit.bandit import inputs, opening, settings, snapshots
+from driftbandit.bandit import inputs, opening, settings
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.inputs import Config, OpenOptions, Options, StoreOptions
@@ -84,7 +84,7 @@ class Bandit(View, AnyBandit):
         replica = Replica(memory, memory, 0, classes, 0, clock, fold.compiled, fold)
         self._memory, self._seeded, memory.lock = memory, seeded, replica.lock
         self._attach(replica, "", "disk", "")
-        snapshots.watch(self)
+        opening.watch(self)
 
     @classmethod
     def open(
@@ -194,7 +194,7 @@ class Bandit(View, AnyBandit):
             raise ValueError("snapshot() is for a bandit in memory; this one has a journal, which holds everything.")
         with self._lock:
             self._replica.open_or_raise()
-            return snapshots.write_snapshot(self._memory, self._fold, self._seeded)
+            return opening.write_snapshot(self._memory, self._fold, self._seeded)
 
     @classmethod
     def restore(
@@ -205,7 +205,7 @@ class Bandit(View, AnyBandit):
         as each of several workers should. `policies` names classes of your own, {"MyPolicy": MyPolicy}; nothing else is
         ever loaded, imported or called. A snapshot that no sequence of calls could produce is refused."""
         classes = dict(policies or {})
-        memory, fold, seeded = snapshots.read_snapshot(text, opening.policy_maker(classes), compiled)
+        memory, fold, seeded = opening.read_snapshot(text, opening.policy_maker(classes), compiled)
         bandit = cls.__new__(cls)
         bandit._in_memory(memory, fold, classes, clock, seeded and not fresh)
         if fresh:
@@ -368,7 +368,7 @@ class Bandit(View, AnyBandit):
 
 def _make_key(seed: Any) -> int:
     """The key of a bandit's random numbers; without a seed a new one."""
-    return snapshots.draw_key() if seed is None else stream_key(inputs.check_seed(seed), 0, POLICY_STREAM)
+    return opening.draw_key() if seed is None else stream_key(inputs.check_seed(seed), 0, POLICY_STREAM)
 
 
 def _import_client(module: str) -> Any:

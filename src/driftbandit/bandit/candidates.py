@@ -9,7 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from driftbandit.bandit.features import CHOSEN, Features, Seen, as_mapping
+from driftbandit.bandit.carrying import Seen
+from driftbandit.bandit.features import CHOSEN, Features, as_mapping
 from driftbandit.bandit.inputs import writable
 from driftbandit.errors import ContextError, DamagedJournal
 

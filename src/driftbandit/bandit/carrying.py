@@ -1,16 +1,19 @@
-"""What a fold carries along: outcomes that are not learned yet, and what was learned about columns that stay when the
-features of a bandit change from now on.
+"""What a fold carries along: statistics of the contexts, outcomes that are not learned yet, and what was learned about
+columns that stay when the features of a bandit change from now on.
 
 A new column begins with the policy's prior, as if it had been 0 so far. Of a column that goes, the effect at its mean
 becomes part of the intercept."""
 
 import base64
-from itertools import compress
+import math
+from collections.abc import Mapping
+from itertools import accumulate, compress
+from operator import add, mul
 from typing import Any
 
 import numpy as np
 
-from driftbandit.bandit.features import Features, Seen, is_context
+from driftbandit.bandit.features import CYCLES, Features, is_context
 from driftbandit.bandit.records import REWARD, Event
 from driftbandit.core.primitives import WIDTH
 from driftbandit.core.state import to_lists
@@ -18,12 +21,112 @@ from driftbandit.policies import linear
 from driftbandit.policies.drift.drift_lin_ts import DriftLinTS
 from driftbandit.policies.linear.least_squares import renew_all
 
+_MOST_OTHERS, _REST = 20, "(further levels)"  # undeclared levels: so many are counted separately
 _SCRATCH = ("root", "x", "u", "draws", "scores", "factor", "own", "gain", "forecast", "spread", "middles", "variances")
 _SUMS = {"gram": 2, "second": 2, "target": 1, "rows": 1, "mean": 1, "covariance": 2}  # dimensions of coefficients
 _COLUMNS = ("origin", "centre", "variance", "reach", "known")  # of DriftLinTS: a number for each coefficient
 _ROW = np.dtype(
     [("decided", "<i8"), ("tie", "<u8"), ("slot", "<i4"), ("how", "<i4"), ("value", "<f8"), ("probability", "<f8")]
 )
+
+
+class Seen:
+    """The contexts whose outcomes were learned: the mean of every column, and counts of missing and undeclared
+    values."""
+
+    def __init__(self, features: Features) -> None:
+        self.features = features
+        self.learned = 0
+        self._widths = [len(feature.columns) for feature in features]
+        self._sums = [0.0] * sum(self._widths)  # by column
+        self._squares = [0.0] * len(self._sums)
+        self._gaps = [0] * len(features)  # contexts without a value, by feature
+        self._others: list[dict[str, int]] = [{} for _ in features]  # contexts by level that was not declared
+
+    def learn(self, context: Mapping[str, Any], at: int) -> list[float]:
+        """The numbers of a context, which then counts towards the means."""
+        out, gaps, others = self.features.numbers(context, at)
+        sums, self._squares = list(map(add, self._sums, out)), list(map(add, self._squares, map(mul, out, out)))
+        if gaps:
+            self.fill(out, gaps)
+        self._sums = sums
+        self.learned += 1
+        for place, _ in gaps:
+            self._gaps[place] += 1
+        for place in others:
+            counts, level = self._others[place], context[self.features[place].name]
+            level = level if level in counts or len(counts) < _MOST_OTHERS else _REST
+            counts[level] = counts.get(level, 0) + 1
+        return out
+
+    def fill(self, numbers: list[float], gaps: list[tuple[int, int]]) -> None:
+        """Write the means so far where features are missing."""
+        for place, start in gaps:
+            count = max(1, self.learned - self._gaps[place])
+            for column in range(start, start + self._widths[place]):
+                numbers[column] = self._sums[column] / count
+
+    @property
+    def means(self) -> list[float]:
+        """The mean of every column."""
+        out = [0.0] * len(self._sums)
+        self.fill(out, list(enumerate(accumulate(self._widths[:-1], initial=0))))
+        return out
+
+    def spread(self, column: int) -> float:
+        """The standard deviation of a column."""
+        place = next(place for place, end in enumerate(accumulate(self._widths)) if column < end)
+        count = max(1, self.learned - self._gaps[place])
+        return math.sqrt(max(0.0, self._squares[column] / count - (self._sums[column] / count) ** 2))
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """Contexts without a value, by feature."""
+        return {feature.name: count for feature, count in zip(self.features, self._gaps, strict=True) if count}
+
+    @property
+    def undeclared(self) -> dict[str, dict[str, int]]:
+        """Contexts with a level that was not declared, by feature and level."""
+        return {
+            feature.name: dict(counts) for feature, counts in zip(self.features, self._others, strict=True) if counts
+        }
+
+    def carry(self, before: "Seen") -> None:
+        """Continue from the statistics before the features changed; a new feature was missing so far."""
+        self.learned, column = before.learned, 0
+        known = {feature.name: place for place, feature in enumerate(before.features)}
+        for place, feature in enumerate(self.features):
+            at = known.get(feature.name)
+            same = at is not None and before.features[at]._replace(levels=()) == feature._replace(levels=())
+            if at is None or not same:
+                self._gaps[place] = 0 if feature.kind in CYCLES else self.learned
+            else:
+                start, names = sum(before._widths[:at]), before.features[at].columns
+                for name in names:
+                    if name in feature.columns:
+                        here, there = column + feature.columns.index(name), start + names.index(name)
+                        self._sums[here], self._squares[here] = before._sums[there], before._squares[there]
+                self._gaps[place] = before._gaps[at]
+                counts = before._others[at].items()
+                self._others[place] = {level: count for level, count in counts if level not in feature.levels}
+            column += self._widths[place]
+
+    def plain(self) -> list[Any]:
+        """As a snapshot keeps it."""
+        return [self.learned, self._sums, self._squares, self._gaps, self._others]
+
+    @classmethod
+    def read(cls, data: Any, features: Features) -> "Seen":
+        """The inverse of `plain`; a ValueError for anything it cannot have written."""
+        out = cls(features)
+        learned, sums, squares, gaps, others = data
+        sizes = len(sums) == len(squares) == len(out._sums) and len(gaps) == len(others) == len(features)
+        if not sizes or not all(map(math.isfinite, sums + squares)) or not all(0 <= count <= learned for count in gaps):
+            raise ValueError("the means of the features cannot be read.")
+        out.learned, out._sums, out._squares = int(learned), list(map(float, sums)), list(map(float, squares))
+        out._gaps = list(map(int, gaps))
+        out._others = [{str(level): int(count) for level, count in counts.items()} for counts in others]
+        return out
 
 
 class Waiting:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.bandit.beliefs import Coefficients
-from driftbandit.bandit.features import Feature, Features, Seen
+from driftbandit.bandit.carrying import Seen
+from driftbandit.bandit.features import Feature, Features
 from driftbandit.policies.drift.belief import Expected, Explanation
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

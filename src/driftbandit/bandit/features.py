@@ -9,13 +9,10 @@ from collections.abc import Iterable, Mapping, Set
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
-from itertools import accumulate
-from operator import add, mul
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from driftbandit.bandit.inputs import writable
-from driftbandit.bandit.portable import log_1p, sin_cos
 from driftbandit.core.checks import nearest
 from driftbandit.errors import ContextError
 
@@ -26,10 +23,9 @@ _NAME_LENGTH = 64
 _MOST_LEVELS = 100_000  # that are counted
 CHOSEN = ""  # where a stored context has the name of its candidate: no feature has this name
 _NAMED = 2500  # bytes for the name of the candidate that was chosen
-_MOST_OTHERS, _REST = 20, "(further levels)"  # undeclared levels: so many are counted separately
-_CYCLES = {"hour of day": 2, "day of week": 3}  # harmonics; three describe any course over seven days
+CYCLES = {"hour of day": 2, "day of week": 3}  # harmonics; three describe any course over seven days
 _SHAPES = ("number", "log number", "flag")
-KINDS = (*_SHAPES, *_CYCLES)
+KINDS = (*_SHAPES, *CYCLES)
 
 
 class Feature(NamedTuple):
@@ -45,8 +41,8 @@ class Feature(NamedTuple):
         """Names of the numbers that it becomes."""
         if self.kind == "levels":
             return [f"{self.name}={level}" for level in self.levels]
-        if self.kind in _CYCLES:
-            waves = range(1, _CYCLES[self.kind] + 1)
+        if self.kind in CYCLES:
+            waves = range(1, CYCLES[self.kind] + 1)
             return [f"{self.name} {wave}{n}" for n in waves for wave in ("sin", "cos")]
         return [self.name]
 
@@ -68,7 +64,7 @@ class Feature(NamedTuple):
                 allowed, right = "a text that a file can hold, without half a character", False
         elif self.kind == "flag":
             allowed, right = "True or False", number and value in (0, 1)
-        elif self.kind in _CYCLES:
+        elif self.kind in CYCLES:
             allowed, right = "taken from the decision's time, so leave it out", False
         else:
             allowed = f"a number between -{_LARGEST:g} and {_LARGEST:g}"
@@ -88,7 +84,7 @@ class Feature(NamedTuple):
     def encode(self, value: Any, at: int) -> list[float] | None:
         """Its numbers, given a value as `fit` returns it and the decision's time in microseconds; None if missing. A
         level that was not declared has none of the levels."""
-        if self.kind in _CYCLES:
+        if self.kind in CYCLES:
             return self.harmonics(self.phase(at))
         if value is None:
             return None
@@ -99,7 +95,7 @@ class Feature(NamedTuple):
 
     def value(self, value: Any, at: int) -> Any:
         """The value as a log shows it; of the clock's, hours since midnight or days since Monday."""
-        if self.kind in _CYCLES:
+        if self.kind in CYCLES:
             return self.phase(at) * (24.0 if self.kind == "hour of day" else 7.0)
         found = self.fit(value)
         return float(found) if found is not None and self.kind in ("number", "log number") else found
@@ -108,7 +104,7 @@ class Feature(NamedTuple):
         """The numbers of a cycle that has come so far."""
         first = sine, cosine = sin_cos(phase)
         out = [*first]
-        for _ in range(1, _CYCLES[self.kind]):
+        for _ in range(1, CYCLES[self.kind]):
             sine, cosine = sine * first[1] + cosine * first[0], cosine * first[1] - sine * first[0]
             out += (sine, cosine)
         return out
@@ -158,7 +154,7 @@ class Features(tuple[Feature, ...]):
     @property
     def variances(self) -> list[float]:
         """The variance of every column, where it is known beforehand: 1/2 of the waves of a cycle; otherwise 0."""
-        return [0.5 if feature.kind in _CYCLES else 0.0 for feature in self for _ in feature.columns]
+        return [0.5 if feature.kind in CYCLES else 0.0 for feature in self for _ in feature.columns]
 
     @cached_property
     def _known(self) -> dict[str, Feature]:
@@ -167,7 +163,7 @@ class Features(tuple[Feature, ...]):
     @property
     def given(self) -> list[str]:
         """The features whose values a context gives; the clock gives the others."""
-        return [feature.name for feature in self if feature.kind not in _CYCLES]
+        return [feature.name for feature in self if feature.kind not in CYCLES]
 
     def read(self, context: Any) -> dict[str, Any]:
         """A context in the form that the journal keeps, checked. Values that are missing are left out."""
@@ -234,110 +230,11 @@ class Features(tuple[Feature, ...]):
                 out += zeros
         return out, gaps, others
 
-    def encode(self, context: Mapping[str, Any], at: int, seen: "Seen | None" = None) -> list[float]:
+    def encode(self, context: Mapping[str, Any], at: int, seen: Any = None) -> list[float]:
         """The numbers of a context; a missing feature has the means of its columns, or 0."""
         out, gaps, _ = self.numbers(context, at)
         if gaps and seen is not None:
             seen.fill(out, gaps)
-        return out
-
-
-class Seen:
-    """The contexts whose outcomes were learned: the mean of every column, and counts of missing and undeclared
-    values."""
-
-    def __init__(self, features: Features) -> None:
-        self.features = features
-        self.learned = 0
-        self._widths = [len(feature.columns) for feature in features]
-        self._sums = [0.0] * sum(self._widths)  # by column
-        self._squares = [0.0] * len(self._sums)
-        self._gaps = [0] * len(features)  # contexts without a value, by feature
-        self._others: list[dict[str, int]] = [{} for _ in features]  # contexts by level that was not declared
-
-    def learn(self, context: Mapping[str, Any], at: int) -> list[float]:
-        """The numbers of a context, which then counts towards the means."""
-        out, gaps, others = self.features.numbers(context, at)
-        sums, self._squares = list(map(add, self._sums, out)), list(map(add, self._squares, map(mul, out, out)))
-        if gaps:
-            self.fill(out, gaps)
-        self._sums = sums
-        self.learned += 1
-        for place, _ in gaps:
-            self._gaps[place] += 1
-        for place in others:
-            counts, level = self._others[place], context[self.features[place].name]
-            level = level if level in counts or len(counts) < _MOST_OTHERS else _REST
-            counts[level] = counts.get(level, 0) + 1
-        return out
-
-    def fill(self, numbers: list[float], gaps: list[tuple[int, int]]) -> None:
-        """Write the means so far where features are missing."""
-        for place, start in gaps:
-            count = max(1, self.learned - self._gaps[place])
-            for column in range(start, start + self._widths[place]):
-                numbers[column] = self._sums[column] / count
-
-    @property
-    def means(self) -> list[float]:
-        """The mean of every column."""
-        out = [0.0] * len(self._sums)
-        self.fill(out, list(enumerate(accumulate(self._widths[:-1], initial=0))))
-        return out
-
-    def spread(self, column: int) -> float:
-        """The standard deviation of a column."""
-        place = next(place for place, end in enumerate(accumulate(self._widths)) if column < end)
-        count = max(1, self.learned - self._gaps[place])
-        return math.sqrt(max(0.0, self._squares[column] / count - (self._sums[column] / count) ** 2))
-
-    @property
-    def missing(self) -> dict[str, int]:
-        """Contexts without a value, by feature."""
-        return {feature.name: count for feature, count in zip(self.features, self._gaps, strict=True) if count}
-
-    @property
-    def undeclared(self) -> dict[str, dict[str, int]]:
-        """Contexts with a level that was not declared, by feature and level."""
-        return {
-            feature.name: dict(counts) for feature, counts in zip(self.features, self._others, strict=True) if counts
-        }
-
-    def carry(self, before: "Seen") -> None:
-        """Continue from the statistics before the features changed; a new feature was missing so far."""
-        self.learned, column = before.learned, 0
-        known = {feature.name: place for place, feature in enumerate(before.features)}
-        for place, feature in enumerate(self.features):
-            at = known.get(feature.name)
-            same = at is not None and before.features[at]._replace(levels=()) == feature._replace(levels=())
-            if at is None or not same:
-                self._gaps[place] = 0 if feature.kind in _CYCLES else self.learned
-            else:
-                start, names = sum(before._widths[:at]), before.features[at].columns
-                for name in names:
-                    if name in feature.columns:
-                        here, there = column + feature.columns.index(name), start + names.index(name)
-                        self._sums[here], self._squares[here] = before._sums[there], before._squares[there]
-                self._gaps[place] = before._gaps[at]
-                counts = before._others[at].items()
-                self._others[place] = {level: count for level, count in counts if level not in feature.levels}
-            column += self._widths[place]
-
-    def plain(self) -> list[Any]:
-        """As a snapshot keeps it."""
-        return [self.learned, self._sums, self._squares, self._gaps, self._others]
-
-    @classmethod
-    def read(cls, data: Any, features: Features) -> "Seen":
-        """The inverse of `plain`; a ValueError for anything it cannot have written."""
-        out = cls(features)
-        learned, sums, squares, gaps, others = data
-        sizes = len(sums) == len(squares) == len(out._sums) and len(gaps) == len(others) == len(features)
-        if not sizes or not all(map(math.isfinite, sums + squares)) or not all(0 <= count <= learned for count in gaps):
-            raise ValueError("the means of the features cannot be read.")
-        out.learned, out._sums, out._squares = int(learned), list(map(float, sums)), list(map(float, squares))
-        out._gaps = list(map(int, gaps))
-        out._others = [{str(level): int(count) for level, count in counts.items()} for counts in others]
         return out
 
 
@@ -370,7 +267,7 @@ def _feature(name: Any, kind: Any) -> Feature:
         raise ValueError(f"A feature's name is a printable text of 1 to {_NAME_LENGTH} characters; got {name!r:.80}.")
     if isinstance(kind, str):
         cycle, separator, zone = kind.partition(" in ")
-        if cycle in _CYCLES:
+        if cycle in CYCLES:
             return Feature(name, cycle, (), _zone(name, zone) if separator else "UTC")
         if kind in _SHAPES:
             return Feature(name, kind)
@@ -393,3 +290,49 @@ def _zone(name: str, zone: str) -> str:
         return ZoneInfo(zone).key
     except (KeyError, ValueError, OSError):
         raise ValueError(f"Feature {name!r} names the time zone {zone!r:.60}, which does not exist here.") from None
+
+
+# ---- functions with the same bits on every machine -------------------------------------------------------------------
+# Those of mathematical libraries differ in the last bit, and replicas of a bandit on different machines must compute
+# the same numbers. Sums, products and quotients are the same everywhere.
+
+_SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(8, -1, -1)]
+_COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(9, -1, -1)]
+_ODD = [1.0 / k for k in range(25, 0, -2)]
+_LN2, _ROOT = 0.6931471805599453, 0.7071067811865476
+_TURN = 6.283185307179586
+
+
+def sin_cos(turns: float) -> tuple[float, float]:
+    """The sine and the cosine of an angle in turns, from 0 to 1.
+
+    >>> [round(x, 15) for x in sin_cos(1 / 3)]
+    [0.866025403784439, -0.5]
+    """
+    quarter = int(4.0 * turns + 0.5)
+    angle = _TURN * (turns - 0.25 * quarter)
+    square, sine, cosine = angle * angle, 0.0, 0.0
+    for term in _SINE:
+        sine = sine * square + term
+    for term in _COSINE:
+        cosine = cosine * square + term
+    sine *= angle
+    return ((sine, cosine), (cosine, -sine), (-sine, -cosine), (-cosine, sine))[quarter % 4]
+
+
+def log_1p(x: float) -> float:
+    """The logarithm of 1 + x, for x of 0 or more.
+
+    >>> [round(log_1p(x), 14) for x in (0.0, 1e-9, 1.0, 1e12)]
+    [0.0, 1e-09, 0.69314718055995, 27.63102111592955]
+    """
+    exponent, share = 0, x / (2.0 + x)
+    if x > 0.4:
+        part, exponent = math.frexp(1.0 + x)
+        if part < _ROOT:
+            part, exponent = 2.0 * part, exponent - 1
+        share = (part - 1.0) / (part + 1.0)
+    square, total = share * share, 0.0
+    for term in _ODD:
+        total = total * square + term
+    return exponent * _LN2 + 2.0 * share * total

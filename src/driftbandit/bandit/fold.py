@@ -18,8 +18,8 @@ import numpy as np
 from driftbandit.bandit import records
 from driftbandit.bandit.asks import Within
 from driftbandit.bandit.candidates import Candidates, parse_candidates, read_candidates, split_context
-from driftbandit.bandit.carrying import Waiting, carry
-from driftbandit.bandit.features import Features, Seen
+from driftbandit.bandit.carrying import Seen, Waiting, carry
+from driftbandit.bandit.features import Features
 from driftbandit.bandit.inputs import MOST_NUMBERS, count_state
 from driftbandit.bandit.probabilities import mix_rules, prepare
 from driftbandit.bandit.records import Change, DecisionRow, Event, StoredConfig

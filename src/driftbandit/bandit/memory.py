@@ -32,8 +32,8 @@ Kept = tuple[Any, ...]
 
 
 class Memory:
-    """The store of one bandit, with the methods of `Journal` and `Writer` that a bandit uses. Every call holds the
-    bandit's lock."""
+    """The store of one bandit, with the methods of `Journal` and `Writer` that a bandit uses, where they are described.
+    Every call holds the bandit's lock."""
 
     live = False
     waiting = failed = 0
@@ -187,19 +187,16 @@ class Memory:
     # ---- what a writer does: all is done when these return -----------------------------------------------------------
 
     def submit(self, asks: list[Ask]) -> StoreCall:
-        """Write these."""
         call = StoreCall(asks)
         with self.lock:
             call.finish(self.commit(asks))
         return call
 
     def request(self, chooser: Any, call: StoreCall, here: bool = True) -> None:
-        """Choose for a call, and write its decisions."""
         with self.lock:
             chooser.choose_all([call])
 
     def enqueue(self, calls: list[StoreCall]) -> None:
-        """Write the decisions of these calls."""
         for call in calls:
             call.finish(self.commit(call.asks))
 
@@ -211,27 +208,22 @@ class Memory:
             return [state for id in self._kept if (state := self.state(id)) is not None]
 
     def recent(self, bandit: int, limit: int) -> list[DecisionRow]:
-        """The last decisions, newest first."""
         with self.lock:
             return [_row(id, kept) for id, kept in islice(reversed(self._kept.items()), limit)]
 
     def standing(self, bandit: int, ids: list[str]) -> dict[str, DecisionState]:
-        """What is known of these decisions."""
         return {id: found for id in ids if (found := self.state(id)) is not None}
 
     def changes(self, bandit: int) -> list[tuple[int, Event]]:
-        """The changes of configuration."""
         return list(self._changes)
 
     def first_at(self, bandit: int) -> int | None:
-        """The time of the oldest decision kept."""
         with self.lock:
             return next((kept[0] for kept in self._kept.values()), None)
 
     def tally(
         self, bandit: int, since: int, until: int, width: int, due: tuple[int, int] | None = None
     ) -> list[tuple[Any, ...]]:
-        """Counts per stretch of time."""
         out: list[tuple[Any, ...]] = []
         for row, kind, value, _, came, _ in self._all():
             if since <= row.at < until:
@@ -242,7 +234,6 @@ class Memory:
         return out
 
     def groups(self, bandit: int, starts: list[int], until: int) -> list[tuple[int, int, int, float, float]]:
-        """Every outcome with its period and way of deciding."""
         return [
             (sum(start <= row.at for start in starts) - 1, row.how, 1, value, value * value)
             for row, kind, value, *_ in self._all()
@@ -250,7 +241,6 @@ class Memory:
         ]
 
     def count_decisions(self, bandit: int) -> int:
-        """How many decisions there were."""
         return self._decided
 
     # ---- snapshots ---------------------------------------------------------------------------------------------------
