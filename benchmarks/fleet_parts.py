@@ -20,9 +20,8 @@ import httpx
 from driftbandit import Bandit
 from driftbandit.bandit import settings
 from driftbandit.bandit.asks import AddChange
-from driftbandit.bandit.opening import arithmetic, writing
+from driftbandit.bandit.opening import arithmetic, draw_key, writing
 from driftbandit.bandit.records import Change
-from driftbandit.bandit.opening import draw_key
 from driftbandit.spec.parse import parse_policy
 
 ARMS, BATCH, EVENTS = ["red", "green", "blue"], 1000, 1000

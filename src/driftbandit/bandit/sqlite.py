@@ -273,8 +273,9 @@ class SQLite(Journal):
         for n, row in enumerate(rows, after + 1):
             if row[0] != n:
                 base = self.base(bandit)
-                missing = f"The journal is damaged: event {n} of bandit {bandit} is missing."
-                raise DamagedJournal(DROPPED if base is not None and n <= base.n else missing)
+                if base is not None and n <= base.n:
+                    raise DamagedJournal(DROPPED)
+                raise DamagedJournal(f"The journal is damaged: event {n} of bandit {bandit} is missing.")
         return [self.read_event(bandit, row) for row in rows]
 
     def claim(self, bandit: int) -> contextlib.AbstractContextManager[bool]:
