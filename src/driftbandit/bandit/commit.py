@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
+from driftbandit.bandit import records
 from driftbandit.bandit.asks import (
     PURGE,
     UPKEEP,
@@ -24,26 +25,9 @@ from driftbandit.bandit.asks import (
     match_decision,
 )  # fmt: skip
 from driftbandit.bandit.candidates import forget_features
-from driftbandit.bandit.records import (
-    ARCHIVED,
-    CHANGE,
-    DAY,
-    DEFAULT,
-    LATE,
-    DecisionRow,
-    Event,
-    log,
-    make_erased_text,
-    mark,
-    read_decision,
-)
+from driftbandit.bandit.records import DecisionRow, Event
 from driftbandit.bandit.tables import DECIDED, DECISION, EVENT, Tables
 from driftbandit.errors import DamagedJournal, RecordConflict, StoreError
-
-_NEXT_CHANGE = "SELECT 1 FROM @event WHERE bandit = ? AND decision = ? AND (kind = 3) = false"
-_COUNT = """INSERT INTO @daily AS d (bandit, start, slot, how, kind, n, total, squares) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (bandit, start, slot, how, kind)
-    DO UPDATE SET n = d.n + excluded.n, total = d.total + excluded.total, squares = d.squares + excluded.squares"""
 
 Rows = Callable[..., list[Any]]  # the rows that a statement with these values gives
 Check = Callable[[set[tuple[int, str, int]]], None]  # is given the events (bandit, id, kind) that were there already
@@ -51,6 +35,10 @@ Check = Callable[[set[tuple[int, str, int]]], None]  # is given the events (band
 _GONE = "This bandit was being moved to another database; send the call again with the same id."
 STORED_LATE = 3600 * 1_000_000  # microseconds by which a decision may reach the store after its own time
 _SNAPSHOTS = 3  # kept of a bandit
+_NEXT_CHANGE = "SELECT 1 FROM @event WHERE bandit = ? AND decision = ? AND (kind = 3) = false"
+_COUNT = """INSERT INTO @daily AS d (bandit, start, slot, how, kind, n, total, squares) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (bandit, start, slot, how, kind)
+    DO UPDATE SET n = d.n + excluded.n, total = d.total + excluded.total, squares = d.squares + excluded.squares"""
 _SIMPLE = {
     AddCell: "INSERT INTO @chart VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
     SetNote: "INSERT INTO @meta AS there VALUES (?, ?) ON CONFLICT (name) "
@@ -174,13 +162,14 @@ class Commit(Tables):
         pending: Found = {}
         for row in rows:
             try:
-                pending[ask.bandit, row[0]] = DecisionState(read_decision(row))
+                pending[ask.bandit, row[0]] = DecisionState(records.read_decision(row))
             except DamagedJournal as error:
-                log.error("%s", error)
+                records.log.error("%s", error)
         events = ask.events(list(self.add_parts(pending).values()), until)  # type: ignore[arg-type]
 
         def check(there: set[tuple[int, str, int]]) -> None:
-            written = sum(event.kind == DEFAULT for event in events) - sum(kind == DEFAULT for *_, kind in there)
+            defaults = sum(event.kind == records.DEFAULT for event in events)
+            written = defaults - sum(kind == records.DEFAULT for *_, kind in there)
             self.answers[place] = Settled(written, done, until)
 
         self._append([(ask.bandit, event) for event in events], check)
@@ -222,7 +211,7 @@ class Commit(Tables):
         values = n, at, body, marks
         for sql, row in (
             ("INSERT INTO @snapshot VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (bandit, n) DO UPDATE SET at = excluded.at, "
-             "body = excluded.body, marks = excluded.marks, mark = excluded.mark", (*values, mark(values))),
+             "body = excluded.body, marks = excluded.marks, mark = excluded.mark", (*values, records.mark(values))),
             ("DELETE FROM @snapshot WHERE bandit = ? AND n < (SELECT min(n) FROM "
              "(SELECT n FROM @snapshot WHERE bandit = ? ORDER BY n DESC LIMIT ?) AS newest) "
              "AND n NOT IN (SELECT n FROM @base WHERE bandit = ?)", (bandit, _SNAPSHOTS, bandit)),
@@ -248,7 +237,7 @@ class Commit(Tables):
             return False
         values = n, at, body, marks
         self._run("DELETE FROM @snapshot WHERE bandit = ? AND n <= ?", bandit, n)
-        self._run("INSERT INTO @snapshot VALUES (?, ?, ?, ?, ?, ?)", bandit, *values, mark(values))
+        self._run("INSERT INTO @snapshot VALUES (?, ?, ?, ?, ?, ?)", bandit, *values, records.mark(values))
         row = {"at": until, "n": n}
         if isinstance(cursor, tuple):
             row |= dict(zip(("era", "xid", "seq"), cursor, strict=True))
@@ -266,11 +255,11 @@ class Commit(Tables):
         for n, at in self._alone_with_base(bandit):
             rows, where, values = self._old_decisions(bandit, limit, n, at)
             if rows:
-                counted = [(at, slot, how, DECIDED, 0.0, mark) for at, slot, how, mark in rows]
+                counted = [(at, slot, how, DECIDED, 0.0, checksum) for at, slot, how, checksum in rows]
                 self._count("decision", bandit, changes, counted)
                 self._run(f"DELETE FROM @decision WHERE {where}", *values)
                 return len(rows), 0
-            before = f"bandit = ? AND kind != {CHANGE} AND {self.dialect.cursor} <="
+            before = f"bandit = ? AND kind != {records.CHANGE} AND {self.dialect.cursor} <="
             rows = self._rows(
                 f"SELECT decided, slot, how, kind, value, mark, {self.dialect.columns} FROM @event WHERE {before} "
                 f"(SELECT {self.dialect.cursor.strip('()')} FROM @base WHERE bandit = ?) "
@@ -303,7 +292,7 @@ class Commit(Tables):
             self._run(f"DELETE FROM @{table} WHERE bandit = ?", bandit)
         self._run("DELETE FROM @moved WHERE bandit = ? AND target IS NULL", bandit)
         self._run("DELETE FROM @bandit WHERE number = ?", bandit)
-        for beginning in (UPKEEP, ARCHIVED, PURGE):
+        for beginning in (UPKEEP, records.ARCHIVED, PURGE):
             self._run("DELETE FROM @meta WHERE name = ?", beginning + name)
         return False
 
@@ -312,10 +301,10 @@ class Commit(Tables):
         found: dict[tuple[int, ...], list[float]] = {}
         for at, slot, how, kind, value, _ in rows:
             changed = bisect_right(changes, at)
-            start = max(at - at % DAY, changes[changed - 1] if changed else 0)
+            start = max(at - at % records.DAY, changes[changed - 1] if changed else 0)
             sums = found.setdefault((start, slot, how, kind), [0, 0.0, 0.0])
             sums[0] += 1
-            if kind <= LATE:
+            if kind <= records.LATE:
                 sums[1] += value
                 sums[2] += value * value
         for key, sums in sorted(found.items()):
@@ -334,7 +323,7 @@ class Commit(Tables):
         found = self._rows(sql, bandit, id)
         for row in (DecisionRow(*fields) for fields in found):
             available, context = forget_features(row.available, row.context)
-            text = make_erased_text(row._replace(id=hidden, available=available, context=context))
+            text = records.make_erased_text(row._replace(id=hidden, available=available, context=context))
             sql = "UPDATE @decision SET id = ?, available = ?, context = ? WHERE bandit = ? AND id = ?"
             self._run(sql, hidden, available, text, bandit, id)
             ids |= {part for part, _, _ in self._parts(bandit, [row.at]) if part.startswith(f"{id}+")}
@@ -342,6 +331,6 @@ class Commit(Tables):
         for one, late in product(ids, (False, True)):
             for fields in self._rows(f"SELECT {EVENT} FROM @event {where}", bandit, one, late):
                 name = hidden + one[len(id) :]
-                text = make_erased_text((*fields[:2], name, *fields[3:]))
+                text = records.make_erased_text((*fields[:2], name, *fields[3:]))
                 self._run(f"UPDATE @event SET decision = ?, body = ? {where}", name, text, bandit, one, late)
         return bool(found)

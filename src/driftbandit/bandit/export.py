@@ -19,9 +19,10 @@ from driftbandit.bandit.audit import Known, Walk
 from driftbandit.bandit.candidates import parse_candidates, split_context
 from driftbandit.bandit.features import Feature, Features
 from driftbandit.bandit.journal import Journal
-from driftbandit.bandit.opening import bandit_number, latest, only_bandit, policy_maker, reading
+from driftbandit.bandit.opening import bandit_number, only_bandit, reading
 from driftbandit.bandit.probabilities import mix_rules
 from driftbandit.bandit.records import Change, DecisionRow, StoredConfig
+from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.settings import names_of
 from driftbandit.errors import StoreError, report_damage
 from driftbandit.spec.half_life import SECOND
@@ -34,11 +35,7 @@ PROPENSITIES = ("none", "arm", "all")
 
 
 def export(
-    target: Any,
-    out: Any,
-    name: str | None = None,
-    propensity: str = "arm",
-    policies: Mapping[str, type] | None = None,
+    target: Any, out: Any, name: str | None = None, propensity: str = "arm", policies: Mapping[str, type] | None = None
 ) -> int:
     """Write one bandit's log as .parquet, .csv or .jsonl, and return its number of decisions. The file appears whole or
     not at all."""
@@ -117,10 +114,15 @@ def log_rows(
     """The rows in order of `known`, of these decisions or of all. They end where an arm was added after the reading
     began, since earlier rows do not list it. An outcome that waits to be learned is left open: as long as only
     successes are reported, a log of young decisions would hold nothing else."""
-    names_now = [name for config in _configs(journal, number)[-1:] for name in names_of(config)]
+    configs = _configs(journal, number)
+    names_now = names_of(configs[-1]) if configs else []
     everyone = list(dict.fromkeys(map(_arm_text, names_now)))  # a name that was retired and added again is one arm
     features = all_features(journal, number)
-    settled = _find_settled(journal, number)
+    settled: int | None = None  # until when decisions are settled, where outcomes wait for that
+    if configs and configs[-1].holds:
+        replica = Replica(journal, None, number, dict(policies or {}))
+        replica.catch_up()
+        settled = replica.fold.settled
     if decisions is None:
         decisions = Walk(journal, number, policies).decisions()
     known = (
@@ -224,18 +226,6 @@ def _integrate(questions: list[_Open]) -> dict[int, tuple[np.ndarray, float]]:
         for (key, one), own in zip(some.items(), values, strict=True):
             out[key] = mix_rules(one.config, one.slots, *own)
     return out
-
-
-def _find_settled(journal: Journal, number: int) -> int | None:
-    """Until when decisions are settled, where outcomes wait for that."""
-    fold, cursor = latest(journal, number, policy_maker())
-    settled, config = fold.settled, fold.config
-    for _, event in journal.events(number, cursor):
-        if event.kind == records.SETTLED:
-            settled = max(settled, event.decided)
-        elif event.kind == records.CHANGE:
-            settled, config = min(settled, event.at), Change.read(event.body).config
-    return settled if config is not None and config.holds else None
 
 
 def _configs(journal: Journal, number: int) -> list[StoredConfig]:

@@ -24,6 +24,7 @@ from driftbandit.bandit.audit import audit_bandit
 from driftbandit.bandit.journal import Named, match_names
 from driftbandit.bandit.opening import Opened, is_url, latest, policy_maker, reading, writing
 from driftbandit.bandit.records import Event, check_name, make_erased_text, mark, read_decision
+from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.tables import DECISION, INSERT_DECISIONS, INSERT_EVENTS, columns
 from driftbandit.errors import DamagedJournal, Moved, NotFound, RecordConflict, StoreError
 
@@ -273,18 +274,17 @@ class _Mover:
     def _keep_snapshot(self) -> None:
         """Fold the copy, and keep its state, with which the first process that opens it begins."""
         until, events = time.monotonic() + _PATIENCE, self._written(self._target, self._copy)[0]
-        self._fold, cursor = latest(self._target, self._copy, policy_maker(self._classes))
+        replica = Replica(self._target, None, self._copy, self._classes)
+        self._fold = replica.fold
         while True:
-            for place, event in self._target.events(self._copy, cursor):
-                self._fold.apply([event])
-                cursor = place
+            replica.catch_up()
             if self._fold.n == events:
                 break
             if time.monotonic() > until:
                 raise StoreError("Another transaction in the target does not end; run this again when it has.")
             time.sleep(0.005)
         if self._fold.n:
-            self._there.writer.submit([self._fold.snapshot(self._copy, cursor)]).wait()
+            self._there.writer.submit([self._fold.snapshot(self._copy, replica.cursor)]).wait()
 
     def _prove(self) -> None:
         found = audit_bandit(self._target, self._name, self._copy, self._classes, self._known)

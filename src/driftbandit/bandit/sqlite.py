@@ -26,8 +26,6 @@ _FIELDS = {"decision": DECISION, "event": EVENT}
 _NUMBER = {"decision": "seq", "event": "n"}  # of a row within its bandit, in the order in which they were written
 _DAMAGE = ("not a database", "malformed", "no such table", "unsupported file", "decode")
 _PARENTS: list[Any] = []  # connections that belong to the process this one was forked from
-
-
 _YOUNG = "SELECT seq FROM decision WHERE bandit = ? AND seq > ? AND at > ? ORDER BY seq LIMIT 1"
 _OLD = tables.OLD_DECISIONS + " WHERE d.bandit = ? AND d.seq > ? AND d.seq < ? ORDER BY d.seq LIMIT ?"
 

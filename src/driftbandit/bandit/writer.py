@@ -16,10 +16,7 @@ from typing import Any
 
 from driftbandit.bandit.asks import Ask
 from driftbandit.bandit.journal import Journal
-from driftbandit.bandit.records import (
-    Event,
-    log,
-)
+from driftbandit.bandit.records import Event, log
 from driftbandit.errors import DamagedJournal, StoreBusy, StoreError
 
 _GROUP = 4096  # asks in a commit
