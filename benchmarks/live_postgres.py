@@ -14,6 +14,7 @@ from driftbandit import DiscountedTS
 from driftbandit.bandit import Bandit
 from driftbandit.bandit.asks import AddReward
 from driftbandit.bandit.records import REWARD, DecisionRow, Event, make_ids, mark
+from driftbandit.bandit.settings import first_config
 
 WARM_UP = 1.0  # seconds
 LOADS = {"half": 0.5, "a quarter": 0.25}  # of what 8 bandits can do: what the lag is when they are not at their limit
@@ -34,14 +35,14 @@ def _append(url, kind, seconds, group, gate, answers, pace):
             _until(seconds, gate, cycle, answers, group, lags := [], pace)
     elif kind != "bare":
         journal = postgres_journal(url)
-        number = journal.create("appended", journal.now())
+        number, config = journal.create("appended", journal.now()), first_config(None, ["a"], 0, "hash", {})
 
         def cycle():
             at = journal.now()
             rows = [DecisionRow(id, at, 0, 0, 1, None, bandit=number) for id in make_ids(group)]
             journal.commit(list(rows))
             at = journal.now()  # of the rewards: their lag counts from here
-            journal.commit([AddReward(number, row.id, 1.0, at, None, 0.0, row) for row in rows])
+            journal.commit([AddReward(number, row.id, 1.0, at, config, row) for row in rows])
 
         _until(seconds, gate, cycle, answers, group, [], pace)
         journal.close()

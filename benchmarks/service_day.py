@@ -42,7 +42,7 @@ def write_day(db, rate, hours):
                 at = start + int(n * step)
                 row = DecisionRow(f"d{n:09d}", at, (n // 50_000 + n % 7 // 6) % 5, 0, 1, None, bandit=number)
                 decides.append(row)
-                pays.append(AddReward(number, row.id, float(n % 3 == 0), at + 1, None, 0.0))
+                pays.append(AddReward(number, row.id, float(n % 3 == 0), at + 1, bandit.stored))
             journal.commit(decides + pays)
         now[0] = start + int(hours * 3600 * SECOND)
     return count

@@ -7,6 +7,7 @@ import pytest
 from driftbandit.bandit.asks import AddChange, AddReward, Settle, Within
 from driftbandit.bandit.opening import is_url, reading
 from driftbandit.bandit.records import CHANGE, DEFAULT, LATE, REWARD, DecisionRow, Event
+from driftbandit.bandit.settings import first_config
 from driftbandit.errors import DamagedJournal, NotFound, RecordConflict
 
 
@@ -32,7 +33,8 @@ def row(id: str, at: int = 100, slot: int = 0, known: int = 0, available=None, b
 
 
 def pay(id: str, value: float = 1.0, at: int = 200, wait=None, bandit: int = 1) -> AddReward:
-    return AddReward(bandit, id, value, at, wait, 0.0)
+    config = first_config(None, ["a"], 0, "hash", {})._replace(wait=wait, learn="arrival")
+    return AddReward(bandit, id, value, at, config)
 
 
 def events(journal, bandit: int = 1) -> list[Event]:

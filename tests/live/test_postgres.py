@@ -11,6 +11,7 @@ from driftbandit.bandit import Bandit, DamagedJournal, StoreError
 from driftbandit.bandit.asks import AddReward
 from driftbandit.bandit.audit import audit
 from driftbandit.bandit.records import DecisionRow, mark
+from driftbandit.bandit.settings import first_config
 
 psycopg = pytest.importorskip("psycopg", reason="pip install '.[postgres]' brings psycopg")
 
@@ -37,7 +38,7 @@ def test_an_event_is_not_read_before_an_older_transaction_of_ours_has_ended(post
         "VALUES (0, 1, 1, 200, 'old', 0, 0, 1.0, 100, %s)",
         (mark((1, 200, "old", 0, 0, 1.0, 100, None, None)),),
     )
-    assert journal.commit([AddReward(1, "new", 1.0, 201, None, 0.0)])[0] == ["learned"]
+    assert journal.commit([AddReward(1, "new", 1.0, 201, first_config(None, ["a"], 0, "hash", {}))])[0] == ["learned"]
     until = time.monotonic() + 0.3
     while time.monotonic() < until:
         assert list(journal.events(1)) == []

@@ -19,21 +19,16 @@ from driftbandit.errors import DamagedJournal, NotFound, RecordConflict
 
 
 class AddReward(NamedTuple):
-    """Write the outcome of a decision, or a part of it. Answered with "learned", "waiting" (where `waits`), "again" (it
-    was there already) or "late"."""
+    """Write the outcome of a decision, or a part of it, by a configuration. Answered with "learned", "waiting" (to be
+    learned when its decision is old enough), "again" (it was there already) or "late"."""
 
     bandit: int
     id: str
     value: float
     at: int
-    wait: int | None
-    default: float
+    config: StoredConfig
     row: DecisionRow | None = None  # the decision, where the caller has it: a store may then write before it looks
-    waits: bool = False  # whether it is learned when its decision is old enough
-    adds: bool = False  # whether rewards of this bandit may have parts
     part: str | None = None  # of the part, what `hash_part` makes of its id
-    low: float = 0.0  # a sum of parts lies between these
-    high: float = 0.0
     hidden: str | None = None  # what stands in the place of the id if it was erased
 
 
@@ -208,9 +203,10 @@ def judge(ask: AddReward, state: DecisionState | DamagedJournal | None) -> tuple
         )
     if kind == records.DEFAULT:
         return [came._replace(kind=records.LATE)], "late"
-    if ask.wait is not None and ask.at > row.at + ask.wait:
-        return [came._replace(kind=records.DEFAULT, value=ask.default), came._replace(kind=records.LATE)], "late"
-    return [came], "waiting" if ask.waits else "learned"
+    if ask.config.wait is not None and ask.at > row.at + ask.config.wait:
+        default = came._replace(kind=records.DEFAULT, value=ask.config.default)
+        return [default, came._replace(kind=records.LATE)], "late"
+    return [came], "waiting" if ask.config.holds else "learned"
 
 
 def _judge_part(ask: AddReward, part: str, state: DecisionState) -> tuple[list[Event], Any]:
@@ -232,13 +228,13 @@ def _judge_part(ask: AddReward, part: str, state: DecisionState) -> tuple[list[E
     came = outcome(row, records.PART, ask.at, ask.value)._replace(decision=f"{row.id}+{part}")
     if kind is not None:
         return [came._replace(kind=records.LATE)], "late"
-    if ask.wait is not None and ask.at > row.at + ask.wait:
-        return [state.settle(ask.at, ask.default), came._replace(kind=records.LATE)], "late"
-    total = math.fsum((state.added or 0.0, ask.value))
-    if not ask.low <= total <= ask.high:
+    if ask.config.wait is not None and ask.at > row.at + ask.config.wait:
+        return [state.settle(ask.at, ask.config.default), came._replace(kind=records.LATE)], "late"
+    total, (low, high) = math.fsum((state.added or 0.0, ask.value)), ask.config.bounds
+    if not low <= total <= high:
         return [], ValueError(
             f"The parts of the reward of decision {row.id!r:.140} would add up to {total:g}, outside "
-            f"reward_range=({ask.low:g}, {ask.high:g}); {ask.value!r} was not written."
+            f"reward_range=({low:g}, {high:g}); {ask.value!r} was not written."
         )
     return [came._replace(body=None, probability=None)], "waiting"
 

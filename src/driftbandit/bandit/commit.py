@@ -130,7 +130,7 @@ class Commit(Tables):
         for place, ask in asks.items():
             if ask.hidden is not None and (ask.bandit, ask.hidden) in known:
                 asks[place] = ask._replace(id=ask.hidden)
-        if any(ask.adds for ask in asks.values()):
+        if any(ask.config.adds for ask in asks.values()):
             known = self.add_parts(known)
         added: list[tuple[int, Event]] = []
         postponed: set[Place] = set()

@@ -180,7 +180,7 @@ class Fold:
             known = self.player.add_arm(new, at, self.seen.means if self.features else None)
             if not known or (new or {}).get("like") in self.untried:
                 self.untried[slot] = self.player.learned + _tries(config)
-        self.low, self.high = config.reward_range or (-LARGEST, LARGEST)
+        self.low, self.high = config.bounds
         self._origin, self._unit = config.scale
         self._holds, self._tie = config.holds, records.ROUNDS[config.rounds]
         self.active = None if not config.retired else config.active  # the slots that can be chosen; None for all

@@ -116,7 +116,7 @@ class PostgresCommit(Commit):
     def _exclude_others(self) -> None:
         """Before the transaction has an id, so that those of a bandit follow each other in the order of events."""
         asks = [ask for ask in self._asks.values() if isinstance(ask, Settle | AddReward)]
-        for bandit in sorted({ask.bandit for ask in asks if isinstance(ask, Settle) or ask.adds}):
+        for bandit in sorted({ask.bandit for ask in asks if isinstance(ask, Settle) or ask.config.adds}):
             self._run(f"SELECT pg_advisory_xact_lock({LOCK + 2}, ?)", bandit)
 
     def _decide(self, rows: dict[int, DecisionRow]) -> None:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.draws import Stream, mix
+from driftbandit.core.parameters import LARGEST
 from driftbandit.errors import DamagedJournal
 
 log = logging.getLogger("driftbandit.bandit")
@@ -215,6 +216,11 @@ class StoredConfig(NamedTuple):
             return (0.0, 1.0) if self.goal == "maximise" else (0.0, -1.0)
         low, high = self.reward_range
         return (low, high - low) if self.goal == "maximise" else (high, low - high)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest reward."""
+        return self.reward_range or (-LARGEST, LARGEST)
 
     @property
     def active(self) -> list[int]:

@@ -191,16 +191,13 @@ class Requests:
 
     def _rewards(self, pairs: Pairs) -> list[AddReward]:
         self.replica.open_or_raise()
-        fold, at, number = self.replica.fold, self.replica.now(), self.replica.number
-        config, low, high = fold.config, fold.low, fold.high
-        wait, default, holds, adds = config.wait, config.default, config.holds, bool(config.adds)
-        asks = []
+        config, at, asks = self.replica.fold.config, self.replica.now(), []
+        young = min(_YOUNG, config.wait or _YOUNG)
         for id, value, part in pairs:
             row, hidden = self._recent.pop(id, None), hide_id(config, id) if config.erased else None
-            if row is not None and (hidden or adds or at - row.at >= min(_YOUNG, wait or _YOUNG)):
+            if row is not None and (hidden or config.adds or at - row.at >= young):
                 row = None
-            part = hash_part(id, part)
-            asks.append(AddReward(number, id, value, at, wait, default, row, holds, adds, part, low, high, hidden))
+            asks.append(AddReward(self.replica.number, id, value, at, config, row, hash_part(id, part), hidden))
         return asks
 
     def _allow_parts(self, parts: Pairs) -> None:

@@ -12,7 +12,6 @@ from driftbandit.bandit.inputs import Config, Options
 from driftbandit.bandit.records import DAY, ROUNDS
 from driftbandit.bandit.records import StoredConfig as Stored
 from driftbandit.core.checks import UNIT, accepted_rewards
-from driftbandit.core.parameters import LARGEST
 from driftbandit.core.protocols import Policy
 from driftbandit.core.state import can_know_arms
 from driftbandit.policies.drift import DriftAuto, DriftLinTS
@@ -192,7 +191,7 @@ def read_option(config: Stored, name: str, value: Any) -> Any:
 def _check_in_range(config: Stored, value: Any, name: str) -> float:
     """A value that rewards can have; -0.0 becomes 0.0, as it does in SQLite."""
     number = inputs.as_float(value) + 0.0
-    low, high = config.reward_range or (-LARGEST, LARGEST)
+    low, high = config.bounds
     if not low <= number <= high:
         raise ValueError(f"{name} is a reward from {low:g} to {high:g}; got {value!r:.60}.")
     return number
