@@ -110,8 +110,9 @@ class PostgresCommit(Commit):
 
     def erase(self, bandit: int, id: str, hidden: str) -> bool:
         self._run("LOCK TABLE @decision, @event IN ROW EXCLUSIVE MODE")
-        self._short = self._short or bool(self._rows("SELECT 1 FROM @moved WHERE bandit = ?", bandit))
-        return not self._short and super().erase(bandit, id, hidden)
+        moved = bool(self._rows("SELECT 1 FROM @moved WHERE bandit = ?", bandit))
+        self._short = self._short or moved
+        return not moved and super().erase(bandit, id, hidden)
 
     def _exclude_others(self) -> None:
         """Before the transaction has an id, so that those of a bandit follow each other in the order of events."""
