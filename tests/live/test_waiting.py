@@ -289,7 +289,7 @@ def test_a_bandit_with_all_rewards_reported_warns_of_nothing(rate, tmp_path, cap
                 heapq.heappush(waiting, (rng.randrange(1000), one.id, float(rng.random() < rate)))
             for _ in range(48):  # out of order
                 _, id, value = heapq.heappop(waiting)
-                ticket = bandit._requests.reward([(id, value, None)])
+                ticket = bandit._replica.reward([(id, value, None)])
             ticket.wait()
         assert bandit.health()["warnings"] == []
     assert not caplog.records
@@ -302,7 +302,7 @@ def test_delays_are_reported_to_an_eighth(tmp_path) -> None:
             made = bandit.decide_many(20)
             for one in made:
                 clock.now += round(rng.uniform(50, 60) * SECOND)
-                bandit._requests.reward([(one.id, float(rng.random() < 0.5), None)])
+                bandit._replica.reward([(one.id, float(rng.random() < 0.5), None)])
         bandit.reward(bandit.decide().id, 1.0)
         assert 990 * SECOND < bandit._fold.reported.delay(0.9) < 1.125 * 1100 * SECOND
         assert bandit.health()["delays"].startswith("90% of rewards arrive within 1")

@@ -16,7 +16,6 @@ from driftbandit.bandit.inputs import Config, OpenOptions, Options, StoreOptions
 from driftbandit.bandit.interface import AnyBandit, Pairs
 from driftbandit.bandit.memory import Memory
 from driftbandit.bandit.records import DAY, Decision, StoredConfig, check_id, check_name
-from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.reporting import describe_options
 from driftbandit.bandit.reports import View
 from driftbandit.bandit.requests import Edit, Requests
@@ -51,6 +50,7 @@ class Bandit(View, AnyBandit):
     numbers, tuples of them), or a number of arms; further keywords are described in `Options`. Threads may share a
     bandit, and so may coroutines: `adecide` and `areward` are `decide` and `reward` for asyncio."""
 
+    _replica: Requests
     _memory: Memory | None = None  # the store of a bandit in memory
     _opened: Any = None  # of one with a journal: shared with other bandits of that journal
 
@@ -77,13 +77,13 @@ class Bandit(View, AnyBandit):
         classes = {**opening.policy_classes(made), **(policies or {})}
         fold = Fold(opening.policy_maker(classes), None, compiled)
         self._in_memory(Memory(), fold, classes, clock, seed is not None)
-        self._requests.configure("create", first, "")
+        self._replica.configure("create", first, "")
         self._replica.arithmetic_checked = True
 
     def _in_memory(self, memory: Memory, fold: Fold, classes: dict[str, type], clock: Any, seeded: bool) -> None:
-        replica = Replica(memory, memory, 0, classes, 0, clock, fold.compiled, fold)
+        replica = Requests("", "disk", memory, memory, 0, classes, 0, clock, fold.compiled, fold)
         self._memory, self._seeded, memory.lock = memory, seeded, replica.lock
-        self._attach(replica, "", "disk", "")
+        self._attach(replica, "")
         opening.watch(self)
 
     @classmethod
@@ -126,19 +126,20 @@ class Bandit(View, AnyBandit):
                 journal.create(name, journal.now())
             number, every = opening.bandit_number(journal, name), how.get("snapshot_every", 10_000)
             bandit = cls.__new__(cls)
-            replica = Replica(journal, opened.writer, number, own, every, how.get("clock"), compiled)
-            bandit._attach(replica, name, how.get("durability", "disk"), who)
+            kept = journal, opened.writer, number, own, every, how.get("clock"), compiled
+            replica = Requests(name, how.get("durability", "disk"), *kept)
+            bandit._attach(replica, who)
             bandit._opened = opened
             opened.bandits.add(bandit)
             if bandit._fold.config is None:
                 if first is None:
                     raise NotFound(f"Bandit {name!r:.60} has no configuration yet; give arms=[...].")
                 with contextlib.suppress(RecordConflict):  # another process was quicker: its configuration is used
-                    bandit._requests.configure("create", first, who)
+                    bandit._replica.configure("create", first, who)
                 replica.catch_up(changes=1)
             player = replica.fold.player
             inputs.check_own(player.policy, player.n_arms, player.n_features, player.joint)
-            bandit._requests.mark_arithmetic(who)
+            bandit._replica.mark_arithmetic(who)
             replica.settle_all()
             if differ := settings.differences(replica.fold.config, given, made, arms):
                 warnings.warn(
@@ -168,11 +169,10 @@ class Bandit(View, AnyBandit):
             while page := journal.names(search, page[-1], 1000, labels=labels, archived=archived):
                 yield from page
 
-    def _attach(self, replica: Replica, name: str, durability: str, who: str) -> None:
-        self.name, self.durability, self.who = name, durability, who
+    def _attach(self, replica: Requests, who: str) -> None:
+        self.name, self.durability, self.who = replica.name, replica.durability, who
         self._replica, self._fold, self._lock, self._number = replica, replica.fold, replica.lock, replica.number
         self._journal, self._writer = replica.journal, replica.writer
-        self._requests = Requests(replica, name, durability)
         self._closed = False
         replica.start(self)
 
@@ -241,20 +241,20 @@ class Bandit(View, AnyBandit):
         limited = available is not None or candidates is not None or probability
         if memory is not None and not limited and ids == [None]:
             with self._lock:
-                replica, fold, chooser = self._replica, self._fold, self._requests
+                replica, fold = self._replica, self._fold
                 if replica.stopped:
                     replica.open_or_raise()
-                if fold.config is not chooser.known:
-                    chooser.config()
-                if chooser.waits:
+                if fold.config is not replica.known:
+                    replica.config()
+                if replica.waits:
                     replica.settle_first(memory.commit)
-                return [memory.decide(fold, chooser, replica.clock, context)]
-        call, rows = self._requests.decide(True, ids, context, candidates, available, probability)
-        return self._requests.read(call, rows or call.wait())
+                return [memory.decide(replica, context)]
+        call, rows = self._replica.decide(True, ids, context, candidates, available, probability)
+        return self._replica.read(call, rows or call.wait())
 
     async def _adecide(self, *request: Any) -> list[Decision]:
-        call, rows = self._requests.decide(False, *request)
-        return self._requests.read(call, rows or await call.arrive())
+        call, rows = self._replica.decide(False, *request)
+        return self._replica.read(call, rows or await call.arrive())
 
     def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         memory, fold = self._memory, self._fold
@@ -272,13 +272,13 @@ class Bandit(View, AnyBandit):
         return super().reward(id, value, add=add, part=part)
 
     def _check_reward(self, reward: Any, part: str | None = None) -> float:
-        return self._requests.check_reward(reward, part)
+        return self._replica.check_reward(reward, part)
 
     def _reward(self, pairs: Pairs) -> list[Any]:
-        return self._requests.reward(pairs).wait()
+        return self._replica.reward(pairs).wait()
 
     async def _areward(self, pairs: Pairs) -> list[Any]:
-        return await self._requests.reward(pairs).arrive()
+        return await self._replica.reward(pairs).arrive()
 
     def settle(self) -> int:
         return int(self._replica.settle_all())
@@ -286,7 +286,7 @@ class Bandit(View, AnyBandit):
     # ---- changing ----------------------------------------------------------------------------------------------------
 
     def _change(self, what: str, who: str, edit: Edit, **more: Any) -> None:
-        self._requests.change(what, edit, who or self.who, **more)
+        self._replica.change(what, edit, who or self.who, **more)
 
     def add_arm(
         self, arm: Hashable, *, like: Hashable = None, mean: float | None = None, worth: float | None = None,
@@ -314,7 +314,7 @@ class Bandit(View, AnyBandit):
         return True
 
     def change(self, *, from_now: bool = False, who: str = "", **options: Any) -> None:
-        edit = self._requests.plan_change(options, from_now)
+        edit = self._replica.plan_change(options, from_now)
         self._change("change " + ", ".join(options), who, edit, from_now=from_now)
 
     def resume_clock(self, *, who: str = "") -> timedelta:
@@ -337,7 +337,7 @@ class Bandit(View, AnyBandit):
 
     def erase(self, id: str | Decision, *, who: str = "") -> bool:
         self._need_journal("erase")
-        return self._requests.erase(check_id(id), who or self.who)
+        return self._replica.erase(check_id(id), who or self.who)
 
     def archive(self, *, who: str = "") -> None:
         self._need_journal("archive")

@@ -66,13 +66,14 @@ class Memory:
                 out.append(id)
         return out
 
-    def decide(self, fold: Fold, chooser: Any, clock: Any, given: Any = None) -> Decision:
+    def decide(self, replica: Any, given: Any = None) -> Decision:
         """The next decision among all arms: what `Requests` does, without the steps that are not needed here."""
         id = str(self.next)
         if id in self._kept:
             (id,) = self.make_ids(1)
             self.next = int(id)
-        at, rng, player, known = clock.now(), chooser.stream.at(self.next), fold.player, fold.n
+        fold = replica.fold
+        at, rng, player, known = replica.clock.now(), replica.stream.at(self.next), fold.player, fold.n
         context = features = None
         if given is not None or fold.features:
             context, features = fold.read_context(given, at)
@@ -83,7 +84,7 @@ class Memory:
         self._decided += 1
         if self._waits or len(self._kept) > self._full:
             self._make_room(id)
-        return _make(Decision, (id, chooser.names[slot], at, known, records.WAYS[how], None))
+        return _make(Decision, (id, replica.names[slot], at, known, records.WAYS[how], None))
 
     def learn(self, fold: Fold, id: str, value: float, clock: Any) -> bool:
         """Learn the reward of a decision that has no outcome yet, for a bandit that does not wait; False where it has

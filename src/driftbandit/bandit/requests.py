@@ -29,30 +29,31 @@ _BEHIND = 10_000  # requests that may wait for the disk before calls that need n
 Edit = Callable[[StoredConfig], StoredConfig]
 
 
-class Requests:
-    """Decisions and rewards of one bandit in one process. The thread that begins a commit has it choose (`choose_all`);
-    its lock is the bandit's."""
+class Requests(Replica):
+    """A bandit that decides and learns in this process: its fold, and what it has written. The thread that begins a
+    commit has it choose (`choose_all`)."""
 
-    def __init__(self, replica: Replica, name: str, durability: str) -> None:
-        self.replica, self.name, self.durability = replica, name, durability
+    def __init__(self, name: str, durability: str, *replica: Any) -> None:
+        super().__init__(*replica)
+        self.name, self.durability = name, durability
         self.known: StoredConfig | None = None
         self.waits = False
-        self._make_ids = getattr(replica.journal, "make_ids", records.make_ids)
-        self._failed = replica.writer.failed
+        self._make_ids = getattr(self.journal, "make_ids", records.make_ids)
+        self._failed = self.writer.failed
         self._recent: dict[str, DecisionRow] = {}  # decisions of ours that are likely to be rewarded soon
 
     def decide(
         self, here: bool, ids: list[str | None], context: Any, candidates: Any, available: Any, probability: bool
     ) -> tuple[StoreCall, list[Any]]:
         """Request decisions. The rows are those of decisions that need not wait for the disk, otherwise none."""
-        replica, writer = self.replica, self.replica.writer
-        replica.open_or_raise()
+        writer = self.writer
+        self.open_or_raise()
         if self.durability == "none" and writer.failed > self._failed:
             lost, self._failed = writer.failed - self._failed, writer.failed
             raise StoreError(f"{lost} earlier records could not be written, and no call waited for them.")
         if available is not None and not isinstance(available, str) and isinstance(available, Iterable):
             available = list(available)  # the caller's own, and not to be walked through by another thread
-        if replica.fold.config.archived is not None:
+        if self.fold.config.archived is not None:
             raise Archived(f"Bandit {self.name} was archived and decides no more; unarchive() undoes it within a day.")
         named = [None if id is None else records.check_id(id) for id in ids]
         call = StoreCall([], named, available, bool(probability))
@@ -62,16 +63,16 @@ class Requests:
         if self.durability == "disk" or writer.waiting > _BEHIND or any(id is not None for id in named):
             writer.request(self, call, here)
             return call, []
-        replica.settle_first(lambda asks: writer.submit(asks).wait())
-        with replica.lock:
-            replica.open_or_raise()
-            self.choose(call, replica.now())
+        self.settle_first(lambda asks: writer.submit(asks).wait())
+        with self.lock:
+            self.open_or_raise()
+            self.choose(call, self.now())
             writer.submit_call(call)
         return call, call.asks
 
     def config(self) -> StoredConfig:
         """The configuration now; what follows from it is recomputed when it has changed."""
-        config: StoredConfig = self.replica.fold.config
+        config: StoredConfig = self.fold.config
         if config is not self.known:
             self.names = settings.names_of(config)
             self._round = records.ROUNDS[config.rounds]
@@ -83,36 +84,36 @@ class Requests:
     def choose_all(self, calls: list[StoreCall], settle: bool = True) -> None:
         """Settle decisions that are old enough, choose for every call, and queue the decisions for the next commit. A
         call that cannot be met does not affect the others."""
-        replica, ready = self.replica, []
+        ready = []
         if settle:
-            replica.settle_first(replica.writer.commit)
+            self.settle_first(self.writer.commit)
         try:
-            if self.replica.fold.config.erased:
+            if self.fold.config.erased:
                 self._recognise(calls)
-            with replica.lock:
-                replica.whole_or_raise()
-                at = replica.now()
+            with self.lock:
+                self.whole_or_raise()
+                at = self.now()
                 for call in calls:
                     try:
                         self.choose(call, at)
                         ready.append(call)
                     except Exception as error:
                         call.answer(error)
-                replica.writer.enqueue(ready)
+                self.writer.enqueue(ready)
         except Exception as error:
             for call in calls:
                 call.answer(error)
 
     def _recognise(self, calls: list[StoreCall]) -> None:
         """Put what stands for the ids that were erased into their places. The bandit's lock is not held."""
-        hidden = {id: hide_id(self.replica.fold.config, id) for call in calls for id in call.ids if id is not None}
-        there = self.replica.journal.standing(self.replica.number, list(hidden.values())) if hidden else {}
+        hidden = {id: hide_id(self.fold.config, id) for call in calls for id in call.ids if id is not None}
+        there = self.journal.standing(self.number, list(hidden.values())) if hidden else {}
         for call in calls:
             call.ids = [hidden[id] if id is not None and hidden[id] in there else id for id in call.given]
 
     def choose(self, call: StoreCall, at: int) -> None:
         """Make the decisions of a call and the probabilities that it requests. The caller holds the lock."""
-        config, fold = self.config(), self.replica.fold
+        config, fold = self.config(), self.fold
         slots = None if call.available is None else settings.slots_of(config, call.available)
         numbered: Iterable[tuple[str, Stream]]
         if len(call.ids) == 1 and call.ids[0] is None and config.rounds == "hash":
@@ -120,9 +121,7 @@ class Requests:
                 id, rng = self._supply.take()
                 slot, how = fold.choose(rng, fold.active, at)
                 chance = fold.player.probability_of(slot, rng, at) if fold.player.uses_probability else None
-                call.asks.append(
-                    _new(DecisionRow, (id, at, slot, how, fold.n, None, chance, None, self.replica.number))
-                )
+                call.asks.append(_new(DecisionRow, (id, at, slot, how, fold.n, None, chance, None, self.number)))
                 return
             numbered = [self._supply.take()]
         else:
@@ -143,7 +142,7 @@ class Requests:
                 probability = player.probability_of(slot, rng, at)
             if isinstance(context, CandidateSet):
                 slot, text, context = 0, context.text, context.context(slot)
-            asks.append(DecisionRow(id, at, slot, how, fold.n, text, probability, context, self.replica.number))
+            asks.append(DecisionRow(id, at, slot, how, fold.n, text, probability, context, self.number))
         if call.wants_probability:
             found = [fold.probabilities(allowed, at, features=features)[0] for _, features in contexts]
             found *= 1 if each else len(asks)
@@ -152,7 +151,7 @@ class Requests:
 
     def read(self, call: StoreCall, rows: list[Any]) -> list[Decision]:
         """The decisions of a call as its caller sees them, given their rows, or errors."""
-        names, out, config = self.names, [], self.replica.fold.config
+        names, out, config = self.names, [], self.fold.config
         for place, row in enumerate(rows):
             if isinstance(row, BaseException):
                 raise row
@@ -160,7 +159,7 @@ class Requests:
             id: Any = call.given[place] if row.id[0] == "=" else row.id
             arm = split_context(row.context)[0] if config.candidates else names[row.slot]
             out.append(Decision(id, arm, row.at, row.known, records.WAYS[row.how], probability))
-        if self.replica.number and self.durability == "disk":  # not in memory
+        if self.number and self.durability == "disk":  # not in memory
             # Their rewards are likely to come soon. Their candidates, which can be large, are not needed for that.
             recent = self._recent
             recent.update((row.id, row if row.available is None else row._replace(available=None)) for row in rows)
@@ -171,7 +170,7 @@ class Requests:
 
     def check_reward(self, reward: Any, part: str | None = None) -> float:
         """A reward that can be written; the sum of parts is checked when it is known."""
-        value, fold = as_float(reward), self.replica.fold
+        value, fold = as_float(reward), self.fold
         if not abs(value) <= LARGEST:
             raise ValueError(f"A reward is a finite number up to {LARGEST:g}; got {value}. Nothing was written.")
         if part is None and not fold.low <= value <= fold.high:
@@ -183,26 +182,26 @@ class Requests:
     def reward(self, pairs: Pairs) -> StoreCall:
         """Request that these rewards are written."""
         self._allow_parts([pair for pair in pairs if pair[2] is not None])
-        with self.replica.lock:
+        with self.lock:
             asks = self._rewards(pairs)
-            self.replica.sweep()
-            call: StoreCall = self.replica.writer.submit(asks)
+            self.sweep()
+            call: StoreCall = self.writer.submit(asks)
             return call
 
     def _rewards(self, pairs: Pairs) -> list[AddReward]:
-        self.replica.open_or_raise()
-        config, at, asks = self.replica.fold.config, self.replica.now(), []
+        self.open_or_raise()
+        config, at, asks = self.fold.config, self.now(), []
         young = min(_YOUNG, config.wait or _YOUNG)
         for id, value, part in pairs:
             row, hidden = self._recent.pop(id, None), hide_id(config, id) if config.erased else None
             if row is not None and (hidden or config.adds or at - row.at >= young):
                 row = None
-            asks.append(AddReward(self.replica.number, id, value, at, config, row, hash_part(id, part), hidden))
+            asks.append(AddReward(self.number, id, value, at, config, row, hash_part(id, part), hidden))
         return asks
 
     def _allow_parts(self, parts: Pairs) -> None:
         """Before the first part of a reward: note that this bandit adds rewards up, if one of these can be written."""
-        replica, config = self.replica, self.replica.fold.config
+        config = self.fold.config
         if parts and config.wait is None:
             raise ValueError(
                 "add=True needs wait, the age of a decision at which the sum of its parts is learned; set it by "
@@ -210,25 +209,25 @@ class Requests:
             )
         if not parts or config.adds:
             return
-        with replica.lock:
+        with self.lock:
             asks = self._rewards(parts)
-            found = replica.journal.standing(replica.number, [id for ask in asks for id in (ask.id, ask.hidden) if id])
+            found = self.journal.standing(self.number, [id for ask in asks for id in (ask.id, ask.hidden) if id])
         states = [found.get(ask.hidden or "", found.get(ask.id)) for ask in asks]
         if any(not isinstance(judge(*pair)[1], Exception) for pair in zip(asks, states, strict=True)):
             self.change("add rewards up", lambda config: config._replace(adds=True), "")
 
     def erase(self, id: str, who: str) -> bool:
         """Put a hash in the place of an id; whether it was there."""
-        replica, hidden = self.replica, hide_id(self.replica.fold.config, id)
-        found = replica.journal.standing(replica.number, [id, hidden])
+        hidden = hide_id(self.fold.config, id)
+        found = self.journal.standing(self.number, [id, hidden])
         if hidden in found:
             return False
         if id not in found:
             raise NotFound(f"There is no decision {id!r:.140} to erase.")
         self.change("erase", lambda config: config._replace(erased=(config.erased or 0) + 1), who)
-        with replica.lock:
+        with self.lock:
             self._recent.pop(id, None)
-            call = replica.writer.submit([Within(replica.number, "erase", (id, hidden))])
+            call = self.writer.submit([Within(self.number, "erase", (id, hidden))])
         return bool(call.wait()[0])
 
     # ---- changes: each is an event, with who made it and when --------------------------------------------------------
@@ -241,11 +240,11 @@ class Requests:
         changed the configuration at the same moment, both are applied to the new one."""
         for _ in range(20):
             try:
-                config = self.replica.fold.config
+                config = self.fold.config
                 self.configure(what, edit(config), who, from_now, past(config))
                 return
             except RecordConflict:
-                self.replica.catch_up()
+                self.catch_up()
         raise RecordConflict("The configuration is being changed elsewhere all the time; try again.")
 
     def configure(
@@ -254,30 +253,29 @@ class Requests:
         """Write a configuration as the next change, and fold it; a RecordConflict if another change has come before."""
         if not isinstance(who, str) or len(who) > 200 or not writable(who):
             raise ValueError(f"who is a text of at most 200 letters; got {who!a:.60}.")
-        replica = self.replica
-        with replica.lock:
-            replica.open_or_raise()
-            config = config._replace(arithmetic=replica.arithmetic(config.policy))
-            before, body = replica.fold.config, Change(what, who, from_now, config, past).text()
+        with self.lock:
+            self.open_or_raise()
+            config = config._replace(arithmetic=self.arithmetic(config.policy))
+            before, body = self.fold.config, Change(what, who, from_now, config, past).text()
             relearns = before is not None and not from_now and before.learns_otherwise(config)
             labels = None if config.labels == (before and before.labels) else config.labels or {}
-            ask = AddChange(replica.number, replica.fold.changes + 1, replica.now(), body, relearns, labels)
-            call = replica.writer.submit([ask, *upkeep_notes(self.name, before, config)])
+            ask = AddChange(self.number, self.fold.changes + 1, self.now(), body, relearns, labels)
+            call = self.writer.submit([ask, *upkeep_notes(self.name, before, config)])
         answer = call.wait()[0]
         if isinstance(answer, BaseException):
             raise answer
-        replica.catch_up(changes=ask.serial)
+        self.catch_up(changes=ask.serial)
 
     def plan_change(self, options: dict[str, Any], from_now: bool) -> Edit:
         """What `Bandit.change` does to a configuration, if these options can be changed."""
-        replica, fold = self.replica, self.replica.fold
+        fold = self.fold
         check_names(options, ("policy", "add_arm", "retire_arm"), FIXED_OPTIONS)
         if not options:
             raise ValueError("change() needs at least one option, such as floor=0.02; got none.")
         if "policy" in options:
-            options["policy"] = settings.checked_policy(options["policy"], replica.classes)
-            replica.classes |= policy_classes(options["policy"])
-        if not replica.number and not from_now and options.keys() & {"policy", "half_life", "features"}:
+            options["policy"] = settings.checked_policy(options["policy"], self.classes)
+            self.classes |= policy_classes(options["policy"])
+        if not self.number and not from_now and options.keys() & {"policy", "half_life", "features"}:
             raise ValueError(
                 "A bandit in memory keeps no history to learn again; change(..., from_now=True) starts a new policy "
                 "with nothing learned, a new half-life with the current beliefs, new features with those about the "
@@ -285,7 +283,7 @@ class Requests:
             )
         policy = options.get("policy")
         if policy is not None and not from_now and not can_know_arms(policy, bool(fold.features)):
-            if any(Change.read(event.body).past for _, event in replica.journal.changes(replica.number)):
+            if any(Change.read(event.body).past for _, event in self.journal.changes(self.number)):
                 raise ValueError(
                     f"{type(policy).__name__} cannot take an arm with a past, and this journal has one to be learned "
                     "again; change(..., from_now=True) starts the policy with nothing learned."
@@ -303,17 +301,17 @@ class Requests:
     def mark_arithmetic(self, who: str) -> None:
         """Write down that this version computes other bits than the one that wrote the journal so far. Everything is
         learned again with the present arithmetic, so a snapshot of the former is of no use."""
-        replica, fold = self.replica, self.replica.fold
-        while fold.config.arithmetic != replica.arithmetic():
-            was, now = fold.config.arithmetic, replica.arithmetic()
+        fold = self.fold
+        while fold.config.arithmetic != self.arithmetic():
+            was, now = fold.config.arithmetic, self.arithmetic()
             try:
                 self.configure(f"arithmetic {was} -> {now}", fold.config, who)
             except RecordConflict:
-                replica.catch_up()
+                self.catch_up()
                 continue
-            replica.note = (
+            self.note = (
                 f"Events up to {fold.n - 1} of this journal were written with other arithmetic ({was}); from event "
                 f"{fold.n} on, {now} decides, and the audit cannot prove earlier decisions."
             )
-            records.log.warning("Bandit %s: %s", self.name, replica.note)
-        replica.arithmetic_checked = True
+            records.log.warning("Bandit %s: %s", self.name, self.note)
+        self.arithmetic_checked = True

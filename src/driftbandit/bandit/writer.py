@@ -152,7 +152,7 @@ class Writer:
         """Have decisions made and written by the next commit, or at once if no other thread writes and this one may do
         so (`here`). The caller holds no lock."""
         alone = here and self._crowd == (1, 1) and len(self) == 0 and not self._leads.locked()
-        if alone and not chooser.replica.may_settle():
+        if alone and not chooser.may_settle():
             with self._leads:  # an interrupt cannot come between taking this lock and being sure to release it
                 with self._mutex:
                     self._check()
