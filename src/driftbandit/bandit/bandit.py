@@ -20,6 +20,7 @@ from driftbandit.bandit.reporting import describe_options
 from driftbandit.bandit.reports import View
 from driftbandit.bandit.requests import Edit, Requests
 from driftbandit.bandit.retention import Pruned, prune
+from driftbandit.core.checks import whole
 from driftbandit.core.draws import POLICY as POLICY_STREAM
 from driftbandit.core.draws import stream_key
 from driftbandit.errors import Archived, NotFound, RecordConflict, StoreError
@@ -258,8 +259,8 @@ class Bandit(View, AnyBandit):
 
     def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         memory, fold = self._memory, self._fold
-        whole = add is False and part is None
-        if memory is not None and whole and type(value) is float and fold.low <= value <= fold.high:
+        complete = add is False and part is None
+        if memory is not None and complete and type(value) is float and fold.low <= value <= fold.high:
             with self._lock:
                 known, replica = id.id if type(id) is Decision else id, self._replica
                 try:
@@ -368,7 +369,7 @@ class Bandit(View, AnyBandit):
 
 def _make_key(seed: Any) -> int:
     """The key of a bandit's random numbers; without a seed a new one."""
-    return opening.draw_key() if seed is None else stream_key(inputs.check_seed(seed), 0, POLICY_STREAM)
+    return opening.draw_key() if seed is None else stream_key(whole("seed", seed, 0), 0, POLICY_STREAM)
 
 
 def _import_client(module: str) -> Any:

@@ -252,13 +252,6 @@ def as_float(reward: Any) -> float:
         return math.inf
 
 
-def check_seed(seed: Any) -> int:
-    """A whole number of 0 or more."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"A seed is a whole number of 0 or more, or None; got {format_value(seed)}.")
-    return int(seed)
-
-
 def check_whole(value: Any, name: str, low: int, high: int) -> int:
     """A whole number from low to high."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:

@@ -42,11 +42,11 @@ class StoreCall:
 
     def __init__(
         self, asks: list[Any], ids: Sequence[str | None] = (), available: list[Hashable] | None = None,
-        wants_probability: bool = False, contexts: Any = None,
+        wants_probability: bool = False,
     ) -> None:  # fmt: skip
         self.asks, self.ids, self.available, self.wants_probability = asks, ids, available, wants_probability
         self.given = self.ids  # by the caller, also where an id was erased and another stands in its place
-        self.contexts = contexts  # of all decisions, or a list with one for each; or their candidates
+        self.contexts: Any = None  # of all decisions, or a list with one for each; or their candidates
         self.probabilities: list[float] = []  # of the arm of each decision, where they were requested
         self.answers: list[Any] = []
         self.error: BaseException | None = None
