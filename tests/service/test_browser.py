@@ -361,7 +361,7 @@ def test_people_sign_in_change_a_bandit_and_sign_out_and_other_sites_cannot(brow
         text = form + "<script>document.forms[0].submit()</script>"
         return lambda route: route.fulfill(body=text, content_type="text/html")
 
-    for path in ("login", "logout", "v1/bandits/button/release"):
+    for path in ("login", "logout", "v1/bandits/button/release", "v1/bandits/button/unarchive"):
         other = page.context.new_page()
         other.route("http://evil.example/", foreign(path))
         other.goto("http://evil.example/", wait_until="commit")

@@ -92,9 +92,9 @@ def routes(service: Any) -> list[Route]:
     signed_in = service.access.keys is not None
 
     async def overview(request: Request, key: Any) -> Response:
-        wanted, after = (request.query_params.get(name, "")[:128] for name in ("q", "after"))
-        rows, following = await asyncio.to_thread(_rows, service, key, wanted, after)
-        values: dict[str, Any] = {"rows": rows, "following": following, "wanted": wanted}
+        asked = {name: request.query_params.get(name, "")[:128] for name in ("q", "after", "archived")}
+        rows, following = await asyncio.to_thread(_rows, service, key, *asked.values())
+        values = {"rows": rows, "following": following, "wanted": asked["q"], "archived": asked["archived"]}
         if request.query_params.get("part"):
             return _page("bandits.html", **values)
         return _page(
@@ -106,10 +106,10 @@ def routes(service: Any) -> list[Route]:
         name = request.path_params["bandit"]
         service.access.check_scope(key, "read", name)
         found = await service.bandits.find(name)
-        admin = key.may("admin", name) and not service.read_only
+        admin, greedy = (key.may(scope, name) and not service.read_only for scope in ("admin", "decide"))
         values = await asyncio.to_thread(_bandit_values, service, found)
         return _page(
-            "bandit.html", f"{name} · driftbandit", name=name, admin=admin, scripts=_SCRIPTS, signed_in=signed_in,
+            "bandit.html", f"{name} · driftbandit", name=name, admin=admin, greedy=greedy, scripts=_SCRIPTS, signed_in=signed_in,
             **values,
         )  # fmt: skip
 
@@ -183,12 +183,12 @@ def _login_page(request: Request, wrong: str = "") -> Response:
     )  # fmt: skip
 
 
-def _rows(service: Any, key: Any, wanted: str, after: str) -> tuple[list[Any], str | None]:
+def _rows(service: Any, key: Any, wanted: str, after: str, archived: str) -> tuple[list[Any], str | None]:
     words = wanted.split()
     labels = split_labels([word for word in words if "=" in word.strip("=")], "=")
     search = " ".join(word for word in words if "=" not in word.strip("="))
     find = service.bandits.names
-    names, following = find(key, search, after, _SHOWN, labels) if key.may("read", None) else ([], None)
+    names, following = find(key, search, after, _SHOWN, labels, archived == "true") if key.may("read", None) else ([], None)
     return [overview_row(service, service.bandits.get(name)) for name in names], following
 
 
@@ -214,6 +214,7 @@ def _bandit_values(service: Any, bandit: Any) -> dict[str, Any]:
         "explains": can_explain(bandit.policy),
         "features": Features.stored(config.features),
         "candidates": config.candidates,
+        "archived": config.archived is not None,
         "goal": config.goal,
         # Without a holdback the script does not load the uplift, which reads the whole journal.
         "held_back": bool(config.holdback) or any("holdback" in row["what"] for row in service.charts.changes(bandit)),
