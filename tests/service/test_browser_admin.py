@@ -3,8 +3,11 @@
 import pytest
 
 from driftbandit.service.auth import Keys
-from service.test_browser import browser, demo, drawn, pay, pytestmark, until, visit  # noqa: F401  # fixtures, markers
+from service import test_browser
+from service.test_browser import drawn, pay, until
 
+browser, demo, visit = test_browser.browser, test_browser.demo, test_browser.visit  # the fixtures
+pytestmark = test_browser.pytestmark
 NOTICE = "document.getElementById('notice').innerText"
 
 

@@ -94,7 +94,8 @@ def routes(service: Any) -> list[Route]:
     async def overview(request: Request, key: Any) -> Response:
         asked = {name: request.query_params.get(name, "")[:128] for name in ("q", "after", "archived")}
         rows, following = await asyncio.to_thread(_rows, service, key, *asked.values())
-        values = {"rows": rows, "following": following, "wanted": asked["q"], "archived": asked["archived"]}
+        values: dict[str, Any] = {"rows": rows, "following": following, "wanted": asked["q"]}
+        values["archived"] = asked["archived"]
         if request.query_params.get("part"):
             return _page("bandits.html", **values)
         return _page(
@@ -109,8 +110,8 @@ def routes(service: Any) -> list[Route]:
         admin, greedy = (key.may(scope, name) and not service.read_only for scope in ("admin", "decide"))
         values = await asyncio.to_thread(_bandit_values, service, found)
         return _page(
-            "bandit.html", f"{name} · driftbandit", name=name, admin=admin, greedy=greedy, scripts=_SCRIPTS, signed_in=signed_in,
-            **values,
+            "bandit.html", f"{name} · driftbandit", name=name, admin=admin, greedy=greedy, scripts=_SCRIPTS,
+            signed_in=signed_in, **values,
         )  # fmt: skip
 
     async def api(request: Request, key: Any) -> Response:
@@ -187,8 +188,8 @@ def _rows(service: Any, key: Any, wanted: str, after: str, archived: str) -> tup
     words = wanted.split()
     labels = split_labels([word for word in words if "=" in word.strip("=")], "=")
     search = " ".join(word for word in words if "=" not in word.strip("="))
-    find = service.bandits.names
-    names, following = find(key, search, after, _SHOWN, labels, archived == "true") if key.may("read", None) else ([], None)
+    which = search, after, _SHOWN, labels, archived == "true"
+    names, following = service.bandits.names(key, *which) if key.may("read", None) else ([], None)
     return [overview_row(service, service.bandits.get(name)) for name in names], following
 
 
