@@ -116,7 +116,7 @@ def test_python_sets_lists_and_removes_templates(serve, tmp_path, through) -> No
     assert [one["name"] for one in templates(target)] == ["button:"]
     assert made["half_life"] == "6 h"
     for bad in ({"floor": 2}, {"what": 1}, {"arms": []}):
-        with pytest.raises(ValueError, match="floor|what|arm"):
+        with pytest.raises(ValueError, match=r"floor|what|arm"):
             set_template(target, "other:", **{"arms": ["a", "b"], **bad})
     service = serve(place) if through == "journal" else None
     with Bandit.open(service.url if service else target, "button:de") as bandit:
