@@ -268,7 +268,7 @@ def test_an_arm_is_fixed_after_a_confirmation_and_its_record_is_shown(visit, dem
 
 def test_arms_are_added_and_retired(visit, demo):
     page = drawn(visit("/bandits/headline"))
-    page.locator("form[data-action=add_arm] input").fill("<b>new</b>")
+    page.locator("form[data-action=add_arm] input[name=name]").fill("<b>new</b>")
     page.get_by_role("button", name="Add this arm").click()
     page.get_by_role("button", name="Do it").click()
     until(page, "document.getElementById('notice').innerText.includes('add_arm')")

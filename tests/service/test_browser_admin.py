@@ -87,6 +87,7 @@ def test_a_bandit_is_archived_listed_and_taken_back(visit, demo):
     page = drawn(visit("/bandits/gone"))
     assert page.locator("p[data-archived]").is_hidden()
     page.get_by_role("button", name="Archive this bandit").click()
+    assert "within a day" in page.get_by_role("dialog").inner_text()
     page.keyboard.press("Escape")  # no
     assert demo.post("/v1/bandits/gone/decisions").status_code == 200
     do(page, "Archive this bandit")

@@ -197,10 +197,6 @@ class WatchedBandits:
         """Nothing is written."""
         return 0, 0
 
-    def create(self, *what: Any, **options: Any) -> Any:
-        """Refuse: nothing is written."""
-        raise HttpProblem(403, "scope", "This page watches a journal that another program writes; it changes nothing.")
-
     def last_audit(self, name: str) -> AuditInfo:
         """The last audit of a bandit since the start."""
         return self._audits.get(name, AuditInfo("never"))
