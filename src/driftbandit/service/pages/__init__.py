@@ -18,12 +18,12 @@ from driftbandit.bandit.beliefs import can_explain
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.inputs import split_labels
 from driftbandit.bandit.records import as_microseconds
-from driftbandit.errors import NotFound
+from driftbandit.errors import DamagedJournal, Moved, NotFound
 from driftbandit.service import problems
 from driftbandit.service.auth import COOKIE, SESSION
 from driftbandit.service.calls import TABLE, document, query_parameters, read_body
 from driftbandit.service.charts import HOUR, MINUTE
-from driftbandit.service.problems import HttpProblem
+from driftbandit.service.problems import HttpProblem, log
 from driftbandit.spec.half_life import SECOND, format_duration
 
 _SHOWN = 50  # bandits in one table
@@ -190,7 +190,19 @@ def _rows(service: Any, key: Any, wanted: str, after: str, archived: str) -> tup
     search = " ".join(word for word in words if "=" not in word.strip("="))
     which = search, after, _SHOWN, labels, archived == "true"
     names, following = service.bandits.names(key, *which) if key.may("read", None) else ([], None)
-    return [overview_row(service, service.bandits.get(name)) for name in names], following
+    rows = [_row_of(service, name) for name in names]
+    return [row for row in rows if row is not None], following
+
+
+def _row_of(service: Any, name: str) -> "OverviewRow | None":
+    """The row of a bandit, of which one that is damaged hides no other; None if it has just been deleted or moved."""
+    try:
+        return overview_row(service, service.bandits.get(name))
+    except (NotFound, Moved):
+        return None
+    except DamagedJournal as error:
+        log.error("the row of %s: %s", name, error)
+        return OverviewRow(name, "", None, None, 0.0, None, [], ["damaged: its journal cannot be read; see the log"])
 
 
 def _bandit_values(service: Any, bandit: Any) -> dict[str, Any]:
