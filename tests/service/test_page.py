@@ -62,6 +62,9 @@ def test_a_damaged_bandit_hides_no_other_in_the_overview(serve, tmp_path):
     assert found.text.count("damaged: its journal cannot be read") == 1
     assert all(f'href="/bandits/{name}"' in found.text for name in ("bad", "good"))
     assert served.get("/bandits/good").status_code == 200
+    found = served.get("/bandits/bad")
+    assert (found.status_code, found.headers["content-type"]) == (500, "text/html; charset=utf-8")
+    assert "see the log of the service" in found.text
 
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"])

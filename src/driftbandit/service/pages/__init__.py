@@ -159,10 +159,8 @@ def routes(service: Any) -> list[Route]:
                     return _login_page(request)
                 service.access.spend(key)
                 return await handler(request, key)
-            except NotFound as error:
-                return _page("message.html", "Not found", 404, heading="Not found", key_wanted=False, text=str(error))
             except Exception as error:
-                return problems.answer(error)
+                return _error_page(error)
 
         return Route(path, answer, methods=[method])
 
@@ -174,6 +172,17 @@ def routes(service: Any) -> list[Route]:
         route("/logout", logout, "POST", open=True),
         route("/static/{name}", file, open=True),
     ]
+
+
+def _error_page(error: Exception) -> Response:
+    """What the API would answer, as a page."""
+    found = problems.answer(error)
+    heading = "Not found" if found.status_code == 404 else "This cannot be shown"
+    page = _page(
+        "message.html", heading, found.status_code, heading=heading, key_wanted=False, text=problems.describe(error)
+    )
+    page.headers.update({name: found.headers[name] for name in ("retry-after",) if name in found.headers})
+    return page
 
 
 def _login_page(request: Request, wrong: str = "") -> Response:
