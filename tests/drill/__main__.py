@@ -18,6 +18,8 @@ examples:
       kill -9 while old rows are dropped
   python -m tests.drill --only move --bandits 1000
       kill -9 while bandits are moved to another database
+  python -m tests.drill --only upgrade --before ../older-checkout
+      two processes on PostgreSQL are replaced by this version one by one, and back, under load
   python -m tests.drill --size long --kills 1000
   python -m tests.drill --only power power-drop --images 1000
 
@@ -31,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         "python -m tests.drill", epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [name for name, *_ in plan(SMALL)]
+    names = [name for name, *_ in plan(SMALL, before="")]
     parser.add_argument("--store", choices=["sqlite", "postgres", "both"], default="both", help="(default: both)")
     parser.add_argument("--size", choices=["small", "usual", "long"], default="usual", help="(default: usual)")
     parser.add_argument("--only", nargs="+", choices=names, metavar="DRILL", help=", ".join(names))
@@ -39,9 +41,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--fuzzed", type=int, metavar="N", help="how many fuzzed calls")
     parser.add_argument("--images", type=int, metavar="N", help="how many disks after a power loss")
     parser.add_argument("--bandits", type=int, metavar="N", dest="moved", help="how many bandits to move")
+    parser.add_argument("--before", metavar="FOLDER", help="a checkout of an older version, for the drill upgrade")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="(default: 1)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(arguments)
+    if args.before is None and "upgrade" in (args.only or ()):
+        parser.error("upgrade needs a checkout of an older version: --before FOLDER.")
 
     sizes = {"small": SMALL, "usual": USUAL, "long": LONG}[args.size]
     sizes = sizes._replace(
@@ -49,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     stores = STORES if args.store == "both" else (args.store,)
     found, rows, good = [], [], True
-    for finding, seconds in drill(stores, sizes, args.seed, args.only):
+    for finding, seconds in drill(stores, sizes, args.seed, args.only, args.before):
         row = {"drill": finding.what, "store": finding.store, "tried": finding.tried,
                "promise": "held" if finding.good else "BROKEN", "found": finding.result}  # fmt: skip
         found.append({**row, "seconds": round(seconds, 3)})

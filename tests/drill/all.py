@@ -19,6 +19,7 @@ from tests.drill import (
     prunes,
     served,
     storm,
+    upgrades,
 )
 from tests.drill.site import Finding, Site, site
 
@@ -46,13 +47,15 @@ STORES = ("sqlite", "postgres")
 Drill = Callable[[Site], Iterable[Finding]]  # may give each finding when it has it, which is then timed by itself
 
 
-def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Drill]]:
-    """The drills by name, the stores each is for, and how to do it."""
+def plan(sizes: Sizes, seed: int = 1, before: str | None = None) -> list[tuple[str, tuple[str, ...], Drill]]:
+    """The drills by name, the stores each is for, and how to do it. `before` is a checkout of an older version."""
     only_file, only_server = ("sqlite",), ("postgres",)
     behind_http: list[tuple[str, tuple[str, ...], Drill]] = [
         ("http-kill", STORES, lambda at: served.kills(at, sizes.outages, seed)),
         ("http-restart", only_server, lambda at: served.restarts(at, sizes.outages, seed)),
     ]
+    if before is not None:
+        behind_http.append(("upgrade", only_server, lambda at: upgrades.upgrade(at, before)))
     without_power: list[tuple[str, tuple[str, ...], Drill]] = [
         ("power", only_file, lambda at: power.power_loss(at, sizes.images, seed)),
         ("power-drop", only_file, lambda at: power_drops.power_loss_while_dropping(at, sizes.images // 2, seed)),
@@ -80,13 +83,13 @@ def plan(sizes: Sizes, seed: int = 1) -> list[tuple[str, tuple[str, ...], Drill]
 
 
 def drill(
-    stores: tuple[str, ...] = STORES, sizes: Sizes = USUAL, seed: int = 1, only: Any = None
+    stores: tuple[str, ...] = STORES, sizes: Sizes = USUAL, seed: int = 1, only: Any = None, before: str | None = None
 ) -> Iterator[tuple[Finding, float]]:
     """Each finding as it comes, with the seconds it took. Findings that a drill hands over together were made together,
     and each has the time of all."""
     for kind in stores:
         with site(kind) as place:
-            for name, for_stores, run in plan(sizes, seed):
+            for name, for_stores, run in plan(sizes, seed, before):
                 if kind in for_stores and (not only or name in only):
                     yield from timed(partial(run, place))
 

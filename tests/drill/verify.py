@@ -23,14 +23,14 @@ class Losses(NamedTuple):
         return f"{lost} lost, {self.doubled} doubled, {self.bits_differ} states differ"
 
 
-def losses(target: str, decided: set[str], rewarded: set[str]) -> Losses:
+def losses(target: str, decided: set[str], rewarded: set[str], name: str = "drill") -> Losses:
     """Compare a journal with what was acknowledged, and the state from its snapshots with that from its beginning, each
     after as many events: PostgreSQL may still be ending what a killed process had asked."""
-    with View(target, "drill") as view:
+    with View(target, name) as view:
         seen, state = view._fold.n, view.fingerprint()
     journal = reading(target)
     try:
-        number = journal.bandits()["drill"]
+        number = journal.bandits()[name]
         there = {row.id for row in journal.decisions(number)}
         outcomes = Counter(event.decision for _, event in journal.events(number) if event.kind in (REWARD, DEFAULT))
         whole = Fold(policy_maker(), rereader(journal, number))
@@ -38,5 +38,5 @@ def losses(target: str, decided: set[str], rewarded: set[str]) -> Losses:
     finally:
         journal.close()
     differ = int(state != whole.dump())
-    doubled = sum(count - 1 for count in outcomes.values()) + sum(name not in there for name in outcomes)
+    doubled = sum(count - 1 for count in outcomes.values()) + sum(id not in there for id in outcomes)
     return Losses(len(decided - there), len(rewarded - set(outcomes)), doubled, differ)

@@ -268,7 +268,7 @@ def test_an_arm_is_fixed_after_a_confirmation_and_its_record_is_shown(visit, dem
 
 def test_arms_are_added_and_retired(visit, demo):
     page = drawn(visit("/bandits/headline"))
-    page.locator("form[data-action=add_arm] input").fill("<b>new</b>")
+    page.locator("form[data-action=add_arm] input[name=name]").fill("<b>new</b>")
     page.get_by_role("button", name="Add this arm").click()
     page.get_by_role("button", name="Do it").click()
     until(page, "document.getElementById('notice').innerText.includes('add_arm')")
@@ -361,7 +361,7 @@ def test_people_sign_in_change_a_bandit_and_sign_out_and_other_sites_cannot(brow
         text = form + "<script>document.forms[0].submit()</script>"
         return lambda route: route.fulfill(body=text, content_type="text/html")
 
-    for path in ("login", "logout", "v1/bandits/button/release"):
+    for path in ("login", "logout", "v1/bandits/button/release", "v1/bandits/button/unarchive"):
         other = page.context.new_page()
         other.route("http://evil.example/", foreign(path))
         other.goto("http://evil.example/", wait_until="commit")

@@ -109,6 +109,7 @@ def test_a_context_is_asked_about_with_inputs(visit):
         page.fill("#what-if input[name=basket]", "10")
         page.get_by_role("button", name="Ask").click()
         until(page, f"document.querySelector('#asked tbody tr')?.innerText.startsWith('{best}')")
+        until(page, f"document.getElementById('greedy').innerText === '{best}'")
 
 
 def test_candidates_have_effects_and_no_arms_to_change(visit):
@@ -116,6 +117,7 @@ def test_candidates_have_effects_and_no_arms_to_change(visit):
     assert "candidates with each request" in page.locator("#about").inner_text()
     assert "a candidate earns" in page.locator("#matters").inner_text()
     assert page.locator("#best").count() == page.locator("form[data-action=fix]").count() == 0
+    assert page.locator("#greedy").count() == 0  # it needs candidates
     page.fill("#what-if input[name=price]", "2")
     page.get_by_role("button", name="Ask").click()
     until(page, "/^(7|8)/.test(document.querySelector('#asked tbody td:nth-child(3)')?.innerText)")

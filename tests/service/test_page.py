@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import sqlite3
 import time
 from importlib import resources
 
@@ -44,6 +45,26 @@ def test_the_small_drawing_of_shares_needs_two_times_with_decisions():
     first, second = draw_shares([[2, 0], [0, 0], [1, 1]])
     assert first == "0.0,0.0 160.0,16.0 160.0,32.0 0.0,32.0"
     assert second == "0.0,0.0 160.0,0.0 160.0,16.0 0.0,0.0"
+
+
+def test_a_damaged_bandit_hides_no_other_in_the_overview(serve, tmp_path):
+    place = str(tmp_path / "journal.db")
+    for name in ("bad", "good"):
+        with Bandit.open(place, name, arms=["red", "green"]) as bandit:
+            for _ in range(5):
+                bandit.reward(bandit.decide().id, 1.0)
+    with sqlite3.connect(place) as journal:
+        journal.execute("UPDATE event SET value = 0.5 WHERE bandit = 1 AND n = 3")
+        journal.execute("DELETE FROM snapshot WHERE bandit = 1")
+    served = serve(place)
+    found = served.get("/")
+    assert found.status_code == 200
+    assert found.text.count("damaged: its journal cannot be read") == 1
+    assert all(f'href="/bandits/{name}"' in found.text for name in ("bad", "good"))
+    assert served.get("/bandits/good").status_code == 200
+    found = served.get("/bandits/bad")
+    assert (found.status_code, found.headers["content-type"]) == (500, "text/html; charset=utf-8")
+    assert "see the log of the service" in found.text
 
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"])

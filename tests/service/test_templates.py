@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 import threading
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -98,6 +99,34 @@ def test_the_command_line_sets_lists_and_removes_templates_of_a_service(serve, s
     assert service.get("/v1/bandits?label=country:de").json()["bandits"] == ["button:de"]
     assert run("button:", "--remove") == []
     assert service.post("/v1/bandits/button:fr/decisions").status_code == 404
+
+
+@pytest.mark.parametrize("through", ["service", "journal"])
+def test_python_sets_lists_and_removes_templates(serve, tmp_path, through) -> None:
+    from driftbandit import DiscountedTS
+    from driftbandit.service.templates import remove_template, set_template, templates
+
+    place = str(tmp_path / "journal.db")
+    target = serve(place).url if through == "service" else place
+    if through == "journal":
+        with pytest.raises(NotFound, match="no journal"):
+            templates(target)
+    options = {"policy": DiscountedTS(), "half_life": timedelta(hours=6), "holdback": 0.1, "baseline": (1, "a")}
+    (made,) = set_template(target, "button:", [(1, "a"), "green"], **options)
+    assert [one["name"] for one in templates(target)] == ["button:"]
+    assert made["half_life"] == "6 h"
+    for bad in ({"floor": 2}, {"what": 1}, {"arms": []}):
+        with pytest.raises(ValueError, match=r"floor|what|arm"):
+            set_template(target, "other:", **{"arms": ["a", "b"], **bad})
+    service = serve(place) if through == "journal" else None
+    with Bandit.open(service.url if service else target, "button:de") as bandit:
+        assert bandit.decide().arm in [(1, "a"), "green"]
+        assert bandit.config.baseline == (1, "a")
+    if service:
+        service.stop()
+    assert remove_template(target, "button:") == templates(target) == []
+    with pytest.raises(NotFound):
+        remove_template(target, "button:")
 
 
 def test_templates_are_read_once_a_second(store, monkeypatch) -> None:

@@ -1,10 +1,7 @@
 """The verbs of `driftbandit live` about several bandits: prune, move and template."""
 
 import argparse
-import os
-from contextlib import closing
 from typing import Any
-from urllib.parse import quote
 
 from driftbandit.cli._shared import SERVE, need
 
@@ -69,38 +66,17 @@ def template(args: argparse.Namespace, options: dict[str, Any]) -> Any:
     options = {word: value for word, value in options.items() if value is not None}
     if (options and (args.remove or args.bandit is None)) or (args.remove and args.bandit is None):
         raise ValueError("Expected a name with --arms and options, a name with --remove, or neither, for a list.")
-    found = (_ask_service if is_service(args) else _ask_journal)(args, options | {"name": args.bandit})
+    if not is_service(args):
+        need(*SERVE)
+    from driftbandit.service.templates import remove_template, set_template, templates
+
+    if args.bandit is None:
+        found = templates(args.journal, key=args.key)
+    elif args.remove:
+        found = remove_template(args.journal, args.bandit, key=args.key)
+    else:
+        found = set_template(args.journal, args.bandit, key=args.key, **options)
     rows = [[one["name"], ", ".join(map(str, one.get("arms") or ["candidates"])),
              ", ".join(f"{word} {value}" for word, value in one.items() if word not in ("name", "arms", "candidates"))]
             for one in found]  # fmt: skip
     return found, (["names that begin with", "arms", "options"], rows)
-
-
-def _ask_service(args: argparse.Namespace, body: dict[str, Any]) -> list[dict[str, Any]]:
-    from driftbandit.bandit.sending import Sender
-
-    with closing(Sender(args.journal, args.key or os.environ.get("DRIFTBANDIT_KEY"), 10.0, 20.0)) as sender:
-        if args.remove:
-            sender.send("DELETE", f"/v1/templates/{quote(args.bandit, safe='')}")
-        elif args.bandit is not None:
-            sender.send("POST", "/v1/templates", body)
-        return list(sender.send("GET", "/v1/templates")["templates"])
-
-
-def _ask_journal(args: argparse.Namespace, body: dict[str, Any]) -> list[dict[str, Any]]:
-    need(*SERVE)
-    import msgspec
-
-    from driftbandit.service.bandits import Bandits, WatchedBandits
-    from driftbandit.service.types import NewBandit
-
-    wanted = None if args.bandit is None or args.remove else msgspec.convert(body, NewBandit)
-    if wanted is None:
-        WatchedBandits(args.journal).close()  # an error if there is no journal
-    bandits: Any = WatchedBandits(args.journal) if args.bandit is None else Bandits(args.journal)
-    with closing(bandits):
-        if args.remove:
-            bandits.remove_template(args.bandit)
-        elif wanted is not None:
-            bandits.set_template(wanted)
-        return [msgspec.to_builtins(one) for one in bandits.templates()]

@@ -63,6 +63,12 @@ def read_options(body: BanditOptions) -> dict[str, Any]:
     return out | {name: read_arm(out[name]) for name in arms}
 
 
+def read_new(body: NewBandit) -> tuple[str | None, list[Any] | None, dict[str, Any]]:
+    """Policy, arms and options of a new bandit or of a template."""
+    options = read_options(body)
+    return options.pop("policy", None), read_arms(body.arms), options
+
+
 class WatchedBandits:
     """The bandits of a journal that another program writes, for `driftbandit watch`. Nothing is written."""
 
@@ -191,10 +197,6 @@ class WatchedBandits:
         """Nothing is written."""
         return 0, 0
 
-    def create(self, *what: Any, **options: Any) -> Any:
-        """Refuse: nothing is written."""
-        raise HttpProblem(403, "scope", "This page watches a journal that another program writes; it changes nothing.")
-
     def last_audit(self, name: str) -> AuditInfo:
         """The last audit of a bandit since the start."""
         return self._audits.get(name, AuditInfo("never"))
@@ -265,8 +267,8 @@ class Bandits(WatchedBandits):
                 raise
             template = max(found, key=lambda one: len(one.name))
             by = f"{who}: template {template.name}"[:200]
-            options, arms = read_options(template), read_arms(template.arms)
-            bandit, fresh = self.create(name, options.pop("policy", None), arms, by, **options)
+            policy, arms, options = read_new(template)
+            bandit, fresh = self.create(name, policy, arms, by, **options)
             if fresh:
                 fields = {"operation": "create", "bandit": name, "key": who, "template": template.name}
                 log_event(logging.INFO, "change", **fields)
@@ -275,10 +277,10 @@ class Bandits(WatchedBandits):
     def set_template(self, template: NewBandit) -> None:
         """Add or replace a template, which must be one that a bandit can be made from."""
         check_name(template.name)
-        options, arms = read_options(template), read_arms(template.arms)
+        policy, arms, options = read_new(template)
         if options.get("seed") is not None:
             raise ValueError("A template has no seed: its bandits would share their random numbers.")
-        made = _new_policy(options.pop("policy", None), arms, options.get("features"))
+        made = _new_policy(policy, arms, options.get("features"))
         first_config(made, arms, 0, "hash", options)
         self._write_template(template.name, msgspec.json.encode(template).decode())
 

@@ -141,6 +141,14 @@ class Call:
         """The bandit, which is made if a template allows it."""
         return await self.service.bandits.find_or_make(self.request.path_params["bandit"], self.who)
 
+    async def ask(self, method: str, *args: Any, **options: Any) -> Any:
+        """What a method of the bandit returns; it runs in another thread, since it may read the journal."""
+        return await asyncio.to_thread(getattr(await self.bandit(), method), *args, **options)
+
+    async def chart(self, method: str, *args: Any) -> Any:
+        """What a method of the charts returns for the bandit."""
+        return await asyncio.to_thread(getattr(self.service.charts, method), await self.bandit(), *args)
+
     @property
     def who(self) -> str:
         """The author of a change, as the journal records it: the name of the key, then what the message gives."""

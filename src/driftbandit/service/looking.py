@@ -64,8 +64,7 @@ def _read_available(call: Call) -> list[Any] | None:
 @operation("GET", "/v1/bandits/{bandit}/greedy", "decide", t.GreedyInfo, query={"available": _AVAILABLE})
 async def greedy(call: Call) -> t.GreedyInfo:
     """The arm with the best believed mean reward, for previews and crawlers. Nothing is recorded or learned."""
-    bandit, available = await call.bandit(), _read_available(call)
-    return t.GreedyInfo(to_json_arm(await asyncio.to_thread(bandit.greedy, available=available)))
+    return t.GreedyInfo(to_json_arm(await call.ask("greedy", available=_read_available(call))))
 
 
 @operation(
@@ -99,17 +98,16 @@ def _arms(bandit: Any, available: list[Any] | None, draws: int) -> t.ArmsInfo:
 async def greedy_in(call: Call) -> t.GreedyInfo:
     """The arm with the best believed mean reward in a context, or the best candidate. Nothing is recorded or
     learned."""
-    bandit, ask = await call.bandit(), call.body
+    ask = call.body
     among = {"candidates": ask.candidates, "available": read_arms(ask.available)}
-    return t.GreedyInfo(to_json_arm(await asyncio.to_thread(bandit.greedy, ask.context, **among)))
+    return t.GreedyInfo(to_json_arm(await call.ask("greedy", ask.context, **among)))
 
 
 @operation("POST", "/v1/bandits/{bandit}/what-if", "read", t.ArmsInfo, t.WhatIf, limit=CANDIDATES)
 async def what_if(call: Call) -> t.ArmsInfo:
     """Each arm in a context, or each candidate: the probability that it would be chosen now, and the reward that the
     policy expects of it. Nothing is decided or written."""
-    bandit, ask = await call.bandit(), call.body
-    return await asyncio.to_thread(_arms_in, bandit, ask)
+    return await asyncio.to_thread(_arms_in, await call.bandit(), call.body)
 
 
 def _arms_in(bandit: Any, ask: t.WhatIf) -> t.ArmsInfo:
@@ -138,14 +136,13 @@ async def effects(call: Call) -> Any:
 )  # fmt: skip
 async def decisions(call: Call) -> t.Records:
     """The last decisions, newest first, with their outcomes."""
-    found = await asyncio.to_thread((await call.bandit()).recent, call.query.limit)
-    return t.Records([_record(outcome) for outcome in found])
+    return t.Records([_record(outcome) for outcome in await call.ask("recent", call.query.limit)])
 
 
 @operation("GET", "/v1/bandits/{bandit}/decisions/{id}", "read", t.Record)
 async def decision(call: Call) -> t.Record:
     """A decision's record."""
-    return _record(await asyncio.to_thread((await call.bandit()).outcome, call.path("id")))
+    return _record(await call.ask("outcome", call.path("id")))
 
 
 def _record(outcome: Any) -> t.Record:
@@ -159,11 +156,10 @@ def _record(outcome: Any) -> t.Record:
     "GET", "/v1/bandits/{bandit}/history", "read", HistoryInfo,
     query={**_SPAN, "points": parameter(int, "number of intervals", 200, ge=1, le=2000)},
 )  # fmt: skip
-async def history(call: Call) -> HistoryInfo:
+async def history(call: Call) -> Any:
     """Decisions, outcomes and rewards over time and arms, counted by the store."""
     _check_span(call.query)
-    bandit, query = await call.bandit(), call.query
-    return await asyncio.to_thread(call.service.charts.counts, bandit, query.since, query.until, query.points)
+    return await call.chart("counts", call.query.since, call.query.until, call.query.points)
 
 
 @operation(
@@ -175,22 +171,21 @@ async def history(call: Call) -> HistoryInfo:
 )  # fmt: skip
 async def uplift(call: Call) -> Any:
     """What the policy gains over the baseline, with an interval."""
-    bandit, query = await call.bandit(), call.query
-    found = await asyncio.to_thread(call.service.charts.uplift, bandit, query.since, query.confidence)
+    found = await call.chart("uplift", call.query.since, call.query.confidence)
     return {**t.to_plain(found), "text": str(found)}
 
 
 @operation("GET", "/v1/bandits/{bandit}/changes", "read", t.ChangesInfo)
 async def changes(call: Call) -> t.ChangesInfo:
     """Every change of configuration: when, what, who."""
-    found = await asyncio.to_thread(call.service.charts.changes, await call.bandit())
+    found = await call.chart("changes")
     return t.ChangesInfo([t.ChangeInfo(as_microseconds(row["at"]), row["what"], row["who"]) for row in found])
 
 
 @operation("GET", "/v1/bandits/{bandit}/health", "read", t.HealthInfo)
 async def health(call: Call) -> t.HealthInfo:
     """Counts and lags."""
-    found = await asyncio.to_thread((await call.bandit()).health)
+    found = await call.ask("health")
     times = {name: value.total_seconds() for name, value in found.items() if isinstance(value, timedelta)}
     found |= {f"{name}_seconds": seconds for name, seconds in times.items()}
     return t.HealthInfo(*(found.get(name) for name in t.HealthInfo.__struct_fields__))
@@ -200,17 +195,16 @@ async def health(call: Call) -> t.HealthInfo:
     "GET", "/v1/bandits/{bandit}/charts", "read", ChartsInfo,
     query={**_SPAN, "points": parameter(int, "number of intervals", 240, ge=10, le=1000)},
 )  # fmt: skip
-async def charts(call: Call) -> ChartsInfo:
+async def charts(call: Call) -> Any:
     """Everything the page of a bandit draws: counts and beliefs over time, delays, densities."""
     _check_span(call.query)
-    bandit, query = await call.bandit(), call.query
-    return await asyncio.to_thread(call.service.charts.draw, bandit, query.since, query.until, query.points)
+    return await call.chart("draw", call.query.since, call.query.until, call.query.points)
 
 
 @operation("GET", "/v1/bandits/{bandit}/explanation", "read", t.Explained)
 async def explanation(call: Call) -> Any:
     """What the policy believes about the environment and every arm; only some policies support it, DriftAuto does."""
-    found = await asyncio.to_thread((await call.bandit()).explain)
+    found = await call.ask("explain")
     arms = [{"arm": to_json_arm(arm), **expected._asdict()} for arm, expected in found.arms.items()]
     features, environment = getattr(found, "features", None), getattr(found, "environment", found)
     beliefs = dict.fromkeys(Explanation._fields) if environment is None else environment._asdict()

@@ -9,8 +9,8 @@ from driftbandit.bandit import settings
 from driftbandit.bandit.candidates import check_has_arms
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.inputs import TIMES, check_state, split_labels, to_json_arm
-from driftbandit.service.bandits import library_policy, read_options
-from driftbandit.service.calls import Call, operation, parameter, read_arm, read_arms
+from driftbandit.service.bandits import library_policy, read_new, read_options
+from driftbandit.service.calls import Call, operation, parameter, read_arm
 from driftbandit.service.types import (
     MOST_ARMS,
     BanditInfo,
@@ -67,9 +67,8 @@ async def create(call: Call) -> Response:
 async def _create(call: Call) -> Response:
     body = call.body
     call.service.access.check_scope(call.key, "admin", body.name)
-    make, options = call.service.bandits.create, read_options(body)
-    policy, arms = options.pop("policy", None), read_arms(body.arms)
-    bandit, fresh = await asyncio.to_thread(make, body.name, policy, arms, call.who, **options)
+    policy, arms, options = read_new(body)
+    bandit, fresh = await asyncio.to_thread(call.service.bandits.create, body.name, policy, arms, call.who, **options)
     return Response(encode(describe_bandit(bandit)), 201 if fresh else 200, media_type="application/json")
 
 
@@ -124,8 +123,13 @@ async def change(call: Call) -> BanditInfo:
         options["policy"] = library_policy(options["policy"], len(bandit.stored.arms))
     if "add_arm" in options:
         _check_limits(bandit)
-    await asyncio.to_thread(bandit.change, from_now=body.from_now, who=call.who, **options)
-    return describe_bandit(bandit)
+    return await _change(call, "change", from_now=body.from_now, **options)
+
+
+async def _change(call: Call, method: str, *args: Any, **options: Any) -> BanditInfo:
+    """Call a method that changes the bandit; the answer has its settings afterwards."""
+    await call.ask(method, *args, who=call.who, **options)
+    return describe_bandit(await call.bandit())
 
 
 def _check_limits(bandit: Any) -> None:
@@ -143,68 +147,54 @@ async def add_arm(call: Call) -> BanditInfo:
     _check_limits(await call.bandit())
     body = call.body
     like = None if body.like is None else read_arm(body.like)
-    return await _change_arm(call, "add_arm", like=like, mean=body.mean, worth=body.worth)
+    return await _change(call, "add_arm", read_arm(body.arm), like=like, mean=body.mean, worth=body.worth)
 
 
 @operation("POST", "/v1/bandits/{bandit}/arms/retire", "admin", BanditInfo, OneArm)
 async def retire_arm(call: Call) -> BanditInfo:
     """Never choose this arm again. Rewards of its earlier decisions are still learned."""
-    return await _change_arm(call, "retire_arm")
+    return await _change(call, "retire_arm", read_arm(call.body.arm))
 
 
 @operation("POST", "/v1/bandits/{bandit}/fix", "admin", BanditInfo, OneArm)
 async def fix(call: Call) -> BanditInfo:
     """Choose only this arm until release is called."""
-    return await _change_arm(call, "fix")
-
-
-async def _change_arm(call: Call, verb: str, **past: Any) -> BanditInfo:
-    bandit = await call.bandit()
-    await asyncio.to_thread(getattr(bandit, verb), read_arm(call.body.arm), who=call.who, **past)
-    return describe_bandit(bandit)
+    return await _change(call, "fix", read_arm(call.body.arm))
 
 
 @operation("POST", "/v1/bandits/{bandit}/release", "admin", BanditInfo, Nothing)
 async def release(call: Call) -> BanditInfo:
     """Let the policy choose again after fix."""
-    return await _verb(call, "release")
-
-
-async def _verb(call: Call, name: str) -> BanditInfo:
-    bandit = await call.bandit()
-    await asyncio.to_thread(getattr(bandit, name), who=call.who)
-    return describe_bandit(bandit)
+    return await _change(call, "release")
 
 
 @operation("POST", "/v1/bandits/{bandit}/settle", "admin", SettledInfo, Nothing)
 async def settle(call: Call) -> SettledInfo:
     """Settle every decision that is `wait` old, which also happens automatically."""
-    return SettledInfo(await asyncio.to_thread((await call.bandit()).settle))
+    return SettledInfo(await call.ask("settle"))
 
 
 @operation("POST", "/v1/bandits/{bandit}/clock", "admin", ClockInfo, Nothing)
 async def resume_clock(call: Call) -> ClockInfo:
     """Let time advance again after a clock that was far ahead for a moment."""
-    ahead = await asyncio.to_thread((await call.bandit()).resume_clock, who=call.who)
-    return ClockInfo(ahead.total_seconds())
+    return ClockInfo((await call.ask("resume_clock", who=call.who)).total_seconds())
 
 
 @operation("DELETE", "/v1/bandits/{bandit}", "admin", BanditInfo, Nothing)
 async def archive(call: Call) -> BanditInfo:
     """Archive a bandit: it decides no more (410) and leaves all lists. It is exported and deleted after a day, if the
     service has a folder for exports; unarchive undoes it until then."""
-    return await _verb(call, "archive")
+    return await _change(call, "archive")
 
 
 @operation("POST", "/v1/bandits/{bandit}/unarchive", "admin", BanditInfo, Nothing)
 async def unarchive(call: Call) -> BanditInfo:
     """Let a bandit decide again that was archived less than a day ago."""
-    return await _verb(call, "unarchive")
+    return await _change(call, "unarchive")
 
 
 @operation("DELETE", "/v1/bandits/{bandit}/decisions/{id}", "admin", Erased, Nothing)
 async def erase(call: Call) -> Erased:
     """Erase a decision's id: a keyed hash takes its place, and its context is removed. The decision, its outcome and
     learned rewards stay, and the same id sent again is still the same decision."""
-    bandit = await call.bandit()
-    return Erased(await asyncio.to_thread(bandit.erase, call.path("id"), who=call.who))
+    return Erased(await call.ask("erase", call.path("id"), who=call.who))

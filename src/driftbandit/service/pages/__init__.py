@@ -18,12 +18,12 @@ from driftbandit.bandit.beliefs import can_explain
 from driftbandit.bandit.features import Features
 from driftbandit.bandit.inputs import split_labels
 from driftbandit.bandit.records import as_microseconds
-from driftbandit.errors import NotFound
+from driftbandit.errors import DamagedJournal, Moved, NotFound
 from driftbandit.service import problems
 from driftbandit.service.auth import COOKIE, SESSION
 from driftbandit.service.calls import TABLE, document, query_parameters, read_body
 from driftbandit.service.charts import HOUR, MINUTE
-from driftbandit.service.problems import HttpProblem
+from driftbandit.service.problems import HttpProblem, log
 from driftbandit.spec.half_life import SECOND, format_duration
 
 _SHOWN = 50  # bandits in one table
@@ -92,9 +92,10 @@ def routes(service: Any) -> list[Route]:
     signed_in = service.access.keys is not None
 
     async def overview(request: Request, key: Any) -> Response:
-        wanted, after = (request.query_params.get(name, "")[:128] for name in ("q", "after"))
-        rows, following = await asyncio.to_thread(_rows, service, key, wanted, after)
-        values: dict[str, Any] = {"rows": rows, "following": following, "wanted": wanted}
+        asked = {name: request.query_params.get(name, "")[:128] for name in ("q", "after", "archived")}
+        rows, following = await asyncio.to_thread(_rows, service, key, *asked.values())
+        values: dict[str, Any] = {"rows": rows, "following": following, "wanted": asked["q"]}
+        values["archived"] = asked["archived"]
         if request.query_params.get("part"):
             return _page("bandits.html", **values)
         return _page(
@@ -106,11 +107,11 @@ def routes(service: Any) -> list[Route]:
         name = request.path_params["bandit"]
         service.access.check_scope(key, "read", name)
         found = await service.bandits.find(name)
-        admin = key.may("admin", name) and not service.read_only
+        admin, greedy = (key.may(scope, name) and not service.read_only for scope in ("admin", "decide"))
         values = await asyncio.to_thread(_bandit_values, service, found)
         return _page(
-            "bandit.html", f"{name} · driftbandit", name=name, admin=admin, scripts=_SCRIPTS, signed_in=signed_in,
-            **values,
+            "bandit.html", f"{name} · driftbandit", name=name, admin=admin, greedy=greedy, scripts=_SCRIPTS,
+            signed_in=signed_in, **values,
         )  # fmt: skip
 
     async def api(request: Request, key: Any) -> Response:
@@ -158,10 +159,8 @@ def routes(service: Any) -> list[Route]:
                     return _login_page(request)
                 service.access.spend(key)
                 return await handler(request, key)
-            except NotFound as error:
-                return _page("message.html", "Not found", 404, heading="Not found", key_wanted=False, text=str(error))
             except Exception as error:
-                return problems.answer(error)
+                return _error_page(error)
 
         return Route(path, answer, methods=[method])
 
@@ -175,6 +174,17 @@ def routes(service: Any) -> list[Route]:
     ]
 
 
+def _error_page(error: Exception) -> Response:
+    """What the API would answer, as a page."""
+    found = problems.answer(error)
+    heading = "Not found" if found.status_code == 404 else "This cannot be shown"
+    page = _page(
+        "message.html", heading, found.status_code, heading=heading, key_wanted=False, text=problems.describe(error)
+    )
+    page.headers.update({name: found.headers[name] for name in ("retry-after",) if name in found.headers})
+    return page
+
+
 def _login_page(request: Request, wrong: str = "") -> Response:
     back_to = request.url.path if request.method == "GET" else "/"
     return _page(
@@ -183,13 +193,25 @@ def _login_page(request: Request, wrong: str = "") -> Response:
     )  # fmt: skip
 
 
-def _rows(service: Any, key: Any, wanted: str, after: str) -> tuple[list[Any], str | None]:
+def _rows(service: Any, key: Any, wanted: str, after: str, archived: str) -> tuple[list[Any], str | None]:
     words = wanted.split()
     labels = split_labels([word for word in words if "=" in word.strip("=")], "=")
     search = " ".join(word for word in words if "=" not in word.strip("="))
-    find = service.bandits.names
-    names, following = find(key, search, after, _SHOWN, labels) if key.may("read", None) else ([], None)
-    return [overview_row(service, service.bandits.get(name)) for name in names], following
+    which = search, after, _SHOWN, labels, archived == "true"
+    names, following = service.bandits.names(key, *which) if key.may("read", None) else ([], None)
+    rows = [_row_of(service, name) for name in names]
+    return [row for row in rows if row is not None], following
+
+
+def _row_of(service: Any, name: str) -> "OverviewRow | None":
+    """The row of a bandit, of which one that is damaged hides no other; None if it has just been deleted or moved."""
+    try:
+        return overview_row(service, service.bandits.get(name))
+    except (NotFound, Moved):
+        return None
+    except DamagedJournal as error:
+        log.error("the row of %s: %s", name, error)
+        return OverviewRow(name, "", None, None, 0.0, None, [], ["damaged: its journal cannot be read; see the log"])
 
 
 def _bandit_values(service: Any, bandit: Any) -> dict[str, Any]:
@@ -214,6 +236,7 @@ def _bandit_values(service: Any, bandit: Any) -> dict[str, Any]:
         "explains": can_explain(bandit.policy),
         "features": Features.stored(config.features),
         "candidates": config.candidates,
+        "archived": config.archived is not None,
         "goal": config.goal,
         # Without a holdback the script does not load the uplift, which reads the whole journal.
         "held_back": bool(config.holdback) or any("holdback" in row["what"] for row in service.charts.changes(bandit)),

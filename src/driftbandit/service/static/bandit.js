@@ -148,6 +148,7 @@
       pressed();
       draw();
       tables(now, recent);
+      await greedy();
       document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
     } catch (error) {
       say(error.message, true);
@@ -177,6 +178,12 @@
     fill("changes", view.marks.slice(-20).reverse().map((row) => [cell(new Date(row.at / 1e3).toLocaleString()), cell(row.what), cell(row.who)]));
   }
 
+  // The answer for previews; with features, it belongs to the context that is asked about.
+  async function greedy() {
+    const place = document.getElementById("greedy");
+    if (place && !place.closest("#context")) place.textContent = text((await get("/greedy")).arm);
+  }
+
   // By arm, of the time shown: decisions, outcomes and the sum of their rewards.
   function counted() {
     const { decisions, outcomes, rewards } = view.data.history, found = new Map();
@@ -195,7 +202,7 @@
     why.type = "button";
     why.textContent = "Why?";
     why.addEventListener("click", () => explain(why, decision.id));
-    const reward = row.outcome == null ? "–" : `${drift.short(row.reward)}${row.outcome === "default" ? " (default)" : row.waiting ? " (waiting)" : ""}${row.late == null ? "" : `, late: ${drift.short(row.late)}`}`;
+    const reward = row.outcome == null ? (row.added == null ? "–" : `${drift.short(row.added)} (added so far)`) : `${drift.short(row.reward)}${row.outcome === "default" ? " (default)" : row.waiting ? " (waiting)" : ""}${row.late == null ? "" : `, late: ${drift.short(row.late)}`}`;
     return [cell(new Date(decision.at / 1e3).toLocaleTimeString()), cell(text(decision.arm)), cell(decision.how), cell(reward, true), cell(id), cell(why)];
   }
 

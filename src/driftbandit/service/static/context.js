@@ -128,9 +128,14 @@ const driftContext = ({ api, get, cell, fill, text, interval, slot }) => {
 
   async function ask() {
     const body = candidates ? { candidates: { "this candidate": asked() } } : { context: asked() };
-    const response = await fetch(`${api}/what-if`, { method: "POST", body: JSON.stringify(body), headers: { accept: "application/json" } });
-    const found = await response.json();
-    if (!response.ok) { fill("asked", [], found.error); return; }
+    const post = async (path) => {
+      const response = await fetch(api + path, { method: "POST", body: JSON.stringify(body), headers: { accept: "application/json" } });
+      const found = await response.json();
+      if (!response.ok) throw new Error(found.error);
+      return found;
+    };
+    const found = await post("/what-if"), greedy = document.getElementById("greedy");
+    if (greedy) greedy.textContent = text((await post("/greedy")).arm);
     const rows = found.arms.sort((a, b) => b.probability - a.probability).slice(0, 50);
     fill("asked", rows.map((row) => [cell(text(row.arm)), cell(`${(100 * row.probability).toFixed(1)}%`, true), cell(drift.short(row.mean), true), cell(drift.short(row.spread), true)]));
   }
