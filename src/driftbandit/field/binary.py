@@ -5,95 +5,10 @@ policy's own theory gives for the horizon, phases and arms."""
 
 from typing import Any
 
-from driftbandit.environments import (
-    Abrupt,
-    AbruptFinite,
-    AbruptGap,
-    AbruptLimited,
-    Bursts,
-    CommonShift,
-    Local,
-    Mixed,
-    Rare,
-    Rising,
-    Seasonal,
-    Smooth,
-    Trap,
-)
-from driftbandit.field.suite import (
-    CHECK,
-    DESIGN,
-    REPOSITORY,
-    KnownFacts,
-    Suite,
-    SuiteEnvironment,
-    find_facts,
-    find_short_name,
-    shorten,
-)
+from driftbandit.environments import named
+from driftbandit.field.suite import REPOSITORY, KnownFacts, Suite, find_facts, find_short_name, shorten
 from driftbandit.spec.parse import policies
 from driftbandit.spec.user_code import load_policy
-
-LONG = 100_000  # rounds, unless the environment has its own number
-# Kinds that are not averaged: exploring for change costs more than it gains there, or nothing can be seen.
-APART = ("stationary", "slow", "trap")
-
-
-def _one(name: str, kind: str, role: str, environment: Any) -> SuiteEnvironment:
-    return SuiteEnvironment(name, kind, role, environment, kind not in APART)
-
-
-def _abrupt(n_arms: int, phases: int = 10, instance: str = "fresh", horizon: int = LONG) -> Abrupt:
-    return Abrupt(n_arms, horizon, phases, instance)
-
-
-def _gap(gap: float, n_arms: int, phases: int, instance: str = "authors") -> AbruptGap:
-    return AbruptGap(n_arms, LONG, phases, gap, instance)
-
-
-ENVIRONMENTS = (
-    *(_one(f"authors-K{k}", "abrupt", DESIGN, _abrupt(k, instance="authors")) for k in (5, 10, 30)),
-    *(_one(f"fresh-K5-p{phases}", "abrupt", DESIGN, _abrupt(5, phases)) for phases in (5, 10, 20)),
-    *(_one(f"fresh-K{k}", "abrupt", DESIGN, _abrupt(k)) for k in (10, 30)),
-    _one("gap.05-K5", "gap", DESIGN, _gap(0.05, 5, 10)),
-    _one("gap.1-K2", "gap", DESIGN, _gap(0.1, 2, 5)),
-    _one("gap.2-K5", "gap", DESIGN, _gap(0.2, 5, 5)),
-    _one("smooth-K5-short", "smooth", DESIGN, Smooth(5, 10_000, 1e-3)),
-    _one("smooth-K5-short-slow", "smooth", DESIGN, Smooth(5, 10_000, 1e-4)),
-    _one("smooth-K5", "smooth", DESIGN, Smooth(5, LONG, 1e-4)),
-    _one("smooth-K10", "smooth", DESIGN, Smooth(10, LONG, 1e-4)),
-    _one("smooth-K30-quick", "smooth", DESIGN, Smooth(30, LONG, 1e-3)),
-    _one("smooth-K30", "smooth", DESIGN, Smooth(30, LONG, 1e-4)),
-    *(_one(f"stat-K{k}", "stationary", DESIGN, _abrupt(k, 1)) for k in (5, 10, 30)),
-    *(_one(f"fast-K{k}", "fast", DESIGN, _abrupt(k, 200)) for k in (5, 10)),
-    *(_one(f"trap-K{k}", "trap", DESIGN, Trap(k)) for k in (2, 5)),
-    _one("local-K5", "local", DESIGN, Local(5)),
-    *(_one(f"common.{tenths}", "common", DESIGN, CommonShift(sd=tenths / 10)) for tenths in (0, 1, 2)),
-    _one("authors-K20", "abrupt", CHECK, _abrupt(20, instance="authors")),
-    *(_one(f"fresh-K{k}", "abrupt", CHECK, _abrupt(k)) for k in (20, 50)),
-    _one("limited.7-K10", "limited", CHECK, AbruptLimited(10)),
-    _one("limited.5-K5", "limited", CHECK, AbruptLimited(5, best=0.5, others_max=0.4)),
-    _one("figure-7a", "limited", CHECK, AbruptLimited(10, instance="authors")),
-    _one("figure-7b", "smooth", CHECK, Smooth(5, 10_000, 1e-3, rescaled=True)),
-    _one("gap.15-K5", "gap", CHECK, _gap(0.15, 5, 5)),
-    _one("gap.1-K20", "gap", CHECK, _gap(0.1, 20, 5)),
-    _one("tiny-K2", "gap", CHECK, _gap(0.02, 2, 5, "fresh")),
-    _one("smooth-K20", "smooth", CHECK, Smooth(20, LONG, 1e-4)),
-    *(_one(f"finite-K{k}", "finite", CHECK, AbruptFinite(k)) for k in (5, 20)),
-    _one("stat-K20", "stationary", CHECK, _abrupt(20, 1)),
-    _one("fast-K20", "fast", CHECK, _abrupt(20, 200)),
-    *(_one(f"trap-K{k}", "trap", CHECK, Trap(k)) for k in (10, 20)),
-    *(_one(f"local-K{k}", "local", CHECK, Local(k)) for k in (10, 20)),
-    *(_one(f"mixed-K{k}", "mixed", CHECK, Mixed(k)) for k in (6, 20)),
-    *(_one(f"seasonal-K{k}", "seasonal", CHECK, Seasonal(k)) for k in (5, 20)),
-    _one("rising-K5", "rising", DESIGN, Rising(5)),  # for checks until DriftTS was changed after a look at it
-    _one("bursts-K5", "bursts", CHECK, Bursts(5)),
-    _one("rare.05-K5", "rare", CHECK, Rare(5, highest=0.05)),
-    _one("rare.01-K5", "rare", CHECK, Rare(5, highest=0.01)),
-    _one("slow-K5", "slow", DESIGN, _abrupt(5, 2, horizon=1_000_000)),
-    _one("slow-K10", "slow", CHECK, _abrupt(10, 2, horizon=1_000_000)),
-)
-
 
 # Rounds. The last is tried only where the horizon is as long, the others in every environment.
 MEMORIES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
@@ -184,8 +99,8 @@ def make_policy(label: str, facts: KnownFacts) -> Any:
 
 BINARY = Suite(
     name="binary",
-    environments=ENVIRONMENTS,
-    quick=shorten(ENVIRONMENTS, 5_000, "fresh-K5-p10", "gap.2-K5", "smooth-K5-short", "stat-K5", "trap-K5", "common.2"),
+    environments=named.BINARY,
+    quick=shorten(named.BINARY, 5_000, "fresh-K5-p10", "gap.2-K5", "smooth-K5-short", "stat-K5", "trap-K5", "common.2"),
     entrants=("drift-ts",),
     labels=lambda environment, coarse: labels(environment.environment.horizon, coarse),
     make_policy=lambda label, environment: make_policy(label, find_facts(environment.environment)),

@@ -12,37 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.draws import CONTEXT, ENVIRONMENT, REWARD, Stream, stream_key
-from driftbandit.environments.linear import NAMED, Linear
-from driftbandit.environments.scaled import Scaled
-from driftbandit.field.suite import CHECK, DESIGN, REPOSITORY, Suite, SuiteEnvironment, find_facts, shorten
+from driftbandit.environments import named
+from driftbandit.environments.named import SuiteEnvironment
+from driftbandit.field.suite import REPOSITORY, Suite, find_facts, shorten
 from driftbandit.policies.gaussian_ts import DiscountedGaussianTS, SlidingGaussianTS
 from driftbandit.policies.ucb import DiscountedUCB
 from driftbandit.spec.user_code import load_policy
-
-APART = ("trap", "rising")  # kinds in which an idle arm changes: not averaged
-_LAWS = {
-    "g.01": "gauss-0.01", "g.1": "gauss-0.1", "g1": "gauss-1", "gbig": "large", "bern": "binary", "rev": "revenue",
-    "lat": "latency", "beta": "beta", "count": "counts", "scale": "noise-changes", "out": "outliers",
-}  # fmt: skip
-
-
-def _one(name: str, role: str = DESIGN) -> SuiteEnvironment:
-    """The environment of a name such as `local-K5-rev-100k`: kind, arms, law and, if not 20,000, rounds."""
-    kind, arms, law, *rounds = name.split("-")
-    kind = "stationary" if kind == "stat" else kind
-    horizon = 1_000 * int(rounds[0].removesuffix("k")) if rounds else 20_000
-    return SuiteEnvironment(name, kind, role, Scaled(kind, _LAWS[law], int(arms[1:]), horizon), kind not in APART)
-
-
-_DESIGN = (
-    "abrupt-K5-g.1", "abrupt-K10-g1", "smooth-K5-g.1", "smooth-K10-lat", "stat-K5-g1", "stat-K10-rev",
-    "local-K5-beta", "common-K5-g.1", "abrupt-K10-bern", "smooth-K5-scale", "abrupt-K5-out", "abrupt-K10-g.01",
-    "abrupt-K5-lat", "smooth-K10-gbig", "smooth-K5-bern", "stat-K10-g.1", "stat-K5-lat", "common-K5-beta",
-    "abrupt-K10-scale", "abrupt-K5-beta", "smooth-K10-out", "abrupt-K5-rev-100k", "local-K5-rev-100k",
-    "local-K5-g1-100k", "trap-K5-g.1", "rising-K5-g1", "trap-K5-rev",
-)  # fmt: skip
-_CHECKS = ("abrupt-K5-count", "trap-K5-lat", "trap-K5-gbig", "rising-K5-rev", "rising-K5-beta", "rising-K5-out")
-_SCALED = (*map(_one, _DESIGN), *(_one(name, CHECK) for name in _CHECKS))
 
 
 class RewardScale(NamedTuple):
@@ -112,8 +87,8 @@ def _make_rival(label: str, environment: SuiteEnvironment) -> Any:
 
 SCALE = Suite(
     name="scale",
-    environments=_SCALED,
-    quick=shorten(_SCALED, 2_000, "abrupt-K5-g.1", "smooth-K10-lat", "stat-K10-rev", "trap-K5-gbig"),
+    environments=named.SCALE,
+    quick=shorten(named.SCALE, 2_000, "abrupt-K5-g.1", "smooth-K10-lat", "stat-K10-rev", "trap-K5-gbig"),
     entrants=("drift-lin-ts", "drift-auto"),
     labels=lambda environment, coarse: [
         label for label in GRID if not coarse or label.endswith((", 0.5)", ", 0.001)"))
@@ -128,14 +103,6 @@ SCALE = Suite(
 # ---- with contexts ---------------------------------------------------------------------------------------------------
 
 
-def _one_linear(name: str) -> SuiteEnvironment:
-    environment = Linear(**NAMED[name])
-    role = CHECK if name.startswith("N") else DESIGN
-    return SuiteEnvironment(name, environment.change, role, environment, environment.change not in APART)
-
-
-_GROUPS = ("D", "H", "context-", "N")  # by the beginnings of their names
-_LINEAR = tuple(_one_linear(name) for first in _GROUPS for name in NAMED if name.startswith(first))
 _BOUND = "alpha={}, lam=0.2)"
 LINEAR_GRID = (
     *(f"lin-ucb({_BOUND.format(alpha)}" for alpha in (0.3, 1.0)),
@@ -163,8 +130,8 @@ def _make_linear_rival(label: str, environment: SuiteEnvironment) -> Any:
 
 LINEAR = Suite(
     name="linear",
-    environments=_LINEAR,
-    quick=shorten(_LINEAR, 2_000, "D02-abrupt", "D06-russac-abrupt", "N11-newcomer"),
+    environments=named.LINEAR,
+    quick=shorten(named.LINEAR, 2_000, "D02-abrupt", "D06-russac-abrupt", "N11-newcomer"),
     entrants=("drift-lin-ts",),
     labels=lambda environment, coarse: [
         label for label in LINEAR_GRID if not coarse or (label.startswith(("lin-", "d-lin-")) and "alpha=0.3" in label)

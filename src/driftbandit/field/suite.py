@@ -12,21 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.checks import nearest
+from driftbandit.environments.named import SuiteEnvironment
 
-DESIGN, CHECK = "design", "check"
 REPOSITORY = Path(__file__).parents[3]  # results of tuning lie there and not in the package
 # Each is a `Suite` with its name in capitals in this module.
 SUITES = {"binary": "binary", "scale": "real_rewards", "linear": "real_rewards"}
-
-
-class SuiteEnvironment(NamedTuple):
-    """An environment of a suite."""
-
-    name: str
-    kind: str
-    role: str  # DESIGN or CHECK
-    environment: Any
-    changing: bool = True  # whether it is one of those over which ratios are averaged
 
 
 class Suite(NamedTuple):
