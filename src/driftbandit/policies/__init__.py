@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from driftbandit.policies.exp3 import EXP3S, REXP3
     from driftbandit.policies.gaussian_ts import DiscountedGaussianTS, SlidingGaussianTS
     from driftbandit.policies.glr_klucb import GLRKLUCB
-    from driftbandit.policies.kl_ucb import KLUCB, DiscountedKLUCB, SlidingKLUCB
+    from driftbandit.policies.kl_ucb import DiscountedKLUCB, KLUCB, SlidingKLUCB
     from driftbandit.policies.lb_sda import LBSDA, SlidingLBSDA
     from driftbandit.policies.linear.linear_recent import CusumLinUCB, RestartLinUCB, SlidingLinUCB
     from driftbandit.policies.linear.linear_ts import (
@@ -39,51 +39,29 @@ if TYPE_CHECKING:
     from driftbandit.policies.unimodal import SlidingOSUB
     from driftbandit.policies.wrappers import Delayed, PeriodicRestart
 
-_MODULES = {
-    "AdSwitch": "adswitch",
-    "BetaTS": "beta_ts",
-    "CusumLinUCB": "linear.linear_recent",
-    "CusumUCB": "detecting_ucb",
-    "Delayed": "wrappers",
-    "DiscountedBetaTS": "beta_ts",
-    "DiscountedGaussianTS": "gaussian_ts",
-    "DiscountedKLUCB": "kl_ucb",
-    "DiscountedLinTS": "linear.linear_ts",
-    "DiscountedLinUCB": "linear.linear_ucb",
-    "DiscountedLogisticTS": "linear.linear_ts",
-    "DiscountedRandLinUCB": "linear.linear_ucb",
-    "DiscountedTS": "discounted_ts",
-    "DiscountedUCB": "ucb",
-    "DriftAuto": "drift.drift_auto",
-    "DriftLinTS": "drift.drift_lin_ts",
-    "DriftTS": "drift.drift_ts",
-    "EXP3S": "exp3",
-    "EpsilonGreedy": "baseline",
-    "FixedArm": "baseline",
-    "GLRKLUCB": "glr_klucb",
-    "GlobalCTS": "cts",
-    "KLUCB": "kl_ucb",
-    "KalmanTS": "linear.linear_ts",
-    "LBSDA": "lb_sda",
-    "LinTS": "linear.linear_ts",
-    "LinUCB": "linear.linear_ucb",
-    "MonitoredUCB": "detecting_ucb",
-    "Oracle": "baseline",
-    "PerArmCTS": "cts",
-    "PeriodicRestart": "wrappers",
-    "REXP3": "exp3",
-    "RestartLinUCB": "linear.linear_recent",
-    "SlidingGaussianTS": "gaussian_ts",
-    "SlidingKLUCB": "kl_ucb",
-    "SlidingLBSDA": "lb_sda",
-    "SlidingLinUCB": "linear.linear_recent",
-    "SlidingOSUB": "unimodal",
-    "SlidingTS": "beta_ts",
-    "SlidingUCB": "ucb",
-    "StableLinTS": "linear.linear_ts",
-    "Uniform": "baseline",
-    "WeightedLinUCB": "linear.linear_ucb",
+_NAMES = {
+    "adswitch": "AdSwitch",
+    "baseline": "EpsilonGreedy FixedArm Oracle Uniform",
+    "beta_ts": "BetaTS DiscountedBetaTS SlidingTS",
+    "cts": "GlobalCTS PerArmCTS",
+    "detecting_ucb": "CusumUCB MonitoredUCB",
+    "discounted_ts": "DiscountedTS",
+    "drift.drift_auto": "DriftAuto",
+    "drift.drift_lin_ts": "DriftLinTS",
+    "drift.drift_ts": "DriftTS",
+    "exp3": "EXP3S REXP3",
+    "gaussian_ts": "DiscountedGaussianTS SlidingGaussianTS",
+    "glr_klucb": "GLRKLUCB",
+    "kl_ucb": "DiscountedKLUCB KLUCB SlidingKLUCB",
+    "lb_sda": "LBSDA SlidingLBSDA",
+    "linear.linear_recent": "CusumLinUCB RestartLinUCB SlidingLinUCB",
+    "linear.linear_ts": "DiscountedLinTS DiscountedLogisticTS KalmanTS LinTS StableLinTS",
+    "linear.linear_ucb": "DiscountedLinUCB DiscountedRandLinUCB LinUCB WeightedLinUCB",
+    "ucb": "DiscountedUCB SlidingUCB",
+    "unimodal": "SlidingOSUB",
+    "wrappers": "Delayed PeriodicRestart",
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = [  # noqa: RUF022
     "AdSwitch", "BetaTS", "CusumLinUCB", "CusumUCB", "Delayed", "DiscountedBetaTS", "DiscountedGaussianTS",
     "DiscountedKLUCB", "DiscountedLinTS", "DiscountedLinUCB", "DiscountedLogisticTS", "DiscountedRandLinUCB",

@@ -11,11 +11,11 @@ from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import (
     TIES,
     arm_probability,
-    compilable,
     copy_state,
     index,
     learn_late_reward,
     learn_reward,
+    shuffle,
     uses_probability,
 )
 from driftbandit.core.state import equal_states, state_size
@@ -140,16 +140,6 @@ class DelayedState(NamedTuple):
     last: Any
     together: Any  # scratch: rewards learned in this round, in order
     learned: Any  # how many outcomes were learned
-
-
-@compilable
-def shuffle_batch(items: Any, count: int, rng: Any) -> None:
-    """Put the first `count` items in random order, in place, with numbers that no policy uses."""
-    for j in range(count - 1, 0, -1):
-        k = int(rng.uniform(_PLACES + j) * (j + 1))
-        held = items[j]
-        items[j] = items[k]
-        items[k] = held
 
 
 @described(
@@ -298,7 +288,7 @@ class BoundDelayed(NamedTuple):
         else:
             count = self.gather(state, now, count, -1)
         if self.order == _SHUFFLED:
-            shuffle_batch(state.together, count, rng)
+            shuffle(state.together, count, rng, _PLACES)
         state.first[now] = -1
         for i in range(count):
             k = index(state.together[i])
