@@ -13,10 +13,8 @@ from driftbandit.environments import Abrupt, PhaseTable, Smooth
 from driftbandit.environments.named import APART, CHECK, DESIGN, NAMED, STILL, SuiteEnvironment
 from driftbandit.environments.scaled import LAWS
 from driftbandit.errors import SpecError
-from driftbandit.field import binary, contest
-from driftbandit.field.binary import BINARY
+from driftbandit.field import contest, suites
 from driftbandit.field.figures import Spot, choose_spots, draw_ratios, find_frontier, find_spots, join_memories
-from driftbandit.field.real_rewards import LINEAR, LINEAR_GRID, SCALE, measure_scale
 from driftbandit.field.standings import (
     KeptLine,
     find_best_tuned,
@@ -28,13 +26,12 @@ from driftbandit.field.standings import (
     write_kept,
 )
 from driftbandit.field.suite import (
-    SUITES,
     Suite,
     choose_environments,
     find_facts,
     find_short_name,
-    load_suite,
 )
+from driftbandit.field.suites import BINARY, LINEAR, LINEAR_GRID, SCALE, SUITES, load_suite, measure_scale
 from driftbandit.spec.parse import parse_environment
 from tests import field_targets
 
@@ -97,18 +94,18 @@ def test_a_policy_is_given_the_phases_of_an_environment_and_how_often_the_best_a
 
 @pytest.mark.parametrize("horizon", [10_000, 100_000, 1_000_000])
 def test_every_setting_of_the_grid_can_be_made_and_none_is_tried_twice(horizon):
-    labels = binary.labels(horizon)
+    labels = suites.labels(horizon)
     assert len(set(labels)) == len(labels) > 100
     facts = find_facts(Abrupt(5, 2000, 4))._replace(horizon=horizon)
-    made = {label: binary.make_policy(label, facts) for label in labels}
+    made = {label: suites.make_policy(label, facts) for label in labels}
     assert made["sw-ts(window=1000)"].window == 1000
     assert made["ds-ts(gamma=0.999, tau_max=0.05)"].gamma == 0.999
     assert made["dots.tuned"].optimistic
-    assert {find_short_name(label) for label in labels} == set(binary.list_entrants()) - set(binary.UNTUNED)
+    assert {find_short_name(label) for label in labels} == set(suites.list_entrants()) - set(suites.UNTUNED)
 
 
 def test_the_longest_memory_is_for_the_longest_environments_and_all_others_are_tried_everywhere():
-    short, long = set(binary.labels(10_000)), set(binary.labels(1_000_000))
+    short, long = set(suites.labels(10_000)), set(suites.labels(1_000_000))
     assert short < long
     assert all("300000" in label or "0.9999967" in label for label in long - short)
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from driftbandit.field.binary import BINARY, LEFT_OUT
 from driftbandit.field.figures import Spot, draw_map, find_spots
 from driftbandit.field.standings import KeptLine, read_kept
 from driftbandit.field.suite import find_short_name
+from driftbandit.field.suites import BINARY, LEFT_OUT
 from tools.site import colours
 from tools.site.standing import best, marks
 

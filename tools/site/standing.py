@@ -11,9 +11,9 @@ from functools import cache
 from typing import NamedTuple
 
 from driftbandit.environments.named import STILL, SuiteEnvironment
-from driftbandit.field.binary import BINARY, LEFT_OUT
 from driftbandit.field.standings import KeptLine, read_kept
 from driftbandit.field.suite import find_short_name
+from driftbandit.field.suites import BINARY, LEFT_OUT
 from tools.site.facts import ROOT
 
 RATIOS = ROOT / "docs/field/ratios.csv"

@@ -48,7 +48,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Tune on request, play, compare, write."""
-    from driftbandit.field.suite import choose_environments, load_suite
+    from driftbandit.field.suite import choose_environments
+    from driftbandit.field.suites import load_suite
     from driftbandit.lab.files import writable
 
     folder = Path(args.out or f"build/field/{args.suite}")

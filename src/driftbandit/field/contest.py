@@ -24,7 +24,8 @@ from driftbandit.field.standings import (
     summaries,
     write_kept,
 )
-from driftbandit.field.suite import Suite, choose_environments, find_short_name, load_suite
+from driftbandit.field.suite import Suite, choose_environments, find_short_name
+from driftbandit.field.suites import load_suite
 from driftbandit.lab.files import markdown_table, replace_file, save_rows
 from driftbandit.lab.plots import save_chart
 from driftbandit.lab.work import Cell, Part, Store, check_own

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from driftbandit.policies.exp3 import EXP3S, REXP3
     from driftbandit.policies.gaussian_ts import DiscountedGaussianTS, SlidingGaussianTS
     from driftbandit.policies.glr_klucb import GLRKLUCB
-    from driftbandit.policies.kl_ucb import DiscountedKLUCB, KLUCB, SlidingKLUCB
+    from driftbandit.policies.kl_ucb import KLUCB, DiscountedKLUCB, SlidingKLUCB
     from driftbandit.policies.lb_sda import LBSDA, SlidingLBSDA
     from driftbandit.policies.linear.linear_recent import CusumLinUCB, RestartLinUCB, SlidingLinUCB
     from driftbandit.policies.linear.linear_ts import (
