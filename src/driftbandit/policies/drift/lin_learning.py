@@ -28,7 +28,6 @@ from driftbandit.policies.drift.regressions import (
     measure,
     multiply_pairs,
     place,
-    write,
 )
 
 LARGEST = 1e30  # rewards beyond this are cut, so that fourth powers stay finite
@@ -268,7 +267,8 @@ def refresh(state: Any, h: Any, group: Any) -> None:
     at, first = index(group * HYPOTHESES * n + place(h, n)), index(group * HYPOTHESES * size + place(h, size))
     for i in range(n):
         state.mean[at + i * WIDTH] = 0.0
-    write(state.covariance, first, WIDTH, state.prior)
+    for i in range(size):
+        state.covariance[first + i * WIDTH] = state.prior[i]
     if RATES <= h < RUNS:
         at = index(group * RATES * n + place(h - RATES, n))
         for i in range(n):
