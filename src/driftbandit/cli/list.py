@@ -75,8 +75,9 @@ def _print_class(cls: type, described: dict[str, Any]) -> None:
     """Docstring, parameters with their domains, and named constructors."""
     print(f"{described['text']}\n\n{inspect.getdoc(cls)}")
     named = [[name, _differences(cls, values)] for name, values in getattr(cls, "aliases", {}).items()]
-    made: dict[str, Any] = parse.named_environments() if hasattr(cls, "realise") else {}
-    named += [[name, _differences(cls, one._asdict())] for name, one in made.items() if type(one) is cls]
+    for name, made in parse.named_environments().items() if hasattr(cls, "realise") else ():
+        if isinstance(made, cls):
+            named.append([name, _differences(cls, made._asdict())])  # type: ignore[attr-defined]
     for head, rows in (
         (["fact", "value"], [[fact, str(described[fact])] for fact in _FACTS if fact in described]),
         (["parameter", "type", "domain", "default"], [[*row.values()] for row in described["parameters"]]),

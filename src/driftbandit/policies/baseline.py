@@ -9,7 +9,7 @@ from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax_fair
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, REALS, SCRATCH, fits
-from driftbandit.policies.forgetting import DISCOUNT, half_life_discount, learn_discounted, tune_discount
+from driftbandit.policies.forgetting import DISCOUNT, discounting, half_life_discount
 
 
 class UniformState(NamedTuple):
@@ -154,15 +154,11 @@ class EpsilonGreedyState(NamedTuple):
     scores: Any  # scratch: the means, +inf for the arm explored or never played
 
 
-@described(
+@discounting(
     short="eps-greedy",
-    family="discounts",
-    scratch=("scores",),
-    learn=learn_discounted,
     forgets="discounts every past reward by gamma per round; an idle arm keeps its mean",
     knows="how often the environment changes, to set gamma and explore",
     rewards="any",
-    cost="O(K)",
     formula=r"""
         a \ \text{uniform with probability } \mathtt{explore}, \text{ else } \operatorname{argmax}_i \hat\mu_i
         N_j \leftarrow \gamma N_j \ \text{ for all } j, \quad N_a \leftarrow N_a + 1
@@ -170,7 +166,6 @@ class EpsilonGreedyState(NamedTuple):
     """,
     reference="Sutton, Barto 2018",
 )
-@checked
 class EpsilonGreedy(NamedTuple):
     """With probability `explore` any arm, else the one with the largest discounted mean.
 
@@ -215,8 +210,3 @@ class EpsilonGreedy(NamedTuple):
     @classmethod
     def half_life(cls, rounds: float, explore: float = 0.05) -> "EpsilonGreedy":
         return cls(explore, half_life_discount(rounds))
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "EpsilonGreedy":
-        """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
-        return cls(gamma=tune_discount(horizon, phases))

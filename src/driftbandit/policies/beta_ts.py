@@ -13,13 +13,13 @@ from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, fits
 from driftbandit.policies.forgetting import (
     DISCOUNT,
-    HALF_LIFE,
     WINDOW,
+    discounting,
     log_window,
-    ring_fits,
     root_window,
     slide,
-    tune_discount,
+    sliding,
+    window_state,
 )
 
 _BELIEF: Domain = within("[1e-101, 2e15]")  # what priors and rewards add up to
@@ -101,8 +101,7 @@ class BetaTS(NamedTuple):
         return beta_belief(state)
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        _believable(state)
-        fits(state, wins=COUNTS, losses=COUNTS)
+        fits(state, wins=COUNTS, losses=COUNTS, a=_BELIEF, b=_BELIEF)
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "BetaTS":
@@ -110,16 +109,12 @@ class BetaTS(NamedTuple):
         return cls()
 
 
-@described(
+@discounting(
     short="dts",
-    family="discounts",
-    scratch=("scores",),
-    half_life=HALF_LIFE,
     aliases={"dots": {"optimistic": True}},
     forgets="discounts wins and losses by gamma per round; an idle arm returns to the prior",
     knows="how often the environment changes, to set gamma",
     rewards="[0, 1]",
-    cost="O(K)",
     formula=r"""
         \theta_i \sim \mathrm{Beta}\bigl(\mathtt{prior\_wins} + S_i,\ \mathtt{prior\_losses} + F_i\bigr)
         a = \operatorname{argmax}_i \theta_i
@@ -130,7 +125,6 @@ class BetaTS(NamedTuple):
     reference="Raj, Kalyani 2017",
     lockstep=True,
 )
-@checked
 class DiscountedBetaTS(NamedTuple):
     """Discounted Thompson sampling (dTS): each round multiplies all wins and losses by `gamma`, then draws from Beta
     posteriors.
@@ -197,35 +191,18 @@ class DiscountedBetaTS(NamedTuple):
         return None if self.optimistic else beta_belief
 
     def validate_state(self, state: Any, t: int, like: Any) -> None:
-        _believable(state)
-        fits(state, wins=COUNTS, losses=COUNTS)
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedBetaTS":
-        """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
-        return cls(tune_discount(horizon, phases))
+        fits(state, wins=COUNTS, losses=COUNTS, a=_BELIEF, b=_BELIEF)
 
 
-class SlidingTSState(NamedTuple):
-    """The evidence of SW-TS about each arm, and the rounds it comes from."""
-
-    pulls: Any  # pulls within the window
-    sums: Any  # rewards within the window
-    a: Any  # Beta parameters: prior + evidence
-    b: Any
-    scores: Any  # scratch: the samples of the last choice
-    arms: Any  # the ring of the last rounds, see `window`
-    rewards: Any
+SlidingTSState = window_state("SlidingTSState", "a", "b")  # Beta parameters: prior + evidence
 
 
-@described(
+@sliding(
+    SlidingTSState,
     short="sw-ts",
-    family="window",
-    scratch=("scores",),
     forgets="all rounds older than the window; an arm not in it is at the prior",
     knows="how often the environment changes, to set the window",
     rewards="[0, 1]",
-    cost="O(K), memory O(window)",
     formula=r"""
         N_i = \sum_{s=t-\mathtt{window}}^{t-1} \mathbf{1}\{a_s = i\}
         S_i = \sum_{s=t-\mathtt{window}}^{t-1} x_s \mathbf{1}\{a_s = i\}
@@ -235,7 +212,6 @@ class SlidingTSState(NamedTuple):
     reference="Trovò et al. 2020",
     lockstep=True,
 )
-@checked
 class SlidingTS(NamedTuple):
     """Sliding-window Thompson sampling (SW-TS): Thompson sampling from the last `window` rounds only.
 
@@ -253,36 +229,24 @@ class SlidingTS(NamedTuple):
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
     binarise: bool = False  # turn every reward into 0 or 1 at random
 
-    def init(self, n_arms: int) -> SlidingTSState:
-        a, b = np.full(n_arms, self.prior_wins), np.full(n_arms, self.prior_losses)
-        arms, rewards = np.zeros(self.window, np.int64), np.zeros(self.window)
-        return new_state(SlidingTSState, n_arms, a=a, b=b, arms=arms, rewards=rewards)
-
-    def choose(self, state: SlidingTSState, t: int, rng: Any) -> Any:
+    def choose(self, state: Any, t: int, rng: Any) -> Any:
         rng.betas(state.a, state.b, state.scores)
         return argmax(state.scores)
 
-    def learn(self, state: SlidingTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
+    def learn(self, state: Any, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Slide the window by one round. The binarised reward is stored, so that the same number leaves the window."""
         y = as_win(reward, rng.uniform(COIN)) if self.binarise else reward
         slide(self, state, t, arm, y)
 
-    def believe(self, state: SlidingTSState, arm: Any) -> None:
+    def believe(self, state: Any, arm: Any) -> None:
         """Update the Beta parameters from the window's sums, which rounding errors must not push below 0."""
         pulls = state.pulls[arm]
         wins = min(max(state.sums[arm], 0.0), pulls)
         state.a[arm] = self.prior_wins + wins
         state.b[arm] = self.prior_losses + (pulls - wins)
 
-    def belief(self, state: SlidingTSState) -> BetaBelief:
+    def belief(self, state: Any) -> BetaBelief:
         return beta_belief(state)
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        _believable(state)
-        ring_fits(state, t)
-
-    def state_size(self, n_arms: int) -> int:
-        return 6 * n_arms + 1 + 2 * self.window
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingTS":
@@ -298,7 +262,3 @@ class SlidingTS(NamedTuple):
 def beta_belief(state: Any) -> BetaBelief:
     """The Beta laws of a state, one per arm."""
     return BetaBelief(np.asarray(state.a), np.asarray(state.b))
-
-
-def _believable(state: Any) -> None:
-    fits(state, a=_BELIEF, b=_BELIEF)
