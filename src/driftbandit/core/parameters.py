@@ -135,7 +135,7 @@ def checked(cls: type[T]) -> type[T]:
 
     for name, value in list(vars(cls).items()):
         if isinstance(value, classmethod) and "horizon" in inspect.signature(value.__func__).parameters:
-            setattr(cls, name, classmethod(_check_sizes(value.__func__)))
+            setattr(cls, name, classmethod(_check_sizes(value.__func__, name)))
 
     # Tuples are equal if their items are: Bernoulli() and Constant(), which have none, would be one key of a cache.
     def __eq__(self: Any, other: object) -> bool:

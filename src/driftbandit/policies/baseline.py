@@ -12,6 +12,10 @@ from driftbandit.core.validity import COUNTS, REALS, SCRATCH, fits
 from driftbandit.policies.forgetting import DISCOUNT, discounting, half_life_discount
 
 
+def learn_nothing(self: Any, state: Any, t: int, arm: Any, reward: Any) -> None:
+    """`learn` of a policy that is what it is."""
+
+
 class UniformState(NamedTuple):
     """The same probability for every arm."""
 
@@ -20,6 +24,7 @@ class UniformState(NamedTuple):
 
 @described(
     short="uniform",
+    learn=learn_nothing,
     family="baseline",
     scratch=(),
     forgets="learns nothing",
@@ -47,9 +52,6 @@ class Uniform(NamedTuple):
             state.probabilities[arm] = 1.0 / n_arms
         return int(rng.uniform(0) * n_arms)
 
-    def learn(self, state: UniformState, t: int, arm: Any, reward: Any) -> None:
-        pass
-
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         fits(state, probabilities=SCRATCH)
 
@@ -62,6 +64,7 @@ class ScoresState(NamedTuple):
 
 @described(
     short="fixed",
+    learn=learn_nothing,
     family="baseline",
     scratch=(),
     forgets="learns nothing",
@@ -91,15 +94,13 @@ class FixedArm(NamedTuple):
     def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
         return self.arm
 
-    def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
-        pass
-
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         fits(state, scores=SCRATCH)
 
 
 @described(
     short="oracle",
+    learn=learn_nothing,
     family="baseline",
     simulated_only=True,
     forgets="needs no memory",
@@ -126,9 +127,6 @@ class Oracle(NamedTuple):
 
     def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
         return 0
-
-    def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
-        pass
 
 
 class BoundOracle(NamedTuple):

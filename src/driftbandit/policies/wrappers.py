@@ -14,7 +14,6 @@ from driftbandit.core.primitives import (
     copy_state,
     index,
     learn_late_reward,
-    learn_reward,
     shuffle,
     uses_probability,
 )
@@ -81,17 +80,13 @@ class PeriodicRestart(NamedTuple):
         return self.base.choose(state.base, t - state.start[0], rng)
 
     def learn(self, state: RestartState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        """At the end of a period everything is forgotten here, since `choose` must not change anything."""
-        if (t + 1) % self.period == 0:
-            copy_state(state.base, state.fresh)
-            state.start[0] = t + 1
-        else:
-            learn_reward(self.base, state.base, t - state.start[0], arm, reward, rng)
+        self.learn_late(state, t, arm, reward, rng, self.arm_probability(state, t, arm, rng))
 
     def arm_probability(self, state: RestartState, t: int, arm: Any, rng: Any) -> Any:
         return arm_probability(self.base, state.base, t - state.start[0], arm, rng)
 
     def learn_late(self, state: RestartState, t: int, arm: Any, reward: Any, rng: Any, probability: Any) -> None:
+        """At the end of a period everything is forgotten here, since `choose` must not change anything."""
         if (t + 1) % self.period == 0:
             copy_state(state.base, state.fresh)
             state.start[0] = t + 1
