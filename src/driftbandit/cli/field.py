@@ -8,7 +8,7 @@ from driftbandit.cli._shared import add_example, add_option, need, print_json, p
 
 _EXAMPLES = """\
   driftbandit field
-      drift-ts in 57 environments of 0/1 rewards, compared with the kept results of tuning: table.md, ratios.csv, figures
+      drift-ts in 57 environments of 0/1 rewards, compared with kept results of tuning: table.md, ratios.csv, figures
   driftbandit field --suite linear
       drift-lin-ts with contexts; rivals are given the noise
   driftbandit field "my_policy.py:MyPolicy(gamma=0.9)" sw-ts.tuned --environments smooth,trap-K5

@@ -4,6 +4,7 @@ changes and where things change."""
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from driftbandit.environments.named import DESIGN, STILL, SuiteEnvironment
@@ -168,15 +169,18 @@ def draw_map(figure: Any, spots: list[Spot], look: Callable[[str], Any] = find_s
         axis.set_minor_formatter(lambda value, place: f"{value:g}" if f"{value:e}"[0] in "235" else "")
         axis.set_tick_params(which="both", labelsize=8)
     figure.draw_without_rendering()  # so that points have their places on the page
-    _label(axes, points, faint)
+    _label(axes, points, frontier, faint)
 
 
-def _label(axes: Any, points: dict[str, Spot], faint: str) -> None:
-    """A name next to every point, on the first place around it where it hides no point and no other name."""
+def _label(axes: Any, points: dict[str, Spot], frontier: list[Spot], faint: str) -> None:
+    """A name next to every point, on the first place around it where it hides no point, no other name and no step of
+    the frontier."""
     scale = axes.figure.dpi / 72.0
     at = {short: axes.transData.transform((spot.still, spot.changing)) / scale for short, spot in points.items()}
+    corners = [axes.transData.transform((spot.still, spot.changing)) / scale for spot in frontier]
     left, right = (float(axes.transAxes.transform((side, 0))[0]) / scale for side in (0, 1))
     taken = [(x - 5, x + 5, y - 5, y + 5) for x, y in at.values()]
+    taken += [(x, end, y - 3, y + 3) for (x, y), (end, _) in pairwise(corners)]
     taken += [(-1e9, left, -1e9, 1e9), (right, 1e9, -1e9, 1e9)]  # no name leaves the map
     for short, (x, y) in sorted(at.items(), key=lambda item: -item[1][1]):
         width = 5.4 * len(short)

@@ -32,6 +32,27 @@ def as_win(reward: Any, u: Any) -> Any:
     return where(u < reward, 1.0, 0.0)
 
 
+@compilable
+def take_reward(policy: Any, state: Any, arm: Any, reward: Any, weight: float) -> None:
+    """Add one reward of this weight to the wins and losses of an arm."""
+    wins, losses = state.wins, state.losses
+    wins[arm] += weight * reward
+    losses[arm] += weight * (1.0 - reward)
+    state.a[arm] = policy.prior_wins + wins[arm]
+    state.b[arm] = policy.prior_losses + losses[arm]
+
+
+def new_beliefs(policy: Any, n_arms: int) -> Any:
+    """A state of TS or dTS without rewards: every arm at the prior."""
+    a, b = np.full(n_arms, policy.prior_wins), np.full(n_arms, policy.prior_losses)
+    return new_state(BetaTSState, n_arms, a=a, b=b)
+
+
+def validate_beliefs(policy: Any, state: Any, t: int, like: Any) -> None:
+    """Refuse a state of TS or dTS with counts or Beta parameters that no rewards lead to."""
+    fits(state, wins=COUNTS, losses=COUNTS, a=_BELIEF, b=_BELIEF)
+
+
 class BetaTSState(NamedTuple):
     """The evidence of TS and dTS about each arm."""
 
@@ -44,6 +65,9 @@ class BetaTSState(NamedTuple):
 
 @described(
     short="ts",
+    init=new_beliefs,
+    take=take_reward,
+    validate_state=validate_beliefs,
     family="never forgets",
     scratch=("scores",),
     forgets="never",
@@ -75,33 +99,15 @@ class BetaTS(NamedTuple):
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
     binarise: bool = False  # turn every reward into 0 or 1 at random
 
-    def init(self, n_arms: int) -> BetaTSState:
-        a, b = np.full(n_arms, self.prior_wins), np.full(n_arms, self.prior_losses)
-        return new_state(BetaTSState, n_arms, a=a, b=b)
-
     def choose(self, state: BetaTSState, t: int, rng: Any) -> Any:
         rng.betas(state.a, state.b, state.scores)
         return argmax(state.scores)
 
     def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        y = as_win(reward, rng.uniform(COIN)) if self.binarise else reward
-        state.wins[arm] += y
-        state.losses[arm] += 1.0 - y
-        state.a[arm] = self.prior_wins + state.wins[arm]
-        state.b[arm] = self.prior_losses + state.losses[arm]
-
-    def know_arm(self, state: BetaTSState, t: int, arm: int, mean: float, worth: float, features: Any) -> None:
-        """Add this many rewards of this mean."""
-        state.wins[arm] += worth * mean
-        state.losses[arm] += worth * (1.0 - mean)
-        state.a[arm] = self.prior_wins + state.wins[arm]
-        state.b[arm] = self.prior_losses + state.losses[arm]
+        self.take(state, arm, as_win(reward, rng.uniform(COIN)) if self.binarise else reward, 1.0)
 
     def belief(self, state: BetaTSState) -> BetaBelief:
         return beta_belief(state)
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        fits(state, wins=COUNTS, losses=COUNTS, a=_BELIEF, b=_BELIEF)
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "BetaTS":
@@ -111,6 +117,9 @@ class BetaTS(NamedTuple):
 
 @discounting(
     short="dts",
+    init=new_beliefs,
+    take=take_reward,
+    validate_state=validate_beliefs,
     aliases={"dots": {"optimistic": True}},
     forgets="discounts wins and losses by gamma per round; an idle arm returns to the prior",
     knows="how often the environment changes, to set gamma",
@@ -147,10 +156,6 @@ class DiscountedBetaTS(NamedTuple):
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
     binarise: bool = False  # turn every reward into 0 or 1 at random
 
-    def init(self, n_arms: int) -> BetaTSState:
-        a, b = np.full(n_arms, self.prior_wins), np.full(n_arms, self.prior_losses)
-        return new_state(BetaTSState, n_arms, a=a, b=b)
-
     def choose(self, state: BetaTSState, t: int, rng: Any) -> Any:
         """With `optimistic`, equal posterior means may tie."""
         scores = state.scores
@@ -162,9 +167,8 @@ class DiscountedBetaTS(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        y = self.seen(reward, rng)
         self.fade(state, self.gamma)
-        self.take(state, arm, y, 1.0)
+        self.take(state, arm, self.seen(reward, rng), 1.0)
 
     def seen(self, reward: Any, rng: Any) -> Any:
         """The reward as `take` expects it: turned into 0 or 1 with `binarise`."""
@@ -179,19 +183,9 @@ class DiscountedBetaTS(NamedTuple):
             a[i] = self.prior_wins + wins[i]
             b[i] = self.prior_losses + losses[i]
 
-    def take(self, state: BetaTSState, arm: Any, reward: Any, weight: float) -> None:
-        wins, losses = state.wins, state.losses
-        wins[arm] += weight * reward
-        losses[arm] += weight * (1.0 - reward)
-        state.a[arm] = self.prior_wins + wins[arm]
-        state.b[arm] = self.prior_losses + losses[arm]
-
     @property
     def belief(self) -> Callable[[Any], BetaBelief] | None:
         return None if self.optimistic else beta_belief
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        fits(state, wins=COUNTS, losses=COUNTS, a=_BELIEF, b=_BELIEF)
 
 
 SlidingTSState = window_state("SlidingTSState", "a", "b")  # Beta parameters: prior + evidence
