@@ -28,6 +28,7 @@ from driftbandit.policies.drift.regressions import (
     measure,
     multiply_pairs,
     place,
+    write,
 )
 
 LARGEST = 1e30  # rewards beyond this are cut, so that fourth powers stay finite
@@ -267,8 +268,7 @@ def refresh(state: Any, h: Any, group: Any) -> None:
     at, first = index(group * HYPOTHESES * n + place(h, n)), index(group * HYPOTHESES * size + place(h, size))
     for i in range(n):
         state.mean[at + i * WIDTH] = 0.0
-    for i in range(size):
-        state.covariance[first + i * WIDTH] = state.prior[i]
+    write(state.covariance, first, WIDTH, state.prior)
     if RATES <= h < RUNS:
         at = index(group * RATES * n + place(h - RATES, n))
         for i in range(n):

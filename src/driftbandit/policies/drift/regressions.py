@@ -97,6 +97,18 @@ def sum_products(out: Any, start: int, stop: int, values: Any, first: Any, step:
     out[start:stop] = np.add.reduce(np.multiply(rows, factors).T.copy(), axis=0, initial=begin).tolist()
 
 
+def _write_loops(values: Any, first: Any, step: int, numbers: Any) -> None:
+    at = index(first)
+    for i in range(len(numbers)):
+        values[at + i * step] = numbers[i]
+
+
+@compiled_as(_write_loops)
+def write(values: Any, first: Any, step: int, numbers: Any) -> None:
+    """Write these numbers, each `step` after the one before."""
+    values[first : first + len(numbers) * step : step] = numbers
+
+
 def _dot_loops(rows: Any, x: Any) -> Any:
     total = rows[0] * x[0]
     for i in range(1, len(x)):
