@@ -23,8 +23,7 @@ import numpy as np
 
 from driftbandit import Bandit
 from driftbandit.core.draws import Stream
-from driftbandit.field.binary import BINARY
-from driftbandit.field.real_rewards import LINEAR
+from driftbandit.field.suites import BINARY, LINEAR
 
 ARMS, DEVICES, SHARES = ["a", "b", "c"], ["mobile", "desktop", "tablet"], [0.6, 0.3, 0.1]
 MINUTE = 60_000_000

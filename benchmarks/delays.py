@@ -16,8 +16,8 @@ from typing import Any
 from PIL import Image
 
 from driftbandit.environments import Abrupt
-from driftbandit.field.binary import BINARY, list_entrants, make_policy
 from driftbandit.field.suite import find_facts
+from driftbandit.field.suites import BINARY, list_entrants, make_policy
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.files import save_rows
 from driftbandit.lab.plots import MARKERS, save_chart, thousands

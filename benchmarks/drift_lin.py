@@ -142,7 +142,8 @@ def change(name: str, package: Path) -> None:
 
 def groups() -> dict[str, tuple[Any, ...]]:
     """The design environments: of either suite, and those where an idle arm changes."""
-    from driftbandit.field.suite import DESIGN, load_suite
+    from driftbandit.environments.named import DESIGN
+    from driftbandit.field.suites import load_suite
 
     design = {
         name: [one for one in load_suite(name).environments if one.role == DESIGN] for name in ("scale", "linear")

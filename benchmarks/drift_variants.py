@@ -20,8 +20,9 @@ from pathlib import Path
 import numpy as np
 from pages import shown_and_kept
 
-from driftbandit.field.binary import ENVIRONMENTS
-from driftbandit.field.suite import DESIGN, SuiteEnvironment, choose_environments
+from driftbandit.environments.named import BINARY as ENVIRONMENTS
+from driftbandit.environments.named import DESIGN, SuiteEnvironment
+from driftbandit.field.suite import choose_environments
 from driftbandit.lab.files import replace_file
 
 KINDS = ("abrupt", "gap", "smooth", "fast", "local", "common")  # of the design environments that change

@@ -14,8 +14,8 @@ import numpy as np
 
 from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.environments import PhaseTable, Rare
-from driftbandit.field.binary import make_policy
 from driftbandit.field.suite import find_facts
+from driftbandit.field.suites import make_policy
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.files import replace_file, writable
 from driftbandit.policies.wrappers import Delayed

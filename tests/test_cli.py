@@ -72,6 +72,14 @@ def test_list_has_a_line_for_everything_discovered(capsys):
         assert sum(line.startswith(f"{name} ") for line in lines) == 1
 
 
+def test_list_environments_names_those_of_the_suites_and_describes_each(capsys):
+    assert cli.main(["list", "environments"]) == 0
+    named = capsys.readouterr().out.replace("\n", " ").replace(",", " ").split()
+    assert {"fresh-K5-p10", "common.0", "trap-K5-out", "D01-rest", "kim-tewari-K100-d50", "wu"} <= set(named)
+    assert cli.main(["list", "trap-K5-out"]) == 0
+    assert "kind='trap', reward='outliers'" in capsys.readouterr().out
+
+
 def test_list_shows_one_policy_in_full(capsys):
     assert cli.main(["list", "ds-ts"]) == 0
     out = capsys.readouterr().out

@@ -10,7 +10,8 @@ from driftbandit.core.draws import CONTEXT, POLICY, Stream, stream_key
 from driftbandit.core.protocols import Environment, Policy
 from driftbandit.core.state import equal_states, to_lists
 from driftbandit.environments import Bernoulli, Gaussian, Linear
-from driftbandit.environments.linear import CONTEXTS, NAMED
+from driftbandit.environments.linear import CONTEXTS
+from driftbandit.environments.named import LINEAR, PUBLISHED
 from driftbandit.errors import PolicyError
 from driftbandit.lab import run
 from driftbandit.lab.engine.compiled_player import CompiledPlayer
@@ -114,7 +115,7 @@ def test_linucb_has_the_published_regret_in_russacs_environment() -> None:
 # ---- environments
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", [*(one.name for one in LINEAR), *PUBLISHED])
 def test_a_named_environment_is_read_back_and_has_finite_means(name: str) -> None:
     environment = parse_environment(name)
     assert parse_environment(repr(environment)) == environment

@@ -11,7 +11,7 @@ from statistics import geometric_mean
 
 import pytest
 
-from driftbandit.field.binary import APART
+from driftbandit.environments.named import APART
 from tools.site import committed
 
 ROOT = Path(__file__).parent.parent

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Abrupt, PhaseTable, Smooth
+from driftbandit.environments.named import APART, CHECK, DESIGN, NAMED, STILL, SuiteEnvironment
 from driftbandit.environments.scaled import LAWS
-from driftbandit.field import binary, contest
-from driftbandit.field.binary import APART, BINARY
-from driftbandit.field.real_rewards import LINEAR, LINEAR_GRID, SCALE, measure_scale
+from driftbandit.errors import SpecError
+from driftbandit.field import contest, suites
+from driftbandit.field.figures import Spot, choose_spots, draw_ratios, find_frontier, find_spots, join_memories
 from driftbandit.field.standings import (
     KeptLine,
     find_best_tuned,
@@ -25,16 +26,12 @@ from driftbandit.field.standings import (
     write_kept,
 )
 from driftbandit.field.suite import (
-    CHECK,
-    DESIGN,
-    SUITES,
     Suite,
-    SuiteEnvironment,
     choose_environments,
     find_facts,
     find_short_name,
-    load_suite,
 )
+from driftbandit.field.suites import BINARY, LINEAR, LINEAR_GRID, SCALE, SUITES, load_suite, measure_scale
 from driftbandit.spec.parse import parse_environment
 from tests import field_targets
 
@@ -55,9 +52,18 @@ def test_the_suite_has_every_kind_arms_from_2_to_50_and_names_of_its_own():
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_an_environment_of_a_suite_is_read_back_from_what_the_list_prints(name):
+def test_an_environment_of_a_suite_is_read_back_from_its_name_and_from_what_the_list_prints(name):
     for environment in load_suite(name).environments:
         assert parse_environment(repr(environment.environment)) == environment.environment
+        assert parse_environment(environment.name) == environment.environment
+
+
+def test_no_two_named_environments_share_a_name_and_parameters_may_be_given():
+    suites = [one.name for name in SUITES for one in load_suite(name).environments]
+    assert len({name.casefold() for name in NAMED}) == len(NAMED) >= len(set(suites)) == len(suites)
+    assert parse_environment("Stat-K10-g.1(horizon=70)").horizon == 70
+    with pytest.raises(SpecError, match=r"did you mean stat-K10-g\.1\?"):
+        parse_environment("stat-K10-g.2")
 
 
 def test_environments_are_chosen_by_name_kind_and_role():
@@ -88,18 +94,18 @@ def test_a_policy_is_given_the_phases_of_an_environment_and_how_often_the_best_a
 
 @pytest.mark.parametrize("horizon", [10_000, 100_000, 1_000_000])
 def test_every_setting_of_the_grid_can_be_made_and_none_is_tried_twice(horizon):
-    labels = binary.labels(horizon)
+    labels = suites.labels(horizon)
     assert len(set(labels)) == len(labels) > 100
     facts = find_facts(Abrupt(5, 2000, 4))._replace(horizon=horizon)
-    made = {label: binary.make_policy(label, facts) for label in labels}
+    made = {label: suites.make_policy(label, facts) for label in labels}
     assert made["sw-ts(window=1000)"].window == 1000
     assert made["ds-ts(gamma=0.999, tau_max=0.05)"].gamma == 0.999
     assert made["dots.tuned"].optimistic
-    assert {find_short_name(label) for label in labels} == set(binary.list_entrants()) - set(binary.UNTUNED)
+    assert {find_short_name(label) for label in labels} == set(suites.list_entrants()) - set(suites.UNTUNED)
 
 
 def test_the_longest_memory_is_for_the_longest_environments_and_all_others_are_tried_everywhere():
-    short, long = set(binary.labels(10_000)), set(binary.labels(1_000_000))
+    short, long = set(suites.labels(10_000)), set(suites.labels(1_000_000))
     assert short < long
     assert all("300000" in label or "0.9999967" in label for label in long - short)
 
@@ -293,12 +299,36 @@ def results():
     return best, found, summaries(found)
 
 
+SPOTS = [
+    Spot("sw-ts(window=30)", 4.0, 1.5),
+    Spot("drift-ts", 3.0, 1.5),
+    Spot("sw-ts(window=100)", 3.5, 2.0),
+    Spot("ts", 1.0, 9.0),
+]
+
+
+def test_a_setting_is_on_the_frontier_unless_another_has_no_more_regret_in_both():
+    assert [one.label for one in find_frontier(SPOTS)] == ["ts", "drift-ts"]
+    assert choose_spots(SPOTS)["sw-ts"].changing == 1.5
+    assert [[one.label for one in line] for line in join_memories(SPOTS)] == [["sw-ts(window=30)", "sw-ts(window=100)"]]
+
+
+def test_a_setting_has_its_mean_ratio_where_nothing_changes_and_where_things_change():
+    ratios = {"still": 2.0, "also-still": 8.0, "moves": 3.0}
+    environments = [SuiteEnvironment(name, STILL if "still" in name else "local", DESIGN, None) for name in ratios]
+    lines = [KeptLine(name, "ts", 4, 10.0 * value, 0.0, 0.0) for name, value in ratios.items()]
+    (spot,) = find_spots(environments, dict.fromkeys(ratios, 10.0), [*lines, lines[0]._replace(label="seldom-played")])
+    assert spot == ("ts", pytest.approx(4.0), pytest.approx(3.0))
+
+
 def test_the_table_names_the_best_policy_and_the_csv_has_all(tmp_path):
     best, found, totals = results()
     played = {"ts": {line.environment: line for line in LINES if line.label == "ts.tuned"}}
-    result = contest.Contest(BINARY, THREE, best, played, found, totals, "How.")
+    result = contest.Contest(BINARY, THREE, best, played, found, totals, SPOTS, "How.")
     result.save_markdown(tmp_path / "t.md")
     text = (tmp_path / "t.md").read_text(encoding="utf-8")
+    assert "| `ts` | 1.00 | 9.00 |\n| `drift-ts` | 3.00 | 1.50 |\n" in text
+    assert "| `sw-ts(window=30)` |" not in text
     assert "| move | design | `sw-ts(window=100)` | 20 ± 1.0 | 4.50 ± 0.23 |" in text
     result.save_csv(tmp_path / "t.csv")
     lines = (tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()
@@ -323,14 +353,14 @@ def test_a_contest_names_the_command_that_makes_it_and_needs_the_tuned_settings(
 def test_the_figure_is_drawn_the_same_twice_and_holds_a_dot_per_environment(tmp_path):
     best, found, totals = results()
     played = {"ts": {}, "sw-ts(window=300)": {}}
-    result = contest.Contest(BINARY, THREE, best, played, found, totals, "How.")
-    one = result.save_figure(tmp_path / "one.svg")
-    two = result.save_figure(tmp_path / "two.svg")
-    assert one.read_bytes() == two.read_bytes()
+    result = contest.Contest(BINARY, THREE, best, played, found, totals, SPOTS, "How.")
+    one, two = result.save(tmp_path / "one"), result.save(tmp_path / "two")
+    assert [path.name for path in one] == ["ratios.csv", "table.md", "ratios.svg", "frontier.svg"]
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
     from matplotlib.figure import Figure
 
     figure = Figure()
-    result.draw(figure)
+    draw_ratios(figure, result)
     (axes,) = figure.axes
     dots = [line for line in axes.lines if line.get_linestyle() == "None"]
     assert len(dots) == 2 * (3 + 2)
@@ -364,7 +394,8 @@ def test_the_suite_of_any_scale_has_the_environments_of_the_specification_and_ch
     assert set(field_targets.DRIFT_LIN_TS) == {
         environment.name for environment in suite.environments if environment.role == DESIGN
     }
-    assert {environment.environment.reward for environment in suite.environments} == set(LAWS)
+    for kind in ("trap", "rising"):  # under each law
+        assert {one.environment.reward for one in suite.environments if one.kind == kind} == set(LAWS)
 
 
 def test_rivals_are_given_the_noise_and_the_range_of_each_environment():

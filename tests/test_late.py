@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.late import BATCH, CONDITIONS, ENVIRONMENTS, POLICIES, WAITS, LateSuite, main
-from driftbandit.field.binary import APART, BINARY
+from driftbandit.environments.named import APART
 from driftbandit.field.suite import find_short_name
+from driftbandit.field.suites import BINARY
 
 ROOT = Path(__file__).resolve().parents[1]
 

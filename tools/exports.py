@@ -48,14 +48,14 @@ def wanted() -> str:
     modules: dict[str, list[str]] = {}
     for name, cls in policies().items():
         modules.setdefault(cls.__module__, []).append(name)
-    where = {name: module for module, names in modules.items() for name in names}
-    imports = [f"    from {module} import {', '.join(sorted(names))}" for module, names in sorted(modules.items())]
-    lines = [HEAD + "\n".join(imports), "", "_MODULES = {"]
-    lines += [f'    "{name}": "{where[name].removeprefix("driftbandit.policies.")}",' for name in sorted(where)]
-    names = textwrap.fill(", ".join(f'"{name}"' for name in sorted(where)), 116)
-    return (
-        "\n".join([*lines, "}", "__all__ = [  # noqa: RUF022", textwrap.indent(names, "    "), "]  # fmt: skip"]) + TAIL
-    )
+    lines = [f"    from {module} import {', '.join(sorted(names))}" for module, names in sorted(modules.items())]
+    lines += ["", "_NAMES = {"]
+    for module, names in sorted(modules.items()):
+        lines.append(f'    "{module.removeprefix("driftbandit.policies.")}": "{" ".join(sorted(names))}",')
+    lines += ["}", "_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}"]
+    every = ", ".join(f'"{name}"' for name in sorted(name for names in modules.values() for name in names))
+    listed = textwrap.indent(textwrap.fill(every, 116), "    ")
+    return "\n".join([HEAD + lines[0], *lines[1:], "__all__ = [  # noqa: RUF022", listed, "]  # fmt: skip"]) + TAIL
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from driftbandit.core.parameters import checked, described, within
-from driftbandit.field.binary import BINARY
 from driftbandit.field.standings import find_best_tuned
+from driftbandit.field.suites import BINARY
 from driftbandit.policies import BetaTS, DiscountedTS, DriftTS
 from driftbandit.spec.parse import policies
 from tools.site import behaviour, card_figure, cards, facts, index, made, page, standing, store

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from driftbandit import Bandit
+from driftbandit.field.figures import choose_spots, join_memories
+from driftbandit.field.suite import find_short_name
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies import DiscountedTS
 from small_policies import play_arm
@@ -73,11 +75,11 @@ def test_the_idle_arm_of_the_figure_keeps_its_mean_while_its_spread_grows_to_tau
 
 def test_the_map_holds_the_policies_that_were_tuned():
     found = field_map.spots()
-    points = field_map.chosen(found)
+    points = choose_spots(found)
     assert {"ds-ts", "ts", "sw-ucb", "drift-ts"} <= set(points)
     assert "uniform" not in points
-    for line in field_map.trails(found):
-        assert len({spot.short for spot in line}) == 1
+    for line in join_memories(found):
+        assert len({find_short_name(spot.label) for spot in line}) == 1
     assert points["ts"].still < points["sw-ucb"].still  # forgetting costs where nothing changes
     assert points["ts"].changing > points["sw-ucb"].changing
 

@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from driftbandit.field.binary import BINARY, LEFT_OUT
+from driftbandit.environments.named import STILL, SuiteEnvironment
 from driftbandit.field.standings import KeptLine, read_kept
-from driftbandit.field.suite import SuiteEnvironment, find_short_name
+from driftbandit.field.suite import find_short_name
+from driftbandit.field.suites import BINARY, LEFT_OUT
 from tools.site.facts import ROOT
 
 RATIOS = ROOT / "docs/field/ratios.csv"
 SOURCES = (BINARY.kept, RATIOS)
 ENVIRONMENTS = {environment.name: environment for environment in BINARY.environments}
-STILL = "stationary"
 
 
 class Mark(NamedTuple):

@@ -8,13 +8,13 @@ from driftbandit.cli._shared import add_example, add_option, need, print_json, p
 
 _EXAMPLES = """\
   driftbandit field
-      drift-ts in 57 environments of 0/1 rewards, compared with the kept results of tuning: table.md, ratios.csv, figure
+      drift-ts in 57 environments of 0/1 rewards, compared with kept results of tuning: table.md, ratios.csv, figures
   driftbandit field --suite linear
       drift-lin-ts with contexts; rivals are given the noise
   driftbandit field "my_policy.py:MyPolicy(gamma=0.9)" sw-ts.tuned --environments smooth,trap-K5
       other policies, in some environments; `tuned` is given the horizon, phases and arms of each
   driftbandit field --list
-      the environments, and how to name each for `--environment`
+      the environments; `driftbandit run` takes their names too
   driftbandit field --quick
       a few short environments and a coarse grid, tuned at once: about a minute, to see that everything works
   driftbandit field --tune
@@ -48,7 +48,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Tune on request, play, compare, write."""
-    from driftbandit.field.suite import choose_environments, load_suite
+    from driftbandit.field.suite import choose_environments
+    from driftbandit.field.suites import load_suite
     from driftbandit.lab.files import writable
 
     folder = Path(args.out or f"build/field/{args.suite}")

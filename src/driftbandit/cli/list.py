@@ -16,7 +16,7 @@ _EXAMPLES = """\
   driftbandit list ds-ts           one policy or environment in full: parameters and named constructors
 """
 _SHOWN = {"all": ("policies", "environments", "laws"), "policies": ("policies",),
-          "environments": ("environments", "laws"), "items": ("items",)}  # fmt: skip
+          "environments": ("environments", "names", "laws"), "items": ("items",)}  # fmt: skip
 _FACTS = ("family", "forgets", "knows", "cost", "reference")
 
 
@@ -54,14 +54,15 @@ def _print_all(kind: str, rows: list[Any]) -> None:
     elif kind == "items":
         shown = [list(row.values()) for row in rows]
         print_table(["item", "title", "content"], shown, "items of the paper, for `driftbandit reproduce`")
+    elif kind == "names":
+        named = ", ".join(row["name"] for row in rows)
+        print("environments by name (`driftbandit list NAME` describes one in full)")
+        print(textwrap.fill(named, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False))
     else:
         title = "reward laws (law=... of an environment)" if kind == "laws" else "environments"
         names = ["name", "text", "about"] if kind == "laws" else ["name", "short", "text", "about"]
         rows = [[row[name] for name in names] for row in rows]
         print_table([*names[:-2], "written in full", "description"], rows, title)
-    if kind == "environments":
-        named = [name for cls in parse.environments().values() for name in getattr(cls, "aliases", ())]
-        print(textwrap.fill(f"by name: {', '.join(named)}", 100, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _items() -> list[dict[str, str]]:
@@ -73,8 +74,10 @@ def _items() -> list[dict[str, str]]:
 def _print_class(cls: type, described: dict[str, Any]) -> None:
     """Docstring, parameters with their domains, and named constructors."""
     print(f"{described['text']}\n\n{inspect.getdoc(cls)}")
-    aliases = getattr(cls, "aliases", {})
-    named = [[name, ", ".join(f"{key}={value!r}" for key, value in aliases[name].items())] for name in aliases]
+    named = [[name, _differences(cls, values)] for name, values in getattr(cls, "aliases", {}).items()]
+    for name, made in parse.named_environments().items() if hasattr(cls, "realise") else ():
+        if isinstance(made, cls):
+            named.append([name, _differences(cls, made._asdict())])  # type: ignore[attr-defined]
     for head, rows in (
         (["fact", "value"], [[fact, str(described[fact])] for fact in _FACTS if fact in described]),
         (["parameter", "type", "domain", "default"], [[*row.values()] for row in described["parameters"]]),
@@ -84,6 +87,12 @@ def _print_class(cls: type, described: dict[str, Any]) -> None:
         if rows:
             print()
             print_table(head, rows)
+
+
+def _differences(cls: Any, values: dict[str, Any]) -> str:
+    """The parameters that differ from the defaults."""
+    defaults = cls._field_defaults
+    return ", ".join(f"{key}={value!r}" for key, value in values.items() if value != defaults.get(key))
 
 
 def _describe(cls: type) -> dict[str, Any]:
@@ -121,6 +130,7 @@ def _first_line(thing: Any) -> str:
 _KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "policies": lambda: [_describe(cls) for cls in parse.policies().values()],
     "environments": lambda: [_describe(cls) for cls in parse.environments().values()],
+    "names": lambda: [{"name": name, "text": repr(made)} for name, made in parse.named_environments().items()],
     "laws": lambda: [_describe(cls) for cls in parse.laws().values()],
     "items": _items,
 }

@@ -94,11 +94,7 @@ def log_of_unit(x: Any) -> Any:
     k, f = exponent_and_rest(x)
     s = f / (2.0 + f)
     z = s * s
-    p = _LOG[4] + z * _LOG[5]
-    p = _LOG[3] + z * p
-    p = _LOG[2] + z * p
-    p = _LOG[1] + z * p
-    p = _LOG[0] + z * p
+    p = _LOG[0] + z * (_LOG[1] + z * (_LOG[2] + z * (_LOG[3] + z * (_LOG[4] + z * _LOG[5]))))
     return k * _LN2 + (2.0 * s + s * (z * p))
 
 
@@ -111,17 +107,9 @@ def normal_pair(first: Any, second: Any) -> Any:
     radius = np.sqrt(-2.0 * log_of_unit(unit_above_zero(first)))
     a = as_float((second >> _S12) | _ONE) * 2.0 - 3.0
     z = a * a
-    s = _SIN[5] + z * _SIN[6]
-    s = _SIN[4] + z * s
-    s = _SIN[3] + z * s
-    s = _SIN[2] + z * s
-    s = _SIN[1] + z * s
+    s = _SIN[1] + z * (_SIN[2] + z * (_SIN[3] + z * (_SIN[4] + z * (_SIN[5] + z * _SIN[6]))))
     s = (_SIN[0] + z * s) * a
-    c = _COS[5] + z * _COS[6]
-    c = _COS[4] + z * c
-    c = _COS[3] + z * c
-    c = _COS[2] + z * c
-    c = _COS[1] + z * c
+    c = _COS[1] + z * (_COS[2] + z * (_COS[3] + z * (_COS[4] + z * (_COS[5] + z * _COS[6]))))
     c = _COS[0] + z * c
     swap = (second & _SWAP) != _ZERO
     x = where(swap, s, c)

@@ -7,7 +7,7 @@ every parameter to its annotated type and tests it against its domain."""
 import functools
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -42,6 +42,13 @@ def described(**facts: Any) -> Callable[[type[T]], type[T]]:
         return cls
 
     return attach
+
+
+def add_missing(cls: type, methods: Mapping[str, Any]) -> None:
+    """Give a class those of these methods that it does not define itself."""
+    for name, method in methods.items():
+        if name not in vars(cls):
+            setattr(cls, name, method)
 
 
 def tuned(cls: Any, horizon: int, phases: int, n_arms: int = 0) -> Any:
@@ -128,7 +135,7 @@ def checked(cls: type[T]) -> type[T]:
 
     for name, value in list(vars(cls).items()):
         if isinstance(value, classmethod) and "horizon" in inspect.signature(value.__func__).parameters:
-            setattr(cls, name, classmethod(_check_sizes(value.__func__)))
+            setattr(cls, name, classmethod(_check_sizes(value.__func__, name)))
 
     # Tuples are equal if their items are: Bernoulli() and Constant(), which have none, would be one key of a cache.
     def __eq__(self: Any, other: object) -> bool:

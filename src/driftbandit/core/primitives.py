@@ -19,7 +19,6 @@ COUNTERPARTS: dict[Callable[..., Any], Callable[..., Any]] = {}  # of NumPy func
 TIES = (1 << 39) + 1  # the slot of the number that breaks ties; policies' own slots are small numbers
 AMONG = 1 << 39  # that breaks them among the allowed arms, where TIES chose one that is not allowed
 COIN = 2  # the slot of the number by which `learn` turns a reward into 0 or 1; no `choose` may use it
-SHUFFLE = 100  # the first slot used to shuffle a list
 
 
 def compilable(function: F) -> F:
@@ -248,10 +247,10 @@ def draw_from(probabilities: Any, u: float) -> int:
 
 
 @compilable
-def shuffle(items: Any, count: int, rng: Any) -> None:
-    """Put the first `count` items in random order, in place."""
+def shuffle(items: Any, count: int, rng: Any, slot: int) -> None:
+    """Put the first `count` items in random order, in place; `slot` is before the first one used."""
     for j in range(count - 1, 0, -1):
-        k = int(rng.uniform(SHUFFLE + j) * (j + 1))
+        k = int(rng.uniform(slot + j) * (j + 1))
         held = items[j]
         items[j] = items[k]
         items[k] = held

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.parameters import checked, described, within
-from driftbandit.environments.rewards import Bernoulli, Gaussian, LogNormal, Outliers, Purchases
+from driftbandit.environments.rewards import Gaussian, Purchases
 from driftbandit.environments.scaled import AnyLaw
 
 DAY = 96  # rounds
@@ -114,72 +114,12 @@ class LinearRealisation(NamedTuple):
         return self
 
 
-# Environments of other papers; those on which DriftLinTS was designed (D) and checked (H); and further ones for checks
-# (N), which were written down before it played them.
-_SEGMENTS: dict[str, Any] = {"contexts": "segment", "uniform": True, "spread": 1.0, "law": Bernoulli()}
-_REVENUE = Purchases(20.0 * math.exp(0.32), 0.8)
-_UNIT: dict[str, Any] = {"contexts": "unit", "n_arms": 10}
-NAMED: dict[str, dict[str, Any]] = {
-    "russac-abrupt": {"contexts": "disc", "change": "turns", "n_arms": 50, "n_features": 2, "horizon": 6000,
-                      "law": Gaussian(1.0)},
-    "russac-smooth": {"contexts": "disc", "change": "turn", "n_arms": 50, "n_features": 2, "horizon": 6000,
-                      "law": Gaussian(1.0)},
-    "kim-tewari": {**_UNIT, "change": "signs", "n_features": 10, "horizon": 10_000, "law": Gaussian(math.sqrt(0.15))},
-    "wu": {**_UNIT, "change": "spaced", "n_features": 10, "horizon": 2000, "law": Gaussian(0.01)},
-    "context-trap": {"change": "trap", "n_arms": 4, "n_features": 3, "spread": 0.3},
-    "context-rising": {"change": "rising", "n_arms": 4, "n_features": 3, "spread": 0.3},
-    "D01-rest": {"changes": 0},
-    "D02-abrupt": {},
-    "D03-local": {"change": "arm", "changes": 40},
-    "D04-walk": {"change": "walk", "memory": 4000},
-    "D05-segbern": {**_SEGMENTS, "n_arms": 4, "n_features": 5, "changes": 5},
-    "D06-russac-abrupt": {**_UNIT, "change": "turns", "n_arms": 20, "n_features": 2, "horizon": 6000,
-                          "law": Gaussian(1.0)},
-    "D07-tide": {"contexts": "hour", "spread": 0.15, "changes": 0, "level": 0.5},
-    "D08-useless": {"n_features": 9, "useless": 9, "spread": 0.5, "changes": 5},
-    "D09-revenue": {"n_arms": 4, "n_features": 2, "base": 0.1, "spread": 0.04, "changes": 3, "law": _REVENUE},
-    "D10-rotation": {**_UNIT, "n_features": 5, "change": "rotation", "memory": 10_000, "law": Gaussian(1.0)},
-    "D11-coords": {"n_features": 7, "spread": 0.35, "change": "coordinate", "changes": 20},
-    "D12-K20": {"n_arms": 20, "changes": 5},
-    "D13-short": {"n_arms": 3, "n_features": 2, "horizon": 5000, "spread": 0.3, "changes": 2},
-    "H01-restbern": {"n_arms": 3, "n_features": 9, "base": 0.3, "spread": 0.05, "changes": 0, "law": Bernoulli()},
-    "H02-abrupt10": {"n_arms": 10, "n_features": 9, "spread": 0.4, "changes": 8, "law": Gaussian(1.0)},
-    "H03-localbern": {"contexts": "uniform", "change": "arm", "n_arms": 10, "n_features": 2, "base": 0.4,
-                      "spread": 0.2, "changes": 40, "law": Bernoulli()},
-    "H04-walkfast": {"change": "walk", "n_arms": 3, "n_features": 2, "spread": 0.5, "memory": 500},
-    "H05-segwalk": {"contexts": "segment", "change": "walk", "n_features": 10, "base": 0.5, "spread": 0.2,
-                    "memory": 10_000, "law": Bernoulli()},
-    "H06-kimtewari": {**_UNIT, "n_features": 10, "changes": 8},
-    "H07-segtide": {"contexts": "segment", "spread": 0.2, "changes": 1, "level": 0.6, "level_memory": 1000},
-    "H08-season": {"change": "season", "n_features": 3, "spread": 0.5, "memory": 5000},
-    "H09-revenuerest": {"contexts": "uniform", "base": 0.05, "spread": 0.02, "changes": 0,
-                        "law": Purchases(50.0 * math.exp(0.5), 1.0)},
-    "H10-d20": {"n_features": 19, "spread": 0.22, "changes": 4},
-    "H11-lownoise": {"changes": 20, "law": Gaussian(0.05)},
-    "H12-long": {"horizon": 100_000, "n_features": 3, "spread": 0.5, "law": Gaussian(1.0)},
-    "H13-short": {"horizon": 5000, "n_features": 5, "centre": 3.0, "width": 2.0, "spread": 0.25, "changes": 3,
-                  "law": Gaussian(1.0)},
-    "N01-correlated": {"contexts": "correlated", "n_features": 7, "spread": 0.3, "changes": 8},
-    "N02-drifting": {"contexts": "drifting", "n_features": 3, "spread": 0.3, "changes": 6},
-    "N03-outliers": {"changes": 6, "law": Outliers(0.5, 20.0, 0.01)},
-    "N04-K30": {"n_arms": 30, "n_features": 3, "changes": 4},
-    "N05-cell": {"change": "cell", "n_features": 5, "changes": 60},
-    "N06-hourseason": {"contexts": "hour", "change": "season", "spread": 0.4, "memory": 8000},
-    "N07-latency": {"n_features": 3, "base": -3.0, "spread": 0.4, "changes": 5, "law": LogNormal(0.8)},
-    "N08-segments": {**_SEGMENTS, "n_features": 20, "changes": 2},
-    "N09-seldom": {"horizon": 50_000, "changes": 1},
-    "N10-bursts": {"change": "bursts", "changes": 15},
-    "N11-newcomer": {**_SEGMENTS, "contexts": "newcomer", "n_features": 5, "changes": 2},
-    "N12-revenuewalk": {"contexts": "uniform", "change": "walk", "n_features": 2, "base": 0.1, "spread": 0.05,
-                        "memory": 10_000, "law": _REVENUE},
-    "N13-jointwalk": {**_UNIT, "change": "walk", "n_features": 6, "memory": 3000},
-}  # fmt: skip
 _PER_ARM = ("arm", "cell", "trap", "rising")  # changes of disjoint coefficients only
 _JOINT = ("rotation", "turns", "turn")
 CHANGES = ("all", "coordinate", "spaced", "bursts", "signs", "walk", "season", *_PER_ARM, *_JOINT)
 
 
-@described(short="linear", aliases=NAMED)
+@described(short="linear")
 @checked
 class Linear(NamedTuple):
     """Rewards with a mean that is linear in the features of a round, with coefficients that change.

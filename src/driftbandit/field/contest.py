@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.environments.named import DESIGN, SuiteEnvironment
+from driftbandit.field.figures import Spot, draw_map, draw_ratios, find_frontier, find_spots
 from driftbandit.field.standings import (
     BestTuned,
     KeptLine,
@@ -22,9 +24,10 @@ from driftbandit.field.standings import (
     summaries,
     write_kept,
 )
-from driftbandit.field.suite import DESIGN, Suite, SuiteEnvironment, choose_environments, find_short_name, load_suite
+from driftbandit.field.suite import Suite, choose_environments, find_short_name
+from driftbandit.field.suites import load_suite
 from driftbandit.lab.files import markdown_table, replace_file, save_rows
-from driftbandit.lab.plots import find_styles, save_chart
+from driftbandit.lab.plots import save_chart
 from driftbandit.lab.work import Cell, Part, Store, check_own
 
 SEED = 0  # of tuning
@@ -35,8 +38,6 @@ AT_ONCE = 2  # expensive settings that continue together
 QUICK_RUNS = 8
 
 SHOWN = 5  # policies in the figure and in the table by environment, in addition to those given
-_LEAST, _MOST = 0.2, 20.0  # ratios beyond are drawn at the edge
-_TICKS = (0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 
 
 # ---- tuning ----------------------------------------------------------------------------------------------------------
@@ -144,6 +145,7 @@ class Contest(NamedTuple):
     played: dict[str, Results]
     found: list[Standing]
     totals: list[RatioSummary]
+    spots: list[Spot]  # every setting by its regret where nothing changes and where things change
     how: str
 
     def shown(self) -> list[str]:
@@ -160,8 +162,9 @@ class Contest(NamedTuple):
         ]
         standings = [one.to_dict() for one in self.found]
         totals = [one._asdict() for one in self.totals]
+        frontier = [one._asdict() for one in find_frontier(self.spots)]
         about = {"suite": self.suite.name, "how": self.how}
-        return {**about, "environments": listed, "standings": standings, "summary": totals}
+        return {**about, "environments": listed, "standings": standings, "summary": totals, "frontier": frontier}
 
     def _best_tuned(self, environment: SuiteEnvironment) -> Standing:
         """The best tuned policy of an environment, as a policy of the table."""
@@ -171,11 +174,14 @@ class Contest(NamedTuple):
     def save(self, folder: Path) -> list[Path]:
         """Write tables and figures."""
         folder.mkdir(parents=True, exist_ok=True)
-        return [
+        paths = [
             self.save_csv(folder / "ratios.csv"),
             self.save_markdown(folder / "table.md"),
-            self.save_figure(folder / "ratios.svg"),
+            save_chart(lambda figure: draw_ratios(figure, self), folder / "ratios.svg", (8.0, 4.9), dpi=130),
         ]
+        if self.spots:
+            paths.append(save_chart(lambda figure: draw_map(figure, self.spots), folder / "frontier.svg", (5.6, 5.2)))
+        return paths
 
     def save_csv(self, path: Path) -> Path:
         """Write the best tuned policies with their parameters, and every policy in every environment."""
@@ -191,6 +197,7 @@ class Contest(NamedTuple):
             f"# The suite `{self.suite.name}`, measured\n\n{self.how}\n",
             f"## Environment by environment\n\n{self._environments_part()}",
             f"## All policies\n\n{self._summary_part()}",
+            *([f"## The frontier\n\n{self._frontier_part()}"] if self.spots else []),
             f"## The environments\n\n{markdown_table(['environment', 'kind', 'role', '`--env`'], listed)}",
         ]
         with replace_file(path) as draft:
@@ -242,70 +249,13 @@ class Contest(NamedTuple):
             note += f" {why}; the last column has the mean if they counted."
         return f"{note}\n\n{markdown_table(head, rows)}"
 
-    # ---- the figure: a dot per environment; geometric mean and worst at the right ------------------------------------
-
-    def save_figure(self, path: Path) -> Path:
-        """Draw the ratios of the policies shown, those given large."""
-        return save_chart(self.draw, path, (4.0 + 0.17 * len(self._ordered()), 4.9), dpi=130)
-
-    def _ordered(self) -> list[SuiteEnvironment]:
-        found = dict.fromkeys(one.environment for one in self.found)
-        return sorted(found, key=lambda environment: not environment.changing)
-
-    def draw(self, figure: Any) -> None:
-        """Fill an empty figure."""
-        from matplotlib.lines import Line2D
-
-        environments, names, axes = self._ordered(), self.shown(), figure.add_subplot()
-        changing = sum(environment.changing for environment in environments)
-        places = {environment.name: float(place) for place, environment in enumerate(environments)}
-        mean_at, worst_at = len(environments) + 0.8, len(environments) + 2.0
-        keys = []
-        for order, (name, look) in enumerate(zip(names, find_styles(names), strict=True)):
-            large = name in self.played
-            style = {"color": look["color"], "marker": look["marker"], "markersize": 6.5 if large else 4.5,
-                     "markerfacecolor": look["color"] if large else "white", "alpha": 1.0 if large else 0.8,
-                     "zorder": 5 if large else 3, "linestyle": "none"}  # fmt: skip
-            keys.append(Line2D([], [], label=name, **style))
-            dots = [(places[one.environment.name], one.ratio, one.error) for one in self.found if one.name == name]
-            total = next((one for one in self.totals if one.name == name), None)
-            if total is not None and changing:
-                dots += [(mean_at, total.mean, 0.0), (worst_at, total.worst, 0.0)]
-            for place, ratio, error in dots:
-                _draw_dot(axes, place + (0.0 if large else 0.12 * (order % 3 - 1)), ratio, error, style)
-        labels = [one.name if one.role == DESIGN else f"{one.name} *" for one in environments]
-        _set_axes(axes, [*places.values(), mean_at, worst_at], [*labels, "geometric mean", "worst"])
-        for edge in {changing - 0.5, len(environments) - 0.1} if changing else {len(environments) - 0.1}:
-            axes.axvline(edge, color="#777777", linewidth=0.9)
-        axes.set_title("Regret as a multiple of the best tuned policy's", loc="left")
-        apart = ", ".join(dict.fromkeys(one.kind for one in environments if not one.changing))
-        note = "* for checks only" + (f"; right of the first line, not averaged: {apart}" if apart else "")
-        columns = int(figure.get_figwidth() / (0.5 + 0.075 * max(map(len, names))))  # the letters' width in inches
-        text = {"title": note, "title_fontsize": 7.5, "fontsize": 8}
-        figure.legend(handles=keys, loc="outside lower center", ncols=max(1, min(3, columns)), **text)
-
-
-def _draw_dot(axes: Any, place: float, ratio: float, error: float, style: dict[str, Any]) -> None:
-    inside = min(max(ratio, _LEAST), _MOST)
-    low, high = max(ratio - error, _LEAST), min(ratio + error, _MOST)
-    bar = {"color": style["color"], "linewidth": 1.1, "alpha": 0.6, "zorder": style["zorder"] - 1}
-    if low < high:
-        axes.plot([place, place], [low, high], **bar)
-    marker = style["marker"] if ratio == inside else "^"
-    axes.plot(place, inside, clip_on=False, **{**style, "marker": marker})
-
-
-def _set_axes(axes: Any, ticks: list[float], labels: list[str]) -> None:
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(FixedLocator(_TICKS))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_ylim(_LEAST, _MOST)
-    axes.set_xticks(ticks, labels, rotation=90, fontsize=8)
-    axes.set_xlim(-0.7, ticks[-1] + 0.7)
-    axes.axhline(1.0, color="#333333", linewidth=1.1)
+    def _frontier_part(self) -> str:
+        rows = [[f"`{one.label}`", ratio(one.still), ratio(one.changing)] for one in find_frontier(self.spots)]
+        note = (
+            "The settings, the same in all environments, that no other has less regret than both where nothing changes "
+            "and where things change: geometric means of the ratio to the best tuned policy."
+        )
+        return f"{note}\n\n{markdown_table(['policy', 'where nothing changes', 'where things change'], rows)}"
 
 
 # ---- the contest -----------------------------------------------------------------------------------------------------
@@ -366,6 +316,8 @@ def field(
     for part in tuning.play([cell for cell in cells if cell.environment_name in best], progress, "field"):
         played.setdefault(part.policy, {})[part.environment] = make_kept_line(part.environment, part.policy, part.final)
     ratios = standings(present, best, {**settings(suite, present, lines, best), **played})
+    rivals = [line for line in lines if find_short_name(line.label) not in suite.no_rivals]
+    spots = find_spots(present, {name: one.line.mean for name, one in best.items()}, rivals, played)
     given = {"suite": suite.name, "environments": ",".join(environments), "runs": asked, "seed": seed, "kept": kept}
     words = [*policies, *(word for name, value in given.items() if value for word in (f"--{name}", str(value)))]
     words += ["--quick"] * quick + ["--tune"] * tune
@@ -375,7 +327,7 @@ def field(
         f"{max(one.line.runs for one in best.values())} runs, seed {SEED}, in {len(present)} of {len(chosen)} "
         "environments."
     )
-    return Contest(suite, present, best, played, ratios, summaries(ratios), how)
+    return Contest(suite, present, best, played, ratios, summaries(ratios), spots, how)
 
 
 def make_cells(

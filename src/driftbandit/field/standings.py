@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.field.suite import DESIGN, Suite, SuiteEnvironment, find_short_name
+from driftbandit.environments.named import DESIGN, SuiteEnvironment
+from driftbandit.field.suite import Suite, find_short_name
 from driftbandit.lab.files import save_rows
 
 

@@ -5,28 +5,15 @@ checks becomes one for design if a policy is changed after looking at it."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.core.checks import nearest
+from driftbandit.environments.named import SuiteEnvironment
 
-DESIGN, CHECK = "design", "check"
 REPOSITORY = Path(__file__).parents[3]  # results of tuning lie there and not in the package
-# Each is a `Suite` with its name in capitals in this module.
-SUITES = {"binary": "binary", "scale": "real_rewards", "linear": "real_rewards"}
-
-
-class SuiteEnvironment(NamedTuple):
-    """An environment of a suite."""
-
-    name: str
-    kind: str
-    role: str  # DESIGN or CHECK
-    environment: Any
-    changing: bool = True  # whether it is one of those over which ratios are averaged
 
 
 class Suite(NamedTuple):
@@ -58,14 +45,6 @@ class KnownFacts(NamedTuple):
     variation: float  # sum over rounds of the largest change of a mean; with contexts, of the coefficients' changes
     n_features: int = 0
     joint: bool = False
-
-
-def load_suite(name: str) -> Suite:
-    """The suite of this name."""
-    if name not in SUITES:
-        raise ValueError(f"There is no suite {name!r:.60}; suites are {', '.join(SUITES)}.")
-    module = import_module(f"driftbandit.field.{SUITES[name]}")
-    return getattr(module, name.upper())  # type: ignore[no-any-return]
 
 
 def find_short_name(label: str) -> str:

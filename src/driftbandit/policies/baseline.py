@@ -9,7 +9,11 @@ from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import argmax_fair
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, REALS, SCRATCH, fits
-from driftbandit.policies.forgetting import DISCOUNT, half_life_discount, learn_discounted, tune_discount
+from driftbandit.policies.forgetting import DISCOUNT, discounting, half_life_discount
+
+
+def learn_nothing(self: Any, state: Any, t: int, arm: Any, reward: Any) -> None:
+    """`learn` of a policy that is what it is."""
 
 
 class UniformState(NamedTuple):
@@ -20,6 +24,7 @@ class UniformState(NamedTuple):
 
 @described(
     short="uniform",
+    learn=learn_nothing,
     family="baseline",
     scratch=(),
     forgets="learns nothing",
@@ -47,9 +52,6 @@ class Uniform(NamedTuple):
             state.probabilities[arm] = 1.0 / n_arms
         return int(rng.uniform(0) * n_arms)
 
-    def learn(self, state: UniformState, t: int, arm: Any, reward: Any) -> None:
-        pass
-
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         fits(state, probabilities=SCRATCH)
 
@@ -62,6 +64,7 @@ class ScoresState(NamedTuple):
 
 @described(
     short="fixed",
+    learn=learn_nothing,
     family="baseline",
     scratch=(),
     forgets="learns nothing",
@@ -91,15 +94,13 @@ class FixedArm(NamedTuple):
     def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
         return self.arm
 
-    def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
-        pass
-
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         fits(state, scores=SCRATCH)
 
 
 @described(
     short="oracle",
+    learn=learn_nothing,
     family="baseline",
     simulated_only=True,
     forgets="needs no memory",
@@ -127,9 +128,6 @@ class Oracle(NamedTuple):
     def choose(self, state: ScoresState, t: int, rng: Any) -> Any:
         return 0
 
-    def learn(self, state: ScoresState, t: int, arm: Any, reward: Any) -> None:
-        pass
-
 
 class BoundOracle(NamedTuple):
     """An `Oracle` with the true means."""
@@ -154,15 +152,11 @@ class EpsilonGreedyState(NamedTuple):
     scores: Any  # scratch: the means, +inf for the arm explored or never played
 
 
-@described(
+@discounting(
     short="eps-greedy",
-    family="discounts",
-    scratch=("scores",),
-    learn=learn_discounted,
     forgets="discounts every past reward by gamma per round; an idle arm keeps its mean",
     knows="how often the environment changes, to set gamma and explore",
     rewards="any",
-    cost="O(K)",
     formula=r"""
         a \ \text{uniform with probability } \mathtt{explore}, \text{ else } \operatorname{argmax}_i \hat\mu_i
         N_j \leftarrow \gamma N_j \ \text{ for all } j, \quad N_a \leftarrow N_a + 1
@@ -170,7 +164,6 @@ class EpsilonGreedyState(NamedTuple):
     """,
     reference="Sutton, Barto 2018",
 )
-@checked
 class EpsilonGreedy(NamedTuple):
     """With probability `explore` any arm, else the one with the largest discounted mean.
 
@@ -215,8 +208,3 @@ class EpsilonGreedy(NamedTuple):
     @classmethod
     def half_life(cls, rounds: float, explore: float = 0.05) -> "EpsilonGreedy":
         return cls(explore, half_life_discount(rounds))
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "EpsilonGreedy":
-        """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
-        return cls(gamma=tune_discount(horizon, phases))

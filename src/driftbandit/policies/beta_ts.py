@@ -13,13 +13,13 @@ from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, fits
 from driftbandit.policies.forgetting import (
     DISCOUNT,
-    HALF_LIFE,
     WINDOW,
+    discounting,
     log_window,
-    ring_fits,
     root_window,
     slide,
-    tune_discount,
+    sliding,
+    window_state,
 )
 
 _BELIEF: Domain = within("[1e-101, 2e15]")  # what priors and rewards add up to
@@ -30,6 +30,27 @@ PRIOR: Domain = within("(0, 1e15]", "1 and 1 is the uniform prior; next to 1e15 
 def as_win(reward: Any, u: Any) -> Any:
     """A 0/1 reward with the same mean, decided by a number uniform on [0, 1)."""
     return where(u < reward, 1.0, 0.0)
+
+
+@compilable
+def take_reward(policy: Any, state: Any, arm: Any, reward: Any, weight: float) -> None:
+    """Add one reward of this weight to the wins and losses of an arm."""
+    wins, losses = state.wins, state.losses
+    wins[arm] += weight * reward
+    losses[arm] += weight * (1.0 - reward)
+    state.a[arm] = policy.prior_wins + wins[arm]
+    state.b[arm] = policy.prior_losses + losses[arm]
+
+
+def new_beliefs(policy: Any, n_arms: int) -> Any:
+    """A state of TS or dTS without rewards: every arm at the prior."""
+    a, b = np.full(n_arms, policy.prior_wins), np.full(n_arms, policy.prior_losses)
+    return new_state(BetaTSState, n_arms, a=a, b=b)
+
+
+def validate_beliefs(policy: Any, state: Any, t: int, like: Any) -> None:
+    """Refuse a state of TS or dTS with counts or Beta parameters that no rewards lead to."""
+    fits(state, wins=COUNTS, losses=COUNTS, a=_BELIEF, b=_BELIEF)
 
 
 class BetaTSState(NamedTuple):
@@ -44,6 +65,9 @@ class BetaTSState(NamedTuple):
 
 @described(
     short="ts",
+    init=new_beliefs,
+    take=take_reward,
+    validate_state=validate_beliefs,
     family="never forgets",
     scratch=("scores",),
     forgets="never",
@@ -75,34 +99,15 @@ class BetaTS(NamedTuple):
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
     binarise: bool = False  # turn every reward into 0 or 1 at random
 
-    def init(self, n_arms: int) -> BetaTSState:
-        a, b = np.full(n_arms, self.prior_wins), np.full(n_arms, self.prior_losses)
-        return new_state(BetaTSState, n_arms, a=a, b=b)
-
     def choose(self, state: BetaTSState, t: int, rng: Any) -> Any:
         rng.betas(state.a, state.b, state.scores)
         return argmax(state.scores)
 
     def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        y = as_win(reward, rng.uniform(COIN)) if self.binarise else reward
-        state.wins[arm] += y
-        state.losses[arm] += 1.0 - y
-        state.a[arm] = self.prior_wins + state.wins[arm]
-        state.b[arm] = self.prior_losses + state.losses[arm]
-
-    def know_arm(self, state: BetaTSState, t: int, arm: int, mean: float, worth: float, features: Any) -> None:
-        """Add this many rewards of this mean."""
-        state.wins[arm] += worth * mean
-        state.losses[arm] += worth * (1.0 - mean)
-        state.a[arm] = self.prior_wins + state.wins[arm]
-        state.b[arm] = self.prior_losses + state.losses[arm]
+        self.take(state, arm, as_win(reward, rng.uniform(COIN)) if self.binarise else reward, 1.0)
 
     def belief(self, state: BetaTSState) -> BetaBelief:
         return beta_belief(state)
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        _believable(state)
-        fits(state, wins=COUNTS, losses=COUNTS)
 
     @classmethod
     def text(cls, horizon: int, phases: int, n_arms: int = 0, smooth: bool = False) -> "BetaTS":
@@ -110,16 +115,15 @@ class BetaTS(NamedTuple):
         return cls()
 
 
-@described(
+@discounting(
     short="dts",
-    family="discounts",
-    scratch=("scores",),
-    half_life=HALF_LIFE,
+    init=new_beliefs,
+    take=take_reward,
+    validate_state=validate_beliefs,
     aliases={"dots": {"optimistic": True}},
     forgets="discounts wins and losses by gamma per round; an idle arm returns to the prior",
     knows="how often the environment changes, to set gamma",
     rewards="[0, 1]",
-    cost="O(K)",
     formula=r"""
         \theta_i \sim \mathrm{Beta}\bigl(\mathtt{prior\_wins} + S_i,\ \mathtt{prior\_losses} + F_i\bigr)
         a = \operatorname{argmax}_i \theta_i
@@ -130,7 +134,6 @@ class BetaTS(NamedTuple):
     reference="Raj, Kalyani 2017",
     lockstep=True,
 )
-@checked
 class DiscountedBetaTS(NamedTuple):
     """Discounted Thompson sampling (dTS): each round multiplies all wins and losses by `gamma`, then draws from Beta
     posteriors.
@@ -153,10 +156,6 @@ class DiscountedBetaTS(NamedTuple):
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
     binarise: bool = False  # turn every reward into 0 or 1 at random
 
-    def init(self, n_arms: int) -> BetaTSState:
-        a, b = np.full(n_arms, self.prior_wins), np.full(n_arms, self.prior_losses)
-        return new_state(BetaTSState, n_arms, a=a, b=b)
-
     def choose(self, state: BetaTSState, t: int, rng: Any) -> Any:
         """With `optimistic`, equal posterior means may tie."""
         scores = state.scores
@@ -168,9 +167,8 @@ class DiscountedBetaTS(NamedTuple):
         return argmax_fair(scores, rng)
 
     def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        y = self.seen(reward, rng)
         self.fade(state, self.gamma)
-        self.take(state, arm, y, 1.0)
+        self.take(state, arm, self.seen(reward, rng), 1.0)
 
     def seen(self, reward: Any, rng: Any) -> Any:
         """The reward as `take` expects it: turned into 0 or 1 with `binarise`."""
@@ -185,47 +183,20 @@ class DiscountedBetaTS(NamedTuple):
             a[i] = self.prior_wins + wins[i]
             b[i] = self.prior_losses + losses[i]
 
-    def take(self, state: BetaTSState, arm: Any, reward: Any, weight: float) -> None:
-        wins, losses = state.wins, state.losses
-        wins[arm] += weight * reward
-        losses[arm] += weight * (1.0 - reward)
-        state.a[arm] = self.prior_wins + wins[arm]
-        state.b[arm] = self.prior_losses + losses[arm]
-
     @property
     def belief(self) -> Callable[[Any], BetaBelief] | None:
         return None if self.optimistic else beta_belief
 
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        _believable(state)
-        fits(state, wins=COUNTS, losses=COUNTS)
 
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedBetaTS":
-        """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
-        return cls(tune_discount(horizon, phases))
+SlidingTSState = window_state("SlidingTSState", "a", "b")  # Beta parameters: prior + evidence
 
 
-class SlidingTSState(NamedTuple):
-    """The evidence of SW-TS about each arm, and the rounds it comes from."""
-
-    pulls: Any  # pulls within the window
-    sums: Any  # rewards within the window
-    a: Any  # Beta parameters: prior + evidence
-    b: Any
-    scores: Any  # scratch: the samples of the last choice
-    arms: Any  # the ring of the last rounds, see `window`
-    rewards: Any
-
-
-@described(
+@sliding(
+    SlidingTSState,
     short="sw-ts",
-    family="window",
-    scratch=("scores",),
     forgets="all rounds older than the window; an arm not in it is at the prior",
     knows="how often the environment changes, to set the window",
     rewards="[0, 1]",
-    cost="O(K), memory O(window)",
     formula=r"""
         N_i = \sum_{s=t-\mathtt{window}}^{t-1} \mathbf{1}\{a_s = i\}
         S_i = \sum_{s=t-\mathtt{window}}^{t-1} x_s \mathbf{1}\{a_s = i\}
@@ -235,7 +206,6 @@ class SlidingTSState(NamedTuple):
     reference="Trovò et al. 2020",
     lockstep=True,
 )
-@checked
 class SlidingTS(NamedTuple):
     """Sliding-window Thompson sampling (SW-TS): Thompson sampling from the last `window` rounds only.
 
@@ -253,36 +223,24 @@ class SlidingTS(NamedTuple):
     prior_losses: Annotated[float, PRIOR] = 1.0  # second parameter of the prior
     binarise: bool = False  # turn every reward into 0 or 1 at random
 
-    def init(self, n_arms: int) -> SlidingTSState:
-        a, b = np.full(n_arms, self.prior_wins), np.full(n_arms, self.prior_losses)
-        arms, rewards = np.zeros(self.window, np.int64), np.zeros(self.window)
-        return new_state(SlidingTSState, n_arms, a=a, b=b, arms=arms, rewards=rewards)
-
-    def choose(self, state: SlidingTSState, t: int, rng: Any) -> Any:
+    def choose(self, state: Any, t: int, rng: Any) -> Any:
         rng.betas(state.a, state.b, state.scores)
         return argmax(state.scores)
 
-    def learn(self, state: SlidingTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
+    def learn(self, state: Any, t: int, arm: Any, reward: Any, rng: Any) -> None:
         """Slide the window by one round. The binarised reward is stored, so that the same number leaves the window."""
         y = as_win(reward, rng.uniform(COIN)) if self.binarise else reward
         slide(self, state, t, arm, y)
 
-    def believe(self, state: SlidingTSState, arm: Any) -> None:
+    def believe(self, state: Any, arm: Any) -> None:
         """Update the Beta parameters from the window's sums, which rounding errors must not push below 0."""
         pulls = state.pulls[arm]
         wins = min(max(state.sums[arm], 0.0), pulls)
         state.a[arm] = self.prior_wins + wins
         state.b[arm] = self.prior_losses + (pulls - wins)
 
-    def belief(self, state: SlidingTSState) -> BetaBelief:
+    def belief(self, state: Any) -> BetaBelief:
         return beta_belief(state)
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        _believable(state)
-        ring_fits(state, t)
-
-    def state_size(self, n_arms: int) -> int:
-        return 6 * n_arms + 1 + 2 * self.window
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingTS":
@@ -298,7 +256,3 @@ class SlidingTS(NamedTuple):
 def beta_belief(state: Any) -> BetaBelief:
     """The Beta laws of a state, one per arm."""
     return BetaBelief(np.asarray(state.a), np.asarray(state.b))
-
-
-def _believable(state: Any) -> None:
-    fits(state, a=_BELIEF, b=_BELIEF)

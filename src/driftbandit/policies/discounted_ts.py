@@ -6,13 +6,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.beliefs import NormalBelief
-from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.parameters import within
 from driftbandit.core.primitives import argmax, where
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, REALS, fits
 from driftbandit.policies.forgetting import (
     DISCOUNT,
     code_discount,
+    discounting,
     half_life_discount,
     text_smooth_discount,
     tune_discount,
@@ -29,14 +30,11 @@ class DiscountedTSState(NamedTuple):
     scores: Any  # scratch: the samples of the last choice
 
 
-@described(
+@discounting(
     short="ds-ts",
-    family="discounts",
-    scratch=("scores",),
     forgets="discounts every past reward by gamma per round; an idle arm keeps its mean, its spread grows to tau_max",
     knows="how often the environment changes, to set gamma; the largest mean, to set tau_max",
     rewards="any",
-    cost="O(K)",
     formula=r"""
         \theta_i \sim \mathcal{N}\bigl(\hat\mu_i,\ \tau_i^2\bigr)
         \tau_i = \min\bigl((\mathtt{weight}\, N_i)^{-1/2},\ \tau_{\max}\bigr)
@@ -47,7 +45,6 @@ class DiscountedTSState(NamedTuple):
     reference="Qi, Wang, Zhu 2023",
     lockstep=True,
 )
-@checked
 class DiscountedTS(NamedTuple):
     """Thompson sampling that forgets: each round multiplies past evidence by `gamma`.
 
@@ -91,10 +88,6 @@ class DiscountedTS(NamedTuple):
                 mean = where(state.pulls[arm] < forget_below, state.pulls[arm] * mean, mean)
             scores[arm] = mean + min(tau_max, spread[arm]) * scores[arm]
         return argmax(scores)
-
-    def learn(self, state: DiscountedTSState, t: int, arm: Any, reward: Any) -> None:
-        self.fade(state, self.gamma)
-        self.take(state, arm, reward, 1.0)
 
     def fade(self, state: DiscountedTSState, factor: float) -> None:
         """Multiply the weight of all evidence by `factor`: the discount of a round, or of the time that has passed.

@@ -1,18 +1,20 @@
-"""Discounts and windows: from a half-life, from formulas, and from the authors' code; and the ring of the last rounds.
-
-A sliding policy's state has four fields that belong here: `arms` and `rewards` hold the last rounds (all arms
-together), `pulls` and `sums` each arm's totals within the window. Round t lies at t % window, so that runs in
-lockstep find it in the same place."""
+"""Discounts and windows: from a half-life, from formulas, and from the authors' code; what policies that forget in the
+same way share; and the ring of the last rounds."""
 
 import math
 import warnings
-from typing import Any
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
-from driftbandit.core.parameters import Domain, within
+from driftbandit.core.parameters import Domain, add_missing, checked, described, within
 from driftbandit.core.primitives import compilable, index, where
+from driftbandit.core.state import count_numbers, new_state
 from driftbandit.core.validity import ARM, REALS, close, fits, need
+
+T = TypeVar("T")
 
 DISCOUNT: Domain = within(
     "(0, 1]", "tuned(horizon, phases) gives the theory's value, half_life(rounds) one from a half-life."
@@ -34,7 +36,7 @@ def half_life_discount(rounds: float) -> float:
 
 def _half_life(cls: Any, rounds: float) -> Any:
     """The policy whose evidence loses half its weight in so many rounds."""
-    return cls(half_life_discount(rounds))
+    return cls(gamma=half_life_discount(rounds))
 
 
 @compilable
@@ -44,7 +46,21 @@ def learn_discounted(policy: Any, state: Any, t: int, arm: Any, reward: Any) -> 
     policy.take(state, arm, reward, 1.0)
 
 
-HALF_LIFE = classmethod(_half_life)  # `half_life` of a policy whose first parameter is gamma
+def _tune_discount(cls: Any, horizon: int, phases: int, n_arms: int = 0) -> Any:
+    """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
+    return cls(gamma=tune_discount(horizon, phases))
+
+
+def discounting(**facts: Any) -> Callable[[type[T]], type[T]]:
+    """Class decorator of policies that discount by `gamma` per round: `described` and `checked`, and the methods that
+    the class does not define itself."""
+
+    def attach(cls: type[T]) -> type[T]:
+        made = {"half_life": classmethod(_half_life), "tuned": classmethod(_tune_discount)}
+        add_missing(cls, {"learn": learn_discounted, **made})
+        return described(**{"family": "discounts", "scratch": ("scores",), "cost": "O(K)", **facts})(checked(cls))
+
+    return attach
 
 
 def tune_discount(horizon: int, phases: int) -> float:
@@ -85,7 +101,59 @@ def _clip(gamma: float) -> float:
     return gamma
 
 
+# ---- windows ---------------------------------------------------------------------------------------------------------
+
 WINDOW: Domain = within(">= 1", "tuned(horizon, phases, n_arms) gives a value to start from.")
+
+
+def window_state(name: str, *believed: str) -> Any:
+    """The class of a sliding policy's state: `pulls` and `sums`, the number and the sum of each arm's rewards within
+    the window; what `believe` derives from these; `scores`, scratch for the indices or samples of the last choice; and
+    `arms` and `rewards`, the last rounds of all arms together. Round t lies at t % window, so that runs in lockstep
+    find it in the same place."""
+    fields = ("pulls", "sums", *believed, "scores", "arms", "rewards")
+    return namedtuple(name, fields)
+
+
+def sliding(state: Any, **facts: Any) -> Callable[[type[T]], type[T]]:
+    """Class decorator of policies that see the last `window` rounds, with this class of states: `described` and
+    `checked`, and the methods that the class does not define itself. `believe(state, arm)` derives what a choice needs
+    from the sums of an arm."""
+
+    def init(self: Any, n_arms: int) -> Any:
+        one = new_state(state, 1, arms=np.zeros(self.window, np.int64), rewards=np.zeros(self.window))
+        self.believe(one, 0)
+        ring = {"arms": one.arms, "rewards": one.rewards}
+        return state(*(ring.get(name, np.repeat(getattr(one, name), n_arms)) for name in state._fields))
+
+    def attach(cls: type[T]) -> type[T]:
+        methods = {"init": init, "learn": slide, "validate_state": validate_window, "state_size": window_size}
+        add_missing(cls, {**methods, "tuned": classmethod(_tune_window)})
+        shared = {"family": "window", "scratch": ("scores",), "cost": "O(K), memory O(window)"}
+        return described(**{**shared, **facts})(checked(cls))
+
+    return attach
+
+
+def validate_window(self: Any, state: Any, t: int, like: Any) -> None:
+    """Refuse a state whose sums are not those of its rounds, or whose other numbers are not those of its sums."""
+    ring_fits(state, t)
+    again = type(state)(*(np.array(field) for field in state))
+    for arm in range(len(state.pulls)):
+        self.believe(again, arm)
+    for name, field, other in zip(state._fields, state, again, strict=True):
+        need(name == "scores" or np.array_equal(field, other), f"{name} follows from pulls and sums")
+
+
+def window_size(self: Any, n_arms: int) -> int:
+    """The numbers that the state holds; in the number of arms, and in the window, this is a straight line."""
+    least, arm, longer = (count_numbers(self._replace(window=w).init(n)) for n, w in ((1, 1), (2, 1), (1, 2)))
+    return int(least + (n_arms - 1) * (arm - least) + (self.window - 1) * (longer - least))
+
+
+def _tune_window(cls: Any, horizon: int, phases: int, n_arms: int = 0) -> Any:
+    """window = 2 sqrt(horizon ln(horizon) / changes), borrowed from SW-UCB."""
+    return cls(log_window(horizon, changes(phases)))
 
 
 @compilable

@@ -6,20 +6,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.beliefs import NormalBelief
-from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.parameters import within
 from driftbandit.core.primitives import argmax, compilable
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, REALS, fits
-from driftbandit.policies.forgetting import (
-    DISCOUNT,
-    HALF_LIFE,
-    WINDOW,
-    learn_discounted,
-    ring_fits,
-    root_window,
-    slide,
-    tune_discount,
-)
+from driftbandit.policies.forgetting import DISCOUNT, WINDOW, discounting, root_window, sliding, window_state
 
 POSITIVE = within("> 0")
 
@@ -54,17 +45,12 @@ class DiscountedGaussianTSState(NamedTuple):
     scores: Any  # scratch: the samples of the last choice
 
 
-@described(
+@discounting(
     short="d-gts",
-    family="discounts",
-    scratch=("scores",),
-    learn=learn_discounted,
     belief=normal_belief,
-    half_life=HALF_LIFE,
     forgets="discounts every past reward by gamma per round; an idle arm returns to the prior",
     knows="how often the environment changes, to set gamma; the noise and the spread of the means",
     rewards="any",
-    cost="O(K)",
     formula=r"""
         \theta_i \sim \mathcal{N}\bigl(m_i,\ v_i\bigr), \quad a = \operatorname{argmax}_i \theta_i
         1 / v_i = 1 / \mathtt{prior\_sd}^2 + N_i / \mathtt{noise}^2
@@ -75,7 +61,6 @@ class DiscountedGaussianTSState(NamedTuple):
     reference="after Raj, Kalyani 2017",
     lockstep=True,
 )
-@checked
 class DiscountedGaussianTS(NamedTuple):
     """Discounted Thompson sampling with normal beliefs (D-GTS): for rewards of any scale, if that scale is known.
 
@@ -111,32 +96,17 @@ class DiscountedGaussianTS(NamedTuple):
     def validate_state(self, state: Any, t: int, like: Any) -> None:
         fits(state, pulls=COUNTS, sums=REALS)
 
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "DiscountedGaussianTS":
-        """gamma = 1 - sqrt(phases / horizon), borrowed from DS-TS."""
-        return cls(tune_discount(horizon, phases))
+
+SlidingGaussianTSState = window_state("SlidingGaussianTSState")
 
 
-class SlidingGaussianTSState(NamedTuple):
-    """The evidence of SW-GTS about each arm, and the rounds it comes from."""
-
-    pulls: Any  # pulls within the window
-    sums: Any  # rewards within the window
-    scores: Any  # scratch: the samples of the last choice
-    arms: Any  # the ring of the last rounds, see `window`
-    rewards: Any
-
-
-@described(
+@sliding(
+    SlidingGaussianTSState,
     short="sw-gts",
-    family="window",
-    scratch=("scores",),
-    learn=slide,
     belief=normal_belief,
     forgets="all rounds older than the window; an arm not in it is at the prior",
     knows="how often the environment changes, to set the window; the noise and the spread of the means",
     rewards="any",
-    cost="O(K), memory O(window)",
     formula=r"""
         N_i = \sum_{s=t-\mathtt{window}}^{t-1} \mathbf{1}\{a_s = i\}
         S_i = \sum_{s=t-\mathtt{window}}^{t-1} x_s \mathbf{1}\{a_s = i\}
@@ -147,7 +117,6 @@ class SlidingGaussianTSState(NamedTuple):
     reference="after Trovò et al. 2020",
     lockstep=True,
 )
-@checked
 class SlidingGaussianTS(NamedTuple):
     """Sliding-window Thompson sampling with normal beliefs (SW-GTS): D-GTS from the last `window` rounds only.
 
@@ -160,22 +129,12 @@ class SlidingGaussianTS(NamedTuple):
     prior_mean: Annotated[float, within("any")] = 0.5
     prior_sd: Annotated[float, POSITIVE] = 0.5
 
-    def init(self, n_arms: int) -> SlidingGaussianTSState:
-        arms, rewards = np.zeros(self.window, np.int64), np.zeros(self.window)
-        return new_state(SlidingGaussianTSState, n_arms, arms=arms, rewards=rewards)
-
-    def choose(self, state: SlidingGaussianTSState, t: int, rng: Any) -> Any:
+    def choose(self, state: Any, t: int, rng: Any) -> Any:
         draw_means(self, state, rng)
         return argmax(state.scores)
 
-    def believe(self, state: SlidingGaussianTSState, arm: Any) -> None:
+    def believe(self, state: Any, arm: Any) -> None:
         """Nothing is derived from the sums before a choice."""
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        ring_fits(state, t)
-
-    def state_size(self, n_arms: int) -> int:
-        return 3 * n_arms + 2 * self.window
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingGaussianTS":

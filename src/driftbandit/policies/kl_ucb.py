@@ -12,16 +12,7 @@ from driftbandit.core.parameters import Domain, checked, described, within
 from driftbandit.core.primitives import argmax_fair, compilable
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, SHARE, fits, need
-from driftbandit.policies.forgetting import (
-    DISCOUNT,
-    HALF_LIFE,
-    WINDOW,
-    changes,
-    learn_discounted,
-    log_window,
-    ring_fits,
-    slide,
-)
+from driftbandit.policies.forgetting import DISCOUNT, WINDOW, changes, discounting, sliding, window_state
 from driftbandit.policies.ucb import discount
 
 C: Domain = within(">= 0", "The theory needs 3; 0 works better in practice.")
@@ -163,16 +154,11 @@ class DiscountedKLUCBState(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
 
 
-@described(
+@discounting(
     short="d-klucb",
-    family="discounts",
-    scratch=("scores",),
-    learn=learn_discounted,
-    half_life=HALF_LIFE,
     forgets="discounts every past reward by gamma per round; an idle arm's index rises until it is played",
     knows="how often the environment changes, to set gamma; the range of rewards",
     rewards="[0, 1]",
-    cost="O(K)",
     formula=r"""
         a = \operatorname{argmax}_i\ \max\{q : N_i\, \mathrm{kl}(\hat\mu_i, q) \le \ln n\}
         n = \sum_j N_j
@@ -182,7 +168,6 @@ class DiscountedKLUCBState(NamedTuple):
     """,
     reference="after Garivier, Moulines 2011",
 )
-@checked
 class DiscountedKLUCB(NamedTuple):
     """Discounted kl-UCB (D-klUCB): kl-UCB from counts and means that lose a factor `gamma` each round.
 
@@ -227,26 +212,15 @@ class DiscountedKLUCB(NamedTuple):
         return cls(discount(horizon, changes(phases), 4.0))
 
 
-class SlidingKLUCBState(NamedTuple):
-    """The evidence of SW-klUCB about each arm, and the rounds it comes from."""
-
-    pulls: Any  # pulls within the window
-    sums: Any  # rewards within the window
-    mean: Any  # sums / pulls
-    scores: Any  # scratch: the indices of the last choice
-    arms: Any  # the ring of the last rounds, see `window`
-    rewards: Any
+SlidingKLUCBState = window_state("SlidingKLUCBState", "mean")
 
 
-@described(
+@sliding(
+    SlidingKLUCBState,
     short="sw-klucb",
-    family="window",
-    scratch=("scores",),
-    learn=slide,
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the environment changes, to set the window; the range of rewards",
     rewards="[0, 1]",
-    cost="O(K), memory O(window)",
     formula=r"""
         N_i = \sum_{s=t-\mathtt{window}}^{t-1} \mathbf{1}\{a_s = i\}
         S_i = \sum_{s=t-\mathtt{window}}^{t-1} x_s \mathbf{1}\{a_s = i\}
@@ -256,7 +230,6 @@ class SlidingKLUCBState(NamedTuple):
     """,
     reference="Combes, Proutière 2014",
 )
-@checked
 class SlidingKLUCB(NamedTuple):
     """Sliding-window kl-UCB (SW-klUCB): kl-UCB from the last `window` rounds only.
 
@@ -270,28 +243,12 @@ class SlidingKLUCB(NamedTuple):
     window: Annotated[int, WINDOW] = 500  # rounds remembered, all arms together
     c: Annotated[float, C] = 0.0  # weight of ln ln
 
-    def init(self, n_arms: int) -> SlidingKLUCBState:
-        arms, rewards = np.zeros(self.window, np.int64), np.zeros(self.window)
-        return new_state(SlidingKLUCBState, n_arms, arms=arms, rewards=rewards)
-
-    def choose(self, state: SlidingKLUCBState, t: int, rng: Any) -> Any:
+    def choose(self, state: Any, t: int, rng: Any) -> Any:
         scores, pulls, mean = state.scores, state.pulls, state.mean
         budget = log_budget(min(t, self.window), self.c)
         for arm in range(len(scores)):
             scores[arm] = kl_ucb(mean[arm], budget / pulls[arm]) if pulls[arm] > 0.0 else math.inf
         return argmax_fair(scores, rng)
 
-    def believe(self, state: SlidingKLUCBState, arm: Any) -> None:
+    def believe(self, state: Any, arm: Any) -> None:
         state.mean[arm] = min(max(state.sums[arm] / max(state.pulls[arm], 1.0), 0.0), 1.0)
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        fits(state, mean=SHARE)
-        ring_fits(state, t)
-
-    def state_size(self, n_arms: int) -> int:
-        return 4 * n_arms + 2 * self.window
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingKLUCB":
-        """window = 2 sqrt(horizon ln(horizon) / changes), borrowed from SW-UCB."""
-        return cls(log_window(horizon, changes(phases)))

@@ -20,6 +20,7 @@ from driftbandit.policies.blocks import (
 )
 from driftbandit.policies.forgetting import changes, log_window
 
+_SHUFFLE = 100  # slots of the numbers that shuffle a round begin after this
 _LONGEST_LOG = math.log(2.0**63)  # ln of more rounds than anybody will play
 
 
@@ -79,7 +80,7 @@ def finish_plan(state: Any, leader: int, winners: int, rng: Any) -> None:
         state.order[0] = leader
         winners = 1
     else:
-        shuffle(state.order, winners, rng)
+        shuffle(state.order, winners, rng, _SHUFFLE)
     state.queue[2] = winners
     state.leader[1] = leader
 

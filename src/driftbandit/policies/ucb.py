@@ -5,22 +5,20 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core.parameters import Domain, checked, described, within
+from driftbandit.core.parameters import Domain, within
 from driftbandit.core.primitives import argmax_fair, where
 from driftbandit.core.state import new_state
-from driftbandit.core.validity import COUNTS, REALS, SHARE, fits
+from driftbandit.core.validity import COUNTS, REALS, fits
 from driftbandit.policies.forgetting import (
     DISCOUNT,
-    HALF_LIFE,
     WINDOW,
     changes,
-    learn_discounted,
+    discounting,
     log_window,
-    ring_fits,
-    slide,
+    sliding,
+    window_state,
 )
 
-_MEAN: Domain = within("[-1e150, inf]")  # infinite for an arm not played
 XI: Domain = within("> 0", "The theory needs more than 1/2.")
 
 
@@ -34,16 +32,11 @@ class DiscountedUCBState(NamedTuple):
     scores: Any  # scratch: the indices of the last choice
 
 
-@described(
+@discounting(
     short="d-ucb",
-    family="discounts",
-    scratch=("scores",),
-    learn=learn_discounted,
-    half_life=HALF_LIFE,
     forgets="discounts every past reward by gamma per round; an idle arm's bonus grows until it is played",
     knows="how often the environment changes, to set gamma; the range of rewards",
     rewards="any",
-    cost="O(K)",
     formula=r"""
         a = \operatorname{argmax}_i\ \hat\mu_i + 2\, \mathtt{reward\_max} \sqrt{\frac{\xi \ln n}{N_i}}
         n = \sum_j N_j
@@ -53,7 +46,6 @@ class DiscountedUCBState(NamedTuple):
     reference="Garivier, Moulines 2011",
     lockstep=True,
 )
-@checked
 class DiscountedUCB(NamedTuple):
     """Discounted UCB (D-UCB): upper confidence bounds from counts and means that lose a factor `gamma` each round.
 
@@ -118,27 +110,16 @@ class DiscountedUCB(NamedTuple):
         return cls(discount(horizon, 1, 12.0) if smooth else discount(horizon, phases, 16.0))
 
 
-class SlidingUCBState(NamedTuple):
-    """The evidence of SW-UCB about each arm, and the rounds it comes from."""
-
-    pulls: Any  # pulls within the window
-    sums: Any  # rewards within the window
-    mean: Any  # sums / pulls; +inf for an arm not in the window, which makes its index +inf
-    root: Any  # 1 / sqrt(pulls), 0 for an arm not in the window
-    scores: Any  # scratch: the indices of the last choice
-    arms: Any  # the ring of the last rounds, see `window`
-    rewards: Any
+# The mean is +inf and the root 0 for an arm not in the window, so that its index is +inf.
+SlidingUCBState = window_state("SlidingUCBState", "mean", "root")
 
 
-@described(
+@sliding(
+    SlidingUCBState,
     short="sw-ucb",
-    family="window",
-    scratch=("scores",),
-    learn=slide,
     forgets="all rounds older than the window; an arm not in it is played at once",
     knows="how often the environment changes, to set the window; the range of rewards",
     rewards="any",
-    cost="O(K), memory O(window)",
     formula=r"""
         N_i = \sum_{s=t-\mathtt{window}}^{t-1} \mathbf{1}\{a_s = i\}
         S_i = \sum_{s=t-\mathtt{window}}^{t-1} x_s \mathbf{1}\{a_s = i\}
@@ -148,7 +129,6 @@ class SlidingUCBState(NamedTuple):
     reference="Garivier, Moulines 2011",
     lockstep=True,
 )
-@checked
 class SlidingUCB(NamedTuple):
     """Sliding-window UCB (SW-UCB): upper confidence bounds from the last `window` rounds only.
 
@@ -166,29 +146,18 @@ class SlidingUCB(NamedTuple):
     xi: Annotated[float, XI] = 2.0 / 3.0  # how much weight uncertainty has
     reward_max: Annotated[float, within("> 0")] = 1.0  # rewards lie in [0, reward_max]
 
-    def init(self, n_arms: int) -> SlidingUCBState:
-        arms, rewards = np.zeros(self.window, np.int64), np.zeros(self.window)
-        return new_state(SlidingUCBState, n_arms, mean=np.full(n_arms, math.inf), arms=arms, rewards=rewards)
-
-    def choose(self, state: SlidingUCBState, t: int, rng: Any) -> Any:
+    def choose(self, state: Any, t: int, rng: Any) -> Any:
         scores, mean, root = state.scores, state.mean, state.root
         width = self.reward_max * math.sqrt(self.xi * math.log(max(min(t, self.window), 1)))
         for arm in range(len(scores)):
             scores[arm] = mean[arm] + width * root[arm]
         return argmax_fair(scores, rng)
 
-    def believe(self, state: SlidingUCBState, arm: Any) -> None:
+    def believe(self, state: Any, arm: Any) -> None:
         pulls = state.pulls[arm]
         held = max(pulls, 1.0)
         state.mean[arm] = where(pulls > 0.0, state.sums[arm] / held, math.inf)
         state.root[arm] = where(pulls > 0.0, 1.0 / math.sqrt(held), 0.0)
-
-    def validate_state(self, state: Any, t: int, like: Any) -> None:
-        fits(state, mean=_MEAN, root=SHARE)
-        ring_fits(state, t)
-
-    def state_size(self, n_arms: int) -> int:
-        return 5 * n_arms + 2 * self.window
 
     @classmethod
     def tuned(cls, horizon: int, phases: int, n_arms: int = 0, reward_max: float = 1.0) -> "SlidingUCB":

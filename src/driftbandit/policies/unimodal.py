@@ -5,11 +5,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.core.parameters import checked, described, within
+from driftbandit.core.parameters import within
 from driftbandit.core.primitives import argmax_fair, compilable
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import ARM_OR_NONE, FLAG, ROUNDS, fits
-from driftbandit.policies.forgetting import WINDOW, changes, log_window, ring_fits, slide
+from driftbandit.policies.forgetting import WINDOW, ring_fits, slide, sliding
 from driftbandit.policies.kl_ucb import C, kl_ucb, log_budget
 
 
@@ -68,10 +68,9 @@ class SlidingOSUBState(NamedTuple):
     rewards: Any
 
 
-@described(
+@sliding(
+    SlidingOSUBState,
     short="sw-osub",
-    family="window",
-    scratch=("scores",),
     forgets="all rounds older than the window",
     knows="that means are unimodal along the arms' order; how fast they move, to set the window",
     rewards="[0, 1]",
@@ -86,7 +85,6 @@ class SlidingOSUBState(NamedTuple):
     """,
     reference="Combes, Proutière 2014",
 )
-@checked
 class SlidingOSUB(NamedTuple):
     """SW-OSUB: find the peak of a line of arms from the last `window` rounds, and follow it when it moves.
 
@@ -157,14 +155,6 @@ class SlidingOSUB(NamedTuple):
         fits(state, len(state.pulls), seen=FLAG, led=ROUNDS, lately=ROUNDS, leaders=ARM_OR_NONE)
         fits(state, mean=within("[-inf, 1]"))
         ring_fits(state, t)
-
-    def state_size(self, n_arms: int) -> int:
-        return 8 * n_arms + 1 + 3 * self.window
-
-    @classmethod
-    def tuned(cls, horizon: int, phases: int, n_arms: int = 0) -> "SlidingOSUB":
-        """window = 2 sqrt(horizon ln(horizon) / changes), borrowed from SW-UCB."""
-        return cls(log_window(horizon, changes(phases)))
 
     @classmethod
     def tuned_smooth(cls, sigma: float, practice: bool = False) -> "SlidingOSUB":

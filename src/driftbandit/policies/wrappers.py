@@ -11,11 +11,10 @@ from driftbandit.core.parameters import checked, described, within
 from driftbandit.core.primitives import (
     TIES,
     arm_probability,
-    compilable,
     copy_state,
     index,
     learn_late_reward,
-    learn_reward,
+    shuffle,
     uses_probability,
 )
 from driftbandit.core.state import equal_states, state_size
@@ -81,17 +80,13 @@ class PeriodicRestart(NamedTuple):
         return self.base.choose(state.base, t - state.start[0], rng)
 
     def learn(self, state: RestartState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        """At the end of a period everything is forgotten here, since `choose` must not change anything."""
-        if (t + 1) % self.period == 0:
-            copy_state(state.base, state.fresh)
-            state.start[0] = t + 1
-        else:
-            learn_reward(self.base, state.base, t - state.start[0], arm, reward, rng)
+        self.learn_late(state, t, arm, reward, rng, self.arm_probability(state, t, arm, rng))
 
     def arm_probability(self, state: RestartState, t: int, arm: Any, rng: Any) -> Any:
         return arm_probability(self.base, state.base, t - state.start[0], arm, rng)
 
     def learn_late(self, state: RestartState, t: int, arm: Any, reward: Any, rng: Any, probability: Any) -> None:
+        """At the end of a period everything is forgotten here, since `choose` must not change anything."""
         if (t + 1) % self.period == 0:
             copy_state(state.base, state.fresh)
             state.start[0] = t + 1
@@ -140,16 +135,6 @@ class DelayedState(NamedTuple):
     last: Any
     together: Any  # scratch: rewards learned in this round, in order
     learned: Any  # how many outcomes were learned
-
-
-@compilable
-def shuffle_batch(items: Any, count: int, rng: Any) -> None:
-    """Put the first `count` items in random order, in place, with numbers that no policy uses."""
-    for j in range(count - 1, 0, -1):
-        k = int(rng.uniform(_PLACES + j) * (j + 1))
-        held = items[j]
-        items[j] = items[k]
-        items[k] = held
 
 
 @described(
@@ -298,7 +283,7 @@ class BoundDelayed(NamedTuple):
         else:
             count = self.gather(state, now, count, -1)
         if self.order == _SHUFFLED:
-            shuffle_batch(state.together, count, rng)
+            shuffle(state.together, count, rng, _PLACES)
         state.first[now] = -1
         for i in range(count):
             k = index(state.together[i])

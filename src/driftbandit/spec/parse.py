@@ -25,9 +25,9 @@ from driftbandit.core.checks import nearest
 from driftbandit.core.protocols import Environment, Policy
 from driftbandit.errors import SpecError
 
-_DASH = "\u01c0"  # a letter that stands for the dash of "ds-ts" while Python's grammar reads the text
+_DASH, _DOT = "\u01c0", "\u01c1"  # letters for those of "ds-ts" and "gap.1-K2" while Python's grammar reads the text
 _QUOTED = r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
-_WORDS = re.compile(_QUOTED + r"|(?<![\w.])[A-Za-z_]\w*(?:-\w+)+")
+_WORDS = re.compile(_QUOTED + r"|(?<![\w.])[A-Za-z_]\w*(?:(?:-|\.(?=\d))\w+)+")
 _PLACE = re.compile(_QUOTED + r"""|([^\s()=,'"]+:[A-Za-z_]\w*)""")  # place:Name
 _GRID = re.compile(r"=\s*\[([^\[\]]*)\]")
 _LARGEST_GRID = 1000
@@ -73,17 +73,23 @@ def _classes(package: str, verb: str) -> dict[str, type]:
     return found
 
 
+def named_environments() -> dict[str, Any]:
+    """Every environment with a name of its own, such as those of the suites."""
+    return importlib.import_module("driftbandit.environments.named").NAMED  # type: ignore[no-any-return]
+
+
 @cache
-def _names(only_policies: bool) -> dict[str, Any]:
-    """All names in lower case. An alias maps to (class, parameters): `aliases = {"dots": {"optimistic": True}}` in the
-    class."""
+def _names(only_policies: bool) -> dict[str, tuple[str, Any]]:
+    """As it is written and what it stands for, by each name in lower case. The alias of a class, such as `aliases =
+    {"dots": {"optimistic": True}}`, and the name of an environment stand for (class, parameters)."""
     names: dict[str, Any] = {}
     others = [] if only_policies else [*environments().values(), *laws().values()]
     for cls in [*policies().values(), *others]:
-        names[cls.__name__.casefold()] = names[getattr(cls, "short", cls.__name__).casefold()] = cls
-        for alias, values in getattr(cls, "aliases", {}).items():
-            names[alias.casefold()] = cls, values
-    return names
+        names |= {cls.__name__: cls, getattr(cls, "short", cls.__name__): cls}
+        names |= {alias: (cls, values) for alias, values in getattr(cls, "aliases", {}).items()}
+    if not only_policies:
+        names |= {name: (type(made), made._asdict()) for name, made in named_environments().items()}
+    return {name.casefold(): (name, stands_for) for name, stands_for in names.items()}
 
 
 def find(name: str, extra: Mapping[str, Any] | None = None, only_policies: bool = False) -> Any:
@@ -93,13 +99,11 @@ def find(name: str, extra: Mapping[str, Any] | None = None, only_policies: bool 
         return extra[name]
     names = _names(only_policies)
     if name.casefold() in names:
-        return names[name.casefold()]
+        return names[name.casefold()][1]
     if only_policies and name.casefold() in _names(False):
         raise SpecError(f"Expected a policy, got {name!r:.60}; `driftbandit list policies` shows them.")
-    classes = [cls for cls in names.values() if isinstance(cls, type)]
-    known = [word for cls in classes for word in (getattr(cls, "short", cls.__name__), cls.__name__)]
     kind = "policy" if only_policies else "policy, environment or reward law"
-    hint = nearest(name, [*known, *(extra or ())]) or "."
+    hint = nearest(name, [*(written for written, _ in names.values()), *(extra or ())]) or "."
     raise SpecError(f"There is no {kind} named {name!r:.60}{hint} `driftbandit list` shows all.")
 
 
@@ -190,7 +194,7 @@ class _Reader:
                 f"{place!r:.80} names a file or module, which is not loaded from here; name one of the library's "
                 "policies, or in Python give the class itself."
             )
-        plain = _WORDS.sub(lambda match: match[0] if match[1] else match[0].replace("-", _DASH), text.strip())
+        plain = _WORDS.sub(lambda match: match[0] if match[1] else _as_identifier(match[0]), text.strip())
         try:
             made = self.read(ast.parse(plain, mode="eval").body)
         except (SyntaxError, RecursionError, MemoryError, OverflowError) as error:
@@ -237,7 +241,7 @@ class _Reader:
 
     def _find(self, name: str) -> tuple[Any, dict[str, Any]]:
         """The class or object of this name, with the parameters that an alias fixes."""
-        found = find(name.replace(_DASH, "-"), self.extra, self.only_policies)
+        found = find(_as_written(name), self.extra, self.only_policies)
         return found if isinstance(found, tuple) and not hasattr(found, "_fields") else (found, {})
 
     def _build(self, function: ast.expr, args: list[Any], given: dict[str, Any]) -> Any:
@@ -274,6 +278,14 @@ class _Reader:
         return constructors(cls)
 
 
+def _as_identifier(name: str) -> str:
+    return name.replace("-", _DASH).replace(".", _DOT)
+
+
+def _as_written(identifier: str) -> str:
+    return identifier.replace(_DASH, "-").replace(_DOT, ".")
+
+
 class _SnapshotReader(_Reader):
     """Reads what `repr` writes of a policy, and no more."""
 
@@ -290,7 +302,7 @@ class _SnapshotReader(_Reader):
 def _check_kind(thing: Any, name: str) -> None:
     """Refuse anything but a policy, an environment or a reward law, or the class of one: nothing else is called."""
     if not any(all(hasattr(thing, verb) for verb in kind) for kind in (_POLICY, ("realise",), ("draw",))):
-        title = getattr(thing, "__name__", name.replace(_DASH, "-"))
+        title = getattr(thing, "__name__", _as_written(name))
         lacks = ", ".join(verb for verb in _POLICY if not hasattr(thing, verb))
         raise SpecError(
             f"{title:.60} is not a policy, an environment or a reward law. A policy has {', '.join(_POLICY)}; "

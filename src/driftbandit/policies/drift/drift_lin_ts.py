@@ -249,11 +249,8 @@ class DriftLinTS(NamedTuple):
         runs, pairs, blocks, cut = (int(count) for count in state.counts)
         need(0 <= cut <= t, "rewards that were cut were learned")
         need(1 <= runs < MOST_RUNS and 0 <= pairs < EVERY, f"there are 1 to {MOST_RUNS - 1} runs, and few pairs")
-        classes, began, used = (
-            state.age_class[:runs],
-            state.began[:runs],
-            np.flatnonzero(np.asarray(state.weights) > 0.0),
-        )
+        classes, began = state.age_class[:runs], state.began[:runs]
+        used = np.flatnonzero(np.asarray(state.weights) > 0.0)
         need(np.array_equal([*range(RUNS), *np.sort(state.slots[:runs])], used), "each hypothesis has a weight")
         need(blocks == used[-1] // WIDTH + 1, "the blocks in use are counted")
         need((np.diff(classes) <= 0).all() and max(np.bincount(classes)) <= 2, "at most two runs are of one age")

@@ -201,11 +201,7 @@ _LOG2 = tuple(_LOG2_E * c for c in (2.0, *_LOG))  # the logarithm of `core.draws
 def log2_of(k: Any, s: Any) -> Any:
     """log2 of 2**k (1 + f), where s = f / (2 + f) and 1 + f lies between sqrt(1/2) and sqrt(2)."""
     z = s * s
-    p = _LOG2[5] + z * _LOG2[6]
-    p = _LOG2[4] + z * p
-    p = _LOG2[3] + z * p
-    p = _LOG2[2] + z * p
-    p = _LOG2[1] + z * p
+    p = _LOG2[1] + z * (_LOG2[2] + z * (_LOG2[3] + z * (_LOG2[4] + z * (_LOG2[5] + z * _LOG2[6]))))
     return k + s * (_LOG2[0] + z * p)
 
 
@@ -214,15 +210,8 @@ def two_to_the(x: Any) -> Any:
     """2**x for |x| < 1000, entry by entry."""
     k = nearest_whole(x)
     f = x - k
-    p = _POWER[9] + f * _POWER[10]
-    p = _POWER[8] + f * p
-    p = _POWER[7] + f * p
-    p = _POWER[6] + f * p
-    p = _POWER[5] + f * p
-    p = _POWER[4] + f * p
-    p = _POWER[3] + f * p
-    p = _POWER[2] + f * p
-    p = _POWER[1] + f * p
+    p = _POWER[6] + f * (_POWER[7] + f * (_POWER[8] + f * (_POWER[9] + f * _POWER[10])))
+    p = _POWER[1] + f * (_POWER[2] + f * (_POWER[3] + f * (_POWER[4] + f * (_POWER[5] + f * p))))
     p = _POWER[0] + f * p
     return times_power_of_two(p, k)
 

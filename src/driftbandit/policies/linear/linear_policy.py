@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from driftbandit.core.parameters import Domain, checked, described, within
+from driftbandit.core.parameters import Domain, add_missing, checked, described, within
 from driftbandit.core.primitives import argmax_fair, compilable
 from driftbandit.core.validity import COUNTS, REALS, SCRATCH, close, fits, need
 from driftbandit.policies.forgetting import changes, half_life_discount
@@ -114,9 +114,7 @@ def linear(family: str, draws: str = "", second: bool = False, **facts: Any) -> 
             methods |= {"learn": learn, "fade": fade, "take": take, "take_in": take_in}
             methods |= {"discount": discount_rewards, "add": add_reward}
             methods["half_life"] = classmethod(half_life)
-        for name, method in methods.items():
-            if name not in vars(cls):
-                setattr(cls, name, method)
+        add_missing(cls, methods)
         if vars(cls)["learn"] is learn_plain:
             cls.know_arm = know_arm  # type: ignore[attr-defined]
         shared = {"family": family, "rewards": "any", "scratch": SCRATCH_FIELDS, **FACTS.get(family, {}), **facts}
