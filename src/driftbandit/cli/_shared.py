@@ -16,7 +16,7 @@ from driftbandit.core.checks import as_plain, layout_table
 from driftbandit.errors import MissingPackage
 
 EXTRAS = {
-    **dict.fromkeys(("numba", "matplotlib", "pyarrow", "rich"), "lab"),
+    **dict.fromkeys(("numba", "matplotlib", "pyarrow"), "lab"),
     **dict.fromkeys(("starlette", "uvicorn", "msgspec", "jinja2", "prometheus_client"), "serve"),
     "httpx": "client",
 }
