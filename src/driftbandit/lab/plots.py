@@ -6,7 +6,6 @@ tints. The same result gives the same bytes: no date, no random identifiers, no 
 
 import base64
 import hashlib
-import html
 import io
 import re
 import textwrap
@@ -353,25 +352,6 @@ def _title(results: list[Any]) -> str:
 
 
 # ---- notebooks -------------------------------------------------------------------------------------------------------
-
-
-def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table for a notebook: the first column is text, the others are numbers.
-
-    >>> html_table("a < b", ["x", "y"], [["1 & 2", "3"]])[:32]
-    '<div><p>a &lt; b</p><table><thea'
-    """
-
-    def line(kind: str, cells: Sequence[str]) -> str:
-        sides = ["left", *["right"] * (len(cells) - 1)]
-        return "".join(
-            f'<{kind} style="padding:0.1em 0.8em;text-align:{side}">{html.escape(cell)}</{kind}>'
-            for side, cell in zip(sides, cells, strict=True)
-        )
-
-    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
-    inside = f"<thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody>"
-    return f"<div><p>{html.escape(caption)}</p><table>{inside}</table></div>"
 
 
 def html_image(figure: Any) -> str:

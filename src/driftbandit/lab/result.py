@@ -15,12 +15,13 @@ import numpy as np
 from driftbandit.core.checks import nearest
 from driftbandit.errors import ResultError
 from driftbandit.lab import plots, sweep
-from driftbandit.lab.drift_metrics import DriftMetrics, drift_table, summarise_phases
+from driftbandit.lab.drift_metrics import DRIFT_HEAD, DriftMetrics, drift_row, drift_table, summarise_phases
 from driftbandit.lab.files import NOTE, save_columns, save_rows, slug
 from driftbandit.lab.intervals import Interval, difference, interval
+from driftbandit.lab.tables import Contents, Report, ShownTable
 from driftbandit.lab.work import Cell, Part, Tally
 
-_ROWS, _CURVES = 60, 16  # most rows of a notebook's table, most curves of a figure
+_ROWS, _CURVES = 60, 16  # most rows of the printed tables, most curves of a figure
 _FORMAT = 4  # of the file; raised when an old reader could misread a new file
 _COLUMNS = ("environment", "policy", "run", "round", "regret")
 _BACKENDS = ("pandas", "polars", "pyarrow")
@@ -37,7 +38,7 @@ class SummaryLine(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Report):
     """Regret for each environment, policy, run and checkpoint, with its origin.
 
     Run r of every policy met the same environment and the same random numbers, so differences are paired. `provenance`
@@ -186,19 +187,32 @@ class Result:
         """The regret curves as a matplotlib figure; with a path, drawn to that file."""
         return plots.draw(self, title, width) if path is None else plots.plot(self, path, title, width)
 
+    def _contents(self) -> Contents:
+        """A table for each environment, the best settings of what was swept, and the drift metrics."""
+        out: list[str | ShownTable] = []
+        if self.tally and self.tally.reused:
+            out.append(f"{self.tally.reused} of {sum(self.tally)} chunks were ready, {self.tally.computed} computed")
+        if len(self.parts) > _ROWS:
+            out.append(f"{len(self.parts)} policies and environments: see summary.csv, or .summary() and .to_frame()")
+        else:
+            title = f"{self.runs} runs, seed {self.provenance.get('seed')}"
+            out += [ShownTable(f"{place}, {title}", *self.table(place)) for place in self.environments]
+        for best in self.best():
+            out += [
+                "",
+                f"best of the swept in {best.environment}: {best.policy}: regret {best.regret} on {best.runs} runs "
+                f"that were not used to choose it; cells that are as good within the noise: {best.as_good}",
+            ]
+        if self.drift:
+            title = "drift: rounds to recover from a change, ... (docs/reference/drift-metrics.md)"
+            out += ["", ShownTable(title, DRIFT_HEAD, [drift_row(line) for line in self.drift])]
+        return out
+
     def _repr_html_(self) -> str:
-        """A table for each environment, and the curves in the first if they are few."""
-        shown, left = [], _ROWS
-        for environment in self.environments:
-            head, rows = self.table(environment)
-            if left > 0:
-                caption = f"{environment}, {self.runs} runs of {self.only(environment).parts[0].rounds[-1]} rounds"
-                shown.append(plots.html_table(caption, head, rows[:left]))
-            left -= len(rows)
-        if left < 0:
-            shown.append(f"<p>{-left} more rows: see .summary() and .to_frame()</p>")
+        """The printed tables, and the curves in the first environment if they are few."""
         first = self.only(self.environments[0])
-        return f"<div>{''.join(shown)}{plots.html_image(first.plot()) if len(first.parts) <= _CURVES else ''}</div>"
+        image = plots.html_image(first.plot()) if len(first.parts) <= _CURVES else ""
+        return f"<div>{super()._repr_html_()}{image}</div>"
 
     def save(self, path: str | Path) -> list[Path]:
         """Write the long table as one Parquet file if the name ends in .parquet. Otherwise write a folder with that

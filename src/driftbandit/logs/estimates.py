@@ -5,16 +5,12 @@ by its own standard error. No interval is narrower than Student's, nor than the 
 differs from the rest; so none has width zero."""
 
 import contextlib
-import html
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.core.beliefs import t_quantile
-from driftbandit.core.checks import as_plain, layout_table
-from driftbandit.lab import plots
 from driftbandit.logs.read import refuse
 from driftbandit.logs.rows import UNITS
 from driftbandit.spec import half_life
@@ -172,60 +168,7 @@ def _merge_blocks(sums: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.
     return np.add.reduceat(sums, starts), np.add.reduceat(events, starts)
 
 
-# ---- reports ---------------------------------------------------------------------------------------------------------
-
-
-class ShownTable(NamedTuple):
-    """A table with a title."""
-
-    title: str
-    head: list[str]
-    rows: list[list[str]]
-
-
-Parts = Sequence["str | ShownTable"]
-
-
-class Report:
-    """A result about a log, as text, HTML and plain data. Its class has `_parts`, the printed texts and tables."""
-
-    def _parts(self) -> Parts:
-        raise NotImplementedError
-
-    def parts(self) -> Parts:
-        """The parts with control characters escaped: an arm's name may hold them, and a terminal would obey them."""
-        return [
-            ShownTable(part.title, [*map(_escape, part.head)], [[*map(_escape, row)] for row in part.rows])
-            if isinstance(part, ShownTable)
-            else _escape(part)
-            for part in self._parts()
-        ]
-
-    def __str__(self) -> str:
-        lines = []
-        for part in self.parts():
-            if isinstance(part, ShownTable):
-                lines += [part.title, *(line for _, line in layout_table(part.head, part.rows, None))]
-            else:
-                lines.append(part)
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return "".join(
-            plots.html_table(*part) if isinstance(part, ShownTable) else f"<p>{html.escape(part)}</p>"
-            for part in self.parts()
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as dicts, lists and numbers, with None for infinite and unknown values."""
-        return dict(as_plain(vars(self)))
-
-
-def _escape(text: str) -> str:
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+# ---- how results are printed -----------------------------------------------------------------------------------------
 
 
 class About(NamedTuple):

@@ -1,21 +1,42 @@
 """The paper's analysis: bounds with their conditions, and the quantities they need."""
 
 import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.core.protocols import Environment, Realisation
+from driftbandit.lab.tables import Contents, Report, ShownTable
 from driftbandit.paper.theory import theorem
 from driftbandit.paper.theory.diagnosis import Diagnosis, close_rounds, diagnose, separations
 
 Quantity = tuple[str, str, str]  # letter in the paper, value, meaning
 
 
-class Analysis(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Analysis(Report):
     """The quantities of one environment, and the bounds for one policy in it."""
 
+    environment: str
+    policy: str
     quantities: list[Quantity]
     bounds: list[theorem.Bound]  # empty unless the policy is DS-TS
+
+    def _contents(self) -> Contents:
+        """The quantities, the bounds, and the conditions that do not hold."""
+        title = "the environment, as run 0 realises it"
+        quantities = ShownTable(title, ["letter", "value", "meaning"], list(map(list, self.quantities)))
+        about: list[str | ShownTable] = [self.environment, self.policy, "", quantities, ""]
+        if not self.bounds:
+            return [*about, "The paper's theorems are about DS-TS; they have no bound for this policy."]
+        rows = [[bound.name, f"<= {theorem.show_power(bound.log10)}", bound.verdict] for bound in self.bounds]
+        head = ["theorem", "plays of sub-optimal arms", "verdict"]
+        failed = dict.fromkeys(condition for bound in self.bounds for condition in bound.failed)
+        return [
+            *about,
+            ShownTable("bounds (vacuous: not below T)", head, rows),
+            *(f"  fails: {condition.text} ({condition.found})" for condition in failed),
+        ]
 
 
 def theory(environment: Environment, policy: Any, seed: int = 0) -> Analysis:
@@ -24,13 +45,13 @@ def theory(environment: Environment, policy: Any, seed: int = 0) -> Analysis:
         raise ValueError("The paper's theorems are about means that do not depend on features.")
     realised = environment.realise(stream_key(seed, 0, ENVIRONMENT))
     found = diagnose(realised)
-    if getattr(policy, "short", "") != "ds-ts":
-        return Analysis(_quantities(found), [])
-    eps = 1.0 - policy.gamma
-    quantities = _quantities(found)
-    if 0.0 < eps < theorem.LARGEST_EPS:
-        quantities.append(("D", f"{theorem.D(eps):.6g}", "rounds after a change that Theorem 1 gives up"))
-    return Analysis(quantities, bounds_for(realised, eps, policy.tau_max, found))
+    quantities, bounds = _quantities(found), []
+    if getattr(policy, "short", "") == "ds-ts":
+        eps = 1.0 - policy.gamma
+        bounds = bounds_for(realised, eps, policy.tau_max, found)
+        if 0.0 < eps < theorem.LARGEST_EPS:
+            quantities.append(("D", f"{theorem.D(eps):.6g}", "rounds after a change that Theorem 1 gives up"))
+    return Analysis(repr(environment), repr(policy), quantities, bounds)
 
 
 def bounds_for(realised: Realisation, eps: float, tau_max: float, found: Diagnosis) -> list[theorem.Bound]:
