@@ -15,7 +15,7 @@ import numpy as np
 from driftbandit.core.checks import nearest
 from driftbandit.errors import ResultError
 from driftbandit.lab import plots, sweep
-from driftbandit.lab.drift_metrics import DRIFT_HEAD, DriftMetrics, drift_row, drift_table, summarise_phases
+from driftbandit.lab.drift_metrics import DRIFT_HEAD, DriftMetrics, drift_row, drift_table, summarise
 from driftbandit.lab.files import NOTE, save_columns, save_rows, slug
 from driftbandit.lab.intervals import Interval, difference, interval
 from driftbandit.lab.tables import Contents, Report, ShownTable
@@ -61,8 +61,7 @@ class Result(Report):
     @cached_property
     def drift(self) -> list[DriftMetrics]:
         """The drift metrics of a study with `drift = true`, in the order of the parts."""
-        measured = [(part, part.drift) for part in self.parts if part.drift is not None]
-        return [summarise_phases(part.environment, part.policy, rows) for part, rows in measured]
+        return [summarise(part) for part in self.parts if part.drift is not None]
 
     @cached_property
     def environments(self) -> list[str]:

@@ -29,7 +29,7 @@ from driftbandit.spec import policy_check, user_code
 
 _WORK = 300_000_000  # rounds × arms in a chunk: between a fraction of a second and some seconds for most policies
 _BREAKS = 5  # how often in a row our own processes may die without finishing anything
-_MAGIC = b"driftbandit-chunk-5 "
+_MAGIC = b"driftbandit-chunk-6 "
 _PROCESS = uuid.uuid4().hex
 
 
@@ -94,7 +94,7 @@ class Part(NamedTuple):
     rounds: np.ndarray  # checkpoints: numbers of rounds played
     regret: np.ndarray  # runs × checkpoints
     seconds: float = 0.0
-    drift: dict[str, np.ndarray] | None = None  # the columns of `drift_metrics`, if measured
+    drift: dict[str, np.ndarray] | None = None  # the columns of `drift_metrics.RunMetrics`, if measured
 
     @property
     def policy(self) -> str:
