@@ -134,7 +134,7 @@ def test_the_best_setting_is_one_for_each_environment():
     result = Result(parts, {})
     found = {best.environment: parts[best.number].cell.policy.gamma for best in result.best()}
     assert found == {"abrupt [phases=1]": 0.999, "abrupt [phases=20]": 0.8}
-    assert [grid.environment for grid in sweep.grids(result)] == list(found)  # a figure for each
+    assert [grid.environment for grid in result.grids()] == list(found)  # a figure for each
 
 
 def test_a_study_with_drift_writes_what_it_measured(tmp_path):
@@ -157,7 +157,7 @@ def test_a_sweep_over_a_policy_and_a_environment_is_drawn(tmp_path):
         [Variants("abrupt(n_arms=3, horizon=200)", "abrupt", phases=[2, 4])],
         runs=4,
     )
-    paths = sweep.save_figures(run(study, folder=tmp_path, progress=False, compiled=False), tmp_path)
+    paths = sweep.save_sweeps(run(study, folder=tmp_path, progress=False, compiled=False), tmp_path)
     assert sorted(path.name for path in paths) == ["sweep-DS-TS.svg", "sweep-abrupt-phases.svg"]
 
 

@@ -22,16 +22,16 @@ _TIE = 1e-12  # a mean this near to the best is the best: environments compute t
 
 
 class RunMetrics(NamedTuple):
-    """The numbers of one run; the last three are NaN for a policy without alarms."""
+    """Numbers of one run, or an array for each with those of many; the last three are NaN for a policy without alarms."""
 
-    changes: float  # phases after the first
-    recovery: float  # rounds after changes until play was good again, in total; a whole phase if it never was
-    recovered: float  # changes after which it was
-    worst_phase: float  # regret
-    best_share: float  # share of rounds in which an arm with the largest mean was played
-    noticed: float  # changes with an alarm in their phase
-    delay: float  # rounds from these changes to the first alarm, in total
-    false_alarms: float  # in the first phase, and beyond one for each arm whose mean moved in later ones
+    changes: Any  # phases after the first
+    recovery: Any  # rounds after changes until play was good again, in total; a whole phase if it never was
+    recovered: Any  # changes after which it was
+    worst_phase: Any  # regret
+    best_share: Any  # share of rounds in which an arm with the largest mean was played
+    noticed: Any  # changes with an alarm in their phase
+    delay: Any  # rounds from these changes to the first alarm, in total
+    false_alarms: Any  # in the first phase, and beyond one for each arm whose mean moved in later ones
 
 
 def measure_chunk(chunk: Any, play: Callable[[int, int], Simulation]) -> Simulation:

@@ -14,10 +14,11 @@ import numpy as np
 
 from driftbandit.core.checks import nearest
 from driftbandit.errors import ResultError
-from driftbandit.lab import plots, sweep
+from driftbandit.lab import plots
 from driftbandit.lab.drift_metrics import DRIFT_HEAD, DriftMetrics, drift_row, drift_table, summarise
 from driftbandit.lab.files import NOTE, save_columns, save_rows, slug
 from driftbandit.lab.intervals import Interval, difference, interval
+from driftbandit.lab.sweep import save_sweeps
 from driftbandit.lab.tables import Contents, Report, ShownTable
 from driftbandit.lab.work import Cell, Part, Tally
 
@@ -35,6 +36,27 @@ class SummaryLine(NamedTuple):
     regret: Interval  # both ends are NaN for a single run
     difference: Interval | None  # paired by run; None for the reference itself
     seconds: float
+
+
+class Grid(NamedTuple):
+    """All variants of a policy in one environment; or, of a policy without lists, all variants of an environment."""
+
+    policy: str
+    environment: str
+    axes: dict[str, list[Any]]  # swept parameter: its values in order
+    parts: list[Part]
+    of_policy: bool  # whether the axes are parameters of the policy
+
+
+class BestSetting(NamedTuple):
+    """The best cell of a grid."""
+
+    environment: str
+    policy: str  # with its setting
+    number: int  # of its part in the result
+    regret: Interval  # from the runs that were not used to choose it
+    runs: int  # how many those are
+    as_good: int  # cells that are not clearly worse, this one included
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,9 +162,40 @@ class Result(Report):
             "chunks": self.tally,
         }
 
-    def best(self) -> list[sweep.BestSetting]:
+    def grids(self) -> list[Grid]:
+        """Every swept policy in each environment, and every swept environment of the other policies, in order."""
+        found: dict[tuple[str, str, bool], list[Part]] = {}
+        for part in self.parts:
+            cell = part.cell
+            if cell.values:
+                swept = bool(cell.policy_values)
+                place = cell.environment_label if swept else cell.environment_name
+                found.setdefault((cell.policy_name, place, swept), []).append(part)
+        listed = []
+        for (policy, environment, swept), parts in found.items():
+            values = [part.cell.policy_values if swept else part.cell.values for part in parts]
+            names = dict.fromkeys(name for own in values for name in own)
+            axes = {name: list(dict.fromkeys(own[name] for own in values)) for name in names}
+            listed.append(Grid(policy, environment, axes, parts, swept))
+        return listed
+
+    def best(self) -> list[BestSetting]:
         """The best setting of every swept policy in every environment; none with fewer than 4 runs."""
-        return sweep.find_best_settings(self)
+        swept = [grid for grid in self.grids() if grid.of_policy and len(grid.parts) > 1]
+        return [self.find_best(grid) for grid in swept] if self.runs >= 4 else []
+
+    def find_best(self, grid: Grid) -> BestSetting:
+        """The best setting of a swept policy in the grid's environment.
+
+        The smallest of many noisy means is too small. So the first half of the runs chooses, and the regret is that of
+        the second half."""
+        half = self.runs // 2
+        best = min(grid.parts, key=lambda part: float(part.final[:half].mean()))
+        mine = best.final[half:]
+        # Each is tested at 95% separately, so in a long list one may be missing by chance.
+        as_good = [part for part in grid.parts if part is best or interval(part.final[half:] - mine).low <= 0.0]
+        number = next(number for number, part in enumerate(self.parts) if part is best)
+        return BestSetting(best.environment, best.policy, number, interval(mine), len(mine), len(as_good))
 
     def columns(self, final: bool = False) -> dict[str, Any]:
         """The long table; with `final` the last checkpoint only. Swept parameters have their own columns, such as
@@ -232,7 +285,7 @@ class Result(Report):
             here = self.only(environment)
             if 1 < len(here.parts) <= _CURVES:
                 paths.append(here.plot(path / f"regret-{slug(environment)}.svg", environment))
-        return paths + sweep.save_figures(self, path)
+        return paths + save_sweeps(self, path)
 
     def _save_table(self, path: Path) -> Path:
         parts = [
