@@ -245,26 +245,16 @@ class LogFollower(Player):
 
 
 def _compile(function: Any, policy: Any, *tuples: Any) -> Any:
-    """The function as machine code for these tuples' classes. The policy may be the user's, so errors of the compiler
-    are explained, and a fraction stored into an array of whole numbers is an error."""
-    from numba.core.errors import NumbaError
+    """The function as machine code for this policy, which may be None, and these tuples."""
+    from driftbandit.lab.engine import code_cache
 
-    from driftbandit.lab.engine import code_cache, numba_methods
-
-    given = tuples if policy is None else (policy, *tuples)
-    with code_cache.LOCK:
-        for value in given:
-            numba_methods.prepare(value)
-    made = code_cache.compiled(function, *given)
+    made = code_cache.compiled(function, *(() if policy is None else (policy,)), *tuples)
 
     def call(*args: Any) -> Any:
-        try:
-            if made.signatures:
-                return made(*args)
-            with code_cache.LOCK, numba_methods.refuse_fractions():
-                return made(*args)
-        except NumbaError as error:
-            raise TypeError(numba_methods.explain(error, policy)) from error
+        if made.signatures:
+            return made(*args)
+        with code_cache.compiling(policy):
+            return made(*args)
 
     return call
 

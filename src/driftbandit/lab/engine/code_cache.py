@@ -9,17 +9,17 @@ import hashlib
 import pickle
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core.compiler import CompileResult
+from numba.core.errors import NumbaError
 from numba.core.serialize import dumps
 
 from driftbandit.lab.digest import code_digest
-from driftbandit.lab.engine import compiled_draws, lane_arrays, loop  # noqa: F401  what compiled loops call
-from driftbandit.lab.engine.numba_methods import OPTIONS
+from driftbandit.lab.engine import compiled_draws, lane_arrays, numba_methods  # noqa: F401  what compiled loops call
 from driftbandit.lab.files import cache_root, replace_file
 from driftbandit.spec import user_code
 
@@ -70,8 +70,10 @@ def compiled(function: Callable[..., Any], *tuples: Any) -> Any:
     kept = all(cls.__module__.startswith(("driftbandit.", user_code.PREFIX)) for cls in classes)
     key = (function, classes, code_digest(tuples)) if kept else (function,)
     with LOCK:  # several threads may begin at once
+        for value in tuples:
+            numba_methods.prepare(value)
         if key not in _dispatchers:
-            made = numba.njit(nogil=True, **OPTIONS)(function)
+            made = numba.njit(nogil=True, **numba_methods.OPTIONS)(function)
             if kept:
                 root = cache_root()
                 _prune(root)
@@ -90,6 +92,11 @@ def _prune(root: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def compile_advance(*tuples: Any) -> Any:
-    """The simulator's loop for these policies, states and environments."""
-    return compiled(loop.advance, *tuples)
+@contextlib.contextmanager
+def compiling(policy: Any) -> Iterator[None]:
+    """A block in which machine code for a policy is made: by one thread at a time, with errors that name its lines."""
+    try:
+        with LOCK, numba_methods.refuse_fractions():
+            yield
+    except NumbaError as error:
+        raise TypeError(numba_methods.explain(error, policy)) from error

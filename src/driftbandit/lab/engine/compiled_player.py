@@ -13,14 +13,13 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
-from numba.core.errors import NumbaError
 from numba.extending import NativeValue, intrinsic, register_model, typeof_impl, unbox
 from numba.np.arrayobj import populate_array
 
 from driftbandit.core.draws import Draws, round_key
 from driftbandit.core.primitives import learn_late_reward, learn_reward
 from driftbandit.core.state import to_arrays, to_lists
-from driftbandit.lab.engine import code_cache, numba_methods
+from driftbandit.lab.engine import code_cache
 from driftbandit.player import Player
 from driftbandit.spec import policy_check
 from driftbandit.spec.half_life import half_to_the, learn_by_time
@@ -164,7 +163,6 @@ class CompiledPlayer(Player):
         joint: bool = False,
     ) -> None:
         policy_check.check(policy, n_arms, n_features=n_features, joint=joint)
-        numba_methods.prepare(policy)
         self._key = np.uint64(key)
         super().__init__(policy, n_arms, key, half_life, time, most, n_features, joint)
         self._choose = self._entry(choose_once, _WHOLE, types.uint64, self._features())
@@ -176,7 +174,6 @@ class CompiledPlayer(Player):
 
     def _hold(self, state: Any) -> None:
         self._block, self.state = in_one_block(to_arrays(state, self.first_state()))
-        numba_methods.prepare(self.state)
         self._ref = self._view_ref = StateRef(self.state)
         if self.half_life is not None or not self._in_place:
             self._view_block, self._view = in_one_block(self.state)
@@ -205,11 +202,8 @@ class CompiledPlayer(Player):
         if found is None:
             signature = (numba.typeof(self.policy), numba.typeof(self._ref), *kinds)
             dispatcher = code_cache.compiled(function, self.policy, self.state)
-            try:
-                with code_cache.LOCK, numba_methods.refuse_fractions():
-                    dispatcher.compile(signature)
-            except NumbaError as error:
-                raise TypeError(numba_methods.explain(error, self.policy)) from error
+            with code_cache.compiling(self.policy):
+                dispatcher.compile(signature)
             found = self._entries[function, kinds] = dispatcher.get_overload(signature)
         return found
 
