@@ -22,7 +22,7 @@ _TIE = 1e-12  # a mean this near to the best is the best: environments compute t
 
 
 class RunMetrics(NamedTuple):
-    """Numbers of one run, or an array for each with those of many; the last three are NaN for a policy without alarms."""
+    """Numbers of one run, or of many as arrays; the last three are NaN for a policy without alarms."""
 
     changes: Any  # phases after the first
     recovery: Any  # rounds after changes until play was good again, in total; a whole phase if it never was

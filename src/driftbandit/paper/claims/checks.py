@@ -24,7 +24,7 @@ from driftbandit.paper.claims.evidence import (
     some,
 )
 from driftbandit.paper.items.item import KNOWN, Item, PaperOptions
-from driftbandit.paper.theory.diagnosis import blocks, close_rounds, diagnose, separations
+from driftbandit.paper.theory import blocks, close_rounds, diagnose, separations
 from driftbandit.paper.theory.theorem import D, smallest_beta
 from driftbandit.policies.detecting_ucb import MonitoredUCB
 

@@ -13,7 +13,7 @@ import numpy as np
 from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.errors import NotComputed
 from driftbandit.lab.intervals import t_interval
-from driftbandit.paper.theory.diagnosis import diagnose
+from driftbandit.paper.theory import diagnose
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
 RISK = 0.05  # probability of a wrong verdict on one claim
