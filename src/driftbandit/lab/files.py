@@ -2,6 +2,7 @@
 
 import atexit
 import csv
+import hashlib
 import json
 import os
 import re
@@ -15,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import platformdirs
 
 
@@ -55,6 +55,22 @@ def replace_file(path: str | Path, sync: bool = True) -> Iterator[Path]:
         raise OSError(f"Cannot write {str(path)!r}: {error.strerror or error}.") from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_checked(path: Path, body: bytes, head: bytes = b"") -> None:
+    """Write bytes after a line with their checksum. What a power failure damages can be made again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replace_file(path, sync=False) as draft:
+        draft.write_bytes(head + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+
+
+def read_checked(path: Path, head: bytes = b"") -> bytes | None:
+    """The bytes that `write_checked` wrote; None if the file is absent or damaged."""
+    try:
+        first, _, body = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    return body if first == head + hashlib.sha256(body).hexdigest().encode() else None
 
 
 def slug(text: str) -> str:
@@ -121,17 +137,8 @@ def save_columns(columns: Mapping[str, Any], path: str | Path, note: Mapping[str
     import pyarrow.parquet as pq
 
     path = writable(path, (".parquet",))
-    table = pa.table({name: _encode(column) for name, column in columns.items()})
+    table = pa.table(dict(columns))
     with replace_file(path) as draft:
         noted = table.replace_schema_metadata({NOTE: json.dumps(dict(note)).encode()})
         pq.write_table(noted, draft, compression="zstd", write_page_checksum=True)
     return path
-
-
-def _encode(column: Any) -> Any:
-    """An Arrow array in which repeated texts are stored once."""
-    import pyarrow as pa
-
-    if isinstance(column, np.ndarray) or not any(isinstance(value, str) for value in column):
-        return pa.array(column)
-    return pa.array([None if value is None else str(value) for value in column]).dictionary_encode()

@@ -23,8 +23,9 @@ from driftbandit.lab.tables import Contents, Report, ShownTable
 from driftbandit.lab.work import Cell, Part, Tally
 
 _ROWS, _CURVES = 60, 16  # most rows of the printed tables, most curves of a figure
-_FORMAT = 4  # of the file; raised when an old reader could misread a new file
+_FORMAT = 5  # of the file; raised when an old reader could misread a new file
 _COLUMNS = ("environment", "policy", "run", "round", "regret")
+_LABELS = ("policy_name", "environment_name", "policy_values", "environment_values")  # of a cell
 _BACKENDS = ("pandas", "polars", "pyarrow")
 
 
@@ -288,16 +289,12 @@ class Result(Report):
         return paths + save_sweeps(self, path)
 
     def _save_table(self, path: Path) -> Path:
-        parts = [
-            {
-                "names": [part.cell.policy_name, part.cell.environment_name],
-                "values": [_as_json(part.cell.policy_values), _as_json(part.cell.environment_values)],
-                "texts": part.texts(),
-                "rounds": part.rounds.tolist(),
-                "seconds": part.seconds,
-            }
-            for part in self.parts
-        ]
+        parts = []
+        for part in self.parts:
+            labels = {name: getattr(part.cell, name) for name in _LABELS}
+            values = {name: _as_json(labels[name]) for name in _LABELS if name.endswith("_values")}
+            texts = dict(zip(("policy", "environment"), part.texts(), strict=True))
+            parts.append({**labels, **values, **texts, "rounds": part.rounds.tolist(), "seconds": part.seconds})
         table = {name: column for name, column in self.columns().items() if name in _COLUMNS}
         return save_columns(table, path, {"format": _FORMAT, "parts": parts, "run_count": self.runs, **self.provenance})
 
@@ -328,11 +325,8 @@ class Result(Report):
 
 
 def _read_part(noted: Mapping[str, Any], regret: np.ndarray, runs: int) -> Part:
-    (policy, environment), (label, place) = map(str, noted["texts"]), map(str, noted["names"])
-    cell = Cell(policy, environment, policy_name=label, environment_name=place)
-    own, others = map(dict, noted["values"])
-    cell = cell._replace(policy_values=own, environment_values=others)
     rounds = np.array(noted["rounds"], np.int64)
+    cell = Cell(str(noted["policy"]), str(noted["environment"]), **{name: noted[name] for name in _LABELS})
     return Part(cell, rounds, regret.reshape(runs, len(rounds)), float(noted["seconds"]))
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.lab.files import slug
-from driftbandit.lab.intervals import t_interval
-from driftbandit.lab.plots import find_styles, regret_label, save_chart, thousands
+from driftbandit.lab.plots import draw_mean, find_styles, regret_label, save_chart, thousands
 
 _ACROSS = 3  # heat maps side by side
 _RING = "#d55e00"
@@ -51,9 +50,7 @@ def save_curves(result: Any, grids: list[Any], path: str | Path) -> Path:
             x = np.array([values.index(value) for value in grid.axes[name]])
             order = np.argsort(x)
             final = np.array([part.final for part in grid.parts])[order]
-            axes.plot(x[order], final.mean(axis=1), **style, markerfacecolor="white", label=_wrap(grid.policy))
-            if result.runs > 1:
-                axes.fill_between(x[order], *t_interval(final.T), color=style["color"], alpha=0.16, linewidth=0)
+            draw_mean(axes, x[order], final.T, style, label=_wrap(grid.policy))
         for style, part in zip(styles[len(grids) :], flat, strict=True):
             line = {key: style[key] for key in ("color", "linestyle")}
             axes.axhline(part.final.mean(), **line, label=_wrap(part.policy))

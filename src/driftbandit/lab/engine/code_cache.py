@@ -20,7 +20,7 @@ from numba.core.serialize import dumps
 
 from driftbandit.lab.digest import code_digest
 from driftbandit.lab.engine import compiled_draws, lane_arrays, numba_methods  # noqa: F401  what compiled loops call
-from driftbandit.lab.files import cache_root, replace_file
+from driftbandit.lab.files import cache_root, read_checked, write_checked
 from driftbandit.spec import user_code
 
 _FOLDERS = 100  # versions of the code whose compiled loops are kept
@@ -40,11 +40,8 @@ class KernelCache:
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The machine code for a signature; None if it is absent or damaged."""
-        try:
-            head, _, body = self._path(signature, target_context.codegen()).read_bytes().partition(b"\n")
-        except OSError:
-            return None
-        if head != hashlib.sha256(body).hexdigest().encode():
+        body = read_checked(self._path(signature, target_context.codegen()))
+        if body is None:
             return None
         if "unicode_type" in str(signature):  # machine code that compares texts calls what only this makes known
             target_context.refresh()
@@ -56,11 +53,8 @@ class KernelCache:
         if result.lifted or result.library.has_dynamic_globals:
             return
         body = dumps((self._name, signature, result._reduce()))
-        path = self._path(signature, result.codegen)
         with contextlib.suppress(OSError):
-            path.parent.mkdir(exist_ok=True)
-            with replace_file(path) as draft:
-                draft.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+            write_checked(self._path(signature, result.codegen), body)
 
 
 def compiled(function: Callable[..., Any], *tuples: Any) -> Any:
