@@ -73,8 +73,18 @@ def package_digest() -> str:
 @cache
 def versions() -> str:
     """The libraries that compute, and their versions."""
-    found = {name: next(iter(metadata.distributions(name=name)), None) for name in ("numpy", "numba", "llvmlite")}
-    return ", ".join(f"{name} {dist.version if dist else None}" for name, dist in found.items())
+    return ", ".join(f"{name} {_version(name)}" for name in ("numpy", "numba", "llvmlite"))
+
+
+def library_versions() -> dict[str, str]:
+    """The versions that a number may depend on."""
+    found = {name: _version(name) or "not installed" for name in ("numpy", "numba")}
+    return {"python": platform.python_version(), "driftbandit": _version("driftbandit") or "from source", **found}
+
+
+def _version(name: str) -> str | None:
+    dist = next(iter(metadata.distributions(name=name)), None)
+    return dist.version if dist else None
 
 
 def _find_own_classes(values: Any) -> frozenset[type]:
@@ -133,14 +143,3 @@ def machine() -> str:
             processor = model[1]
     parts = [processor, counted(cores, "core"), f"{memory() / 2**30:.0f} GB of memory"]
     return ", ".join(part for part in [*parts, f"{platform.system()} {platform.machine()}"] if part)
-
-
-def library_versions() -> dict[str, str]:
-    """The versions that a number may depend on."""
-    found = {"python": platform.python_version()}
-    for name in ("driftbandit", "numpy", "numba"):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = "from source" if name == "driftbandit" else "not installed"
-    return found

@@ -13,7 +13,6 @@ from driftbandit.environments.abrupt import Lagged
 from driftbandit.errors import NotComputed
 from driftbandit.lab.intervals import t_interval
 from driftbandit.lab.work import Cell
-from driftbandit.paper.claims.evidence import extra_final
 from driftbandit.paper.items.item import Item, PaperOptions, make_policy
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
@@ -166,7 +165,7 @@ def measure_effects(run: Any) -> list[Measurement]:
         rows = []
         try:
             for name, item, first, second in _pairs(run.options, run.items, effect):
-                a, b = extra_final(run, f"{name}/first"), extra_final(run, f"{name}/second")
+                a, b = (run.extra(f"{name}/{side}").regret[:, -1] for side in ("first", "second"))
                 low, high = (float(end) for end in t_interval(b - a))
                 rows.append(MeasuredEffect(item, first.name, second.name, (a, b), (float((b - a).mean()), low, high)))
             missing = "" if rows else f"not run: {', '.join(effect.items)}"

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.draws import ENVIRONMENT, stream_key
-from driftbandit.errors import NotComputed
 from driftbandit.lab.intervals import t_interval
 from driftbandit.paper.theory import diagnose
 
@@ -133,16 +132,6 @@ def jackknife(function: Callable[..., float], *samples: np.ndarray) -> np.ndarra
         for r in range(n)
     ]
     return n * whole - (n - 1) * np.array(left)
-
-
-def extra_final(run: Any, name: str) -> np.ndarray:
-    """Final regrets of a simulation that belongs to no figure, one per run."""
-    if name not in run.extra_cells:
-        raise NotComputed(f"not run: {name}")
-    try:
-        return np.asarray(run.extra(name).regret[:, -1])
-    except ValueError as error:  # it failed
-        raise NotComputed(str(error)) from None
 
 
 class Evidence:
