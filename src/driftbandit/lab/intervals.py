@@ -35,9 +35,9 @@ def t_interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.
     return mean - half, mean + half
 
 
-def interval(values: np.ndarray) -> Interval:
-    """Mean and Student's 95% t-interval."""
-    low, high = t_interval(values)
+def interval(values: np.ndarray, level: float = 0.95) -> Interval:
+    """Mean and Student's t-interval, of 95% by default."""
+    low, high = t_interval(values, level)
     return Interval(float(values.mean()), float(low), float(high))
 
 

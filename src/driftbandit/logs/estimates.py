@@ -17,7 +17,8 @@ from driftbandit.spec import half_life
 
 MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
 MONTH = 2629746.0  # a twelfth of a mean year
-_NAMED = {"hour": HOUR, "day": DAY, "week": WEEK, "month": MONTH}
+_LENGTHS = {"minute": MINUTE, "10 minutes": 10 * MINUTE, "hour": HOUR, "6 hours": 6 * HOUR, "day": DAY, "week": WEEK,
+            "month": MONTH}  # fmt: skip
 FEWEST_BLOCKS = 8
 _ENOUGH_BLOCKS = 20
 RESAMPLES = 999
@@ -57,8 +58,7 @@ def scales(start: float, end: float, dates: bool) -> dict[str, float]:
     are bare numbers."""
     span = end - start
     if dates:
-        lengths = {"hour": HOUR, "6 hours": 6 * HOUR, "day": DAY, "week": WEEK, "month": MONTH}
-        return {name: length for name, length in lengths.items() if length * 4 <= span}
+        return {name: length for name, length in _LENGTHS.items() if HOUR <= length <= span / 4}
     return {f"1/{parts}": span / parts for parts in (512, 128, 32, 8)}
 
 
@@ -83,16 +83,15 @@ def block_length(start: float, end: float, dates: bool, given: Any = None) -> fl
     and minute that gives 20 of them, or at least 8; otherwise a 32nd of the log."""
     span = end - start
     if given is not None:
-        length = _NAMED.get(str(given)) or parse_duration(given)
+        length = _LENGTHS.get(str(given)) or parse_duration(given)
         if span / length < FEWEST_BLOCKS:
             raise refuse(
                 f"blocks of {given} give only {span / length:.1f} of them",
                 f"An interval needs at least {FEWEST_BLOCKS}: take shorter blocks or a longer log.",
             )
         return length
-    lengths = [MONTH, WEEK, DAY, 6 * HOUR, HOUR, 10 * MINUTE, MINUTE] if dates else []
-    for least in (_ENOUGH_BLOCKS, FEWEST_BLOCKS):
-        for length in lengths:
+    for least in (_ENOUGH_BLOCKS, FEWEST_BLOCKS) if dates else ():
+        for length in reversed(_LENGTHS.values()):
             if span / length >= least:
                 return length
     return span / 32.0 * (1 + 1e-12)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.draws import ENVIRONMENT, stream_key
-from driftbandit.lab.intervals import t_interval
+from driftbandit.lab.intervals import Interval, interval
 from driftbandit.paper.theory import diagnose
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
@@ -55,7 +55,7 @@ class DecidedStatement(NamedTuple):
     where: str
     numbers: str
     verdict: str
-    interval: tuple[float, float, float] | None = None  # mean, low, high
+    interval: Interval | None = None
 
 
 class ClaimDecision(NamedTuple):
@@ -108,10 +108,10 @@ def _verdict(node: Node, risk: float, parts: list[DecidedStatement]) -> str:
     if isinstance(node, ComputedStatement):
         parts.append(DecidedStatement(node.where, node.numbers, HOLDS if node.true else FAILS))
         return parts[-1].verdict
-    low, high = (float(end) for end in t_interval(node.values, 1.0 - risk))
-    below = high < 0.0 or low == high == 0.0  # no difference at all is not a smaller regret
-    verdict = HOLDS if low > 0.0 else FAILS if below else UNDECIDED
-    parts.append(DecidedStatement(node.where, node.numbers, verdict, (float(node.values.mean()), low, high)))
+    found = interval(node.values, 1.0 - risk)
+    below = found.high < 0.0 or found.low == found.high == 0.0  # no difference at all is not a smaller regret
+    verdict = HOLDS if found.low > 0.0 else FAILS if below else UNDECIDED
+    parts.append(DecidedStatement(node.where, node.numbers, verdict, found))
     return verdict
 
 
