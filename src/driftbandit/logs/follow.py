@@ -301,7 +301,7 @@ def follow(
     sums = Followed(list(tried), length, *(np.zeros(shape) for shape in shapes))
     np.add.at(sums.events, block_of, 1.0)
     np.add.at(sums.reward, block_of, events.reward)
-    in_context = ContextGuesses(log) if log.features else None
+    in_context = ContextGuesses(log, context) if log.features else None
     step = min(STEP, max(256, log.n // 64)) if log.features else STEP  # the regression is renewed with each
     bar = Progress(log.n, progress, "following the log")
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool, bar:

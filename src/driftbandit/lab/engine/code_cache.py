@@ -64,8 +64,9 @@ def compiled(function: Callable[..., Any], *tuples: Any) -> Any:
     kept = all(cls.__module__.startswith(("driftbandit.", user_code.PREFIX)) for cls in classes)
     key = (function, classes, code_digest(tuples)) if kept else (function,)
     with LOCK:  # several threads may begin at once
-        for value in tuples:
-            numba_methods.prepare(value)
+        if not kept or key not in _dispatchers:
+            for value in tuples:
+                numba_methods.prepare(value)
         if key not in _dispatchers:
             made = numba.njit(nogil=True, **numba_methods.OPTIONS)(function)
             if kept:
