@@ -7,9 +7,9 @@ from driftbandit.environments import Abrupt, PhaseTable, Smooth
 from driftbandit.lab import drift_metrics as drift
 from driftbandit.lab import sweep
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.intervals import difference
 from driftbandit.lab.result import Result
 from driftbandit.lab.study import Study, Variants, run
+from driftbandit.lab.summaries import difference
 from driftbandit.lab.work import Cell, Part, compute
 from driftbandit.spec import parse
 
@@ -176,7 +176,7 @@ def test_cells_of_one_sweep_meet_the_same_random_numbers(tmp_path):
 def test_the_bootstrap_interval_is_scipys():
     from scipy import stats
 
-    from driftbandit.lab.intervals import RESAMPLES, difference
+    from driftbandit.lab.summaries import RESAMPLES, difference
 
     values, reference = np.random.default_rng(3).normal(size=(2, 40))
     ours = difference(values, reference, seed=7)

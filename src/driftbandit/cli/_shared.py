@@ -196,7 +196,7 @@ def print_result(args: argparse.Namespace, result: Any, more: Sequence[str] = ()
 
 
 def print_contents(result: Any) -> None:
-    """Print a `lab.tables.Report`, with tables fitted to the terminal."""
+    """Print a `lab.summaries.Report`, with tables fitted to the terminal."""
     for part in result.contents():
         if isinstance(part, str):
             print(part)

@@ -12,7 +12,7 @@ from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.core.protocols import Realisation
 from driftbandit.lab.engine.arguments import alarm_counter, with_environment
 from driftbandit.lab.engine.simulate import Simulation
-from driftbandit.lab.intervals import Interval, interval
+from driftbandit.lab.summaries import Interval, interval
 
 WINDOW = 100  # rounds over which play is averaged to decide whether a policy has recovered
 RECOVERED = 0.5  # it has if its regret is below this share of that of uniform play

@@ -17,7 +17,7 @@ import numpy as np
 
 from driftbandit.errors import SpecError
 from driftbandit.lab.files import replace_file, writable
-from driftbandit.lab.intervals import t_interval
+from driftbandit.lab.summaries import t_interval
 from driftbandit.spec import parse as registry
 
 ENDINGS = (".svg", ".png", ".pdf")

@@ -17,9 +17,8 @@ from driftbandit.errors import ResultError
 from driftbandit.lab import plots
 from driftbandit.lab.drift_metrics import DRIFT_HEAD, DriftMetrics, drift_row, drift_table, summarise
 from driftbandit.lab.files import NOTE, save_columns, save_rows, slug
-from driftbandit.lab.intervals import Interval, difference, interval
+from driftbandit.lab.summaries import Contents, Interval, Report, ShownTable, difference, interval
 from driftbandit.lab.sweep import save_sweeps
-from driftbandit.lab.tables import Contents, Report, ShownTable
 from driftbandit.lab.work import Cell, Part, Tally
 
 _ROWS, _CURVES = 60, 16  # most rows of the printed tables, most curves of a figure

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftbandit.lab.tables import Contents, Report, ShownTable
+from driftbandit.lab.summaries import Contents, Report, ShownTable
 from driftbandit.logs.context import ContextGain, context_gains, describe_gains
 from driftbandit.logs.estimates import (
     FEWEST_BLOCKS,

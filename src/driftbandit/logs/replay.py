@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.protocols import Policy
-from driftbandit.lab.tables import Contents, Report, ShownTable
+from driftbandit.lab.summaries import Contents, Report, ShownTable
 from driftbandit.logs.estimates import (
     FEWEST_BLOCKS,
     About,

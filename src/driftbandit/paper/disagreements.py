@@ -11,7 +11,7 @@ import numpy as np
 
 from driftbandit.environments.abrupt import Lagged
 from driftbandit.errors import NotComputed
-from driftbandit.lab.intervals import Interval, interval
+from driftbandit.lab.summaries import Interval, interval
 from driftbandit.lab.work import Cell
 from driftbandit.paper.items.item import Item, PaperOptions, make_policy
 from driftbandit.policies.discounted_ts import DiscountedTS

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from driftbandit.lab.digest import library_versions, machine, package_digest
 from driftbandit.lab.files import replace_file, writable
-from driftbandit.lab.intervals import interval
+from driftbandit.lab.summaries import interval
 from driftbandit.lab.work import Cell
 from driftbandit.paper.claims import claim_cells, unsettled, verdicts
 from driftbandit.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED, ClaimVerdict

@@ -13,8 +13,8 @@ import numpy as np
 from driftbandit.errors import NotComputed
 from driftbandit.lab.digest import library_versions, package_digest
 from driftbandit.lab.files import save_rows, writable
-from driftbandit.lab.intervals import t_interval
 from driftbandit.lab.progress import Progress
+from driftbandit.lab.summaries import t_interval
 from driftbandit.lab.work import Cell, Part, Store, Tally, chunks_by_name
 from driftbandit.paper import report
 from driftbandit.paper.items import choose

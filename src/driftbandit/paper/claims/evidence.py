@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.draws import ENVIRONMENT, stream_key
-from driftbandit.lab.intervals import Interval, interval
+from driftbandit.lab.summaries import Interval, interval
 from driftbandit.paper.theory import diagnose
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.core.protocols import Environment, Realisation
-from driftbandit.lab.tables import Contents, Report, ShownTable
+from driftbandit.lab.summaries import Contents, Report, ShownTable
 from driftbandit.paper.theory import theorem
 
 Table = NDArray[np.float64]

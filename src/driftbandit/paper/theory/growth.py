@@ -18,7 +18,7 @@ import numpy as np
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.progress import Progress
-from driftbandit.lab.tables import Contents, Report, ShownTable
+from driftbandit.lab.summaries import Contents, Report, ShownTable
 from driftbandit.paper.theory.theorem import table1
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.detecting_ucb import CusumUCB
