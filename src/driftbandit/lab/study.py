@@ -19,10 +19,9 @@ from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.core.protocols import Environment, Policy
 from driftbandit.core.state import count_numbers, fits_memory, init_in
 from driftbandit.errors import SpecError, StudyError
-from driftbandit.lab.digest import code_digest, library_versions
 from driftbandit.lab.engine.arguments import with_environment
 from driftbandit.lab.engine.simulate import LANES, checkpoint_rounds
-from driftbandit.lab.files import cache_root
+from driftbandit.lab.files import cache_root, code_digest, library_versions
 from driftbandit.lab.result import Result
 from driftbandit.lab.work import Cell, Part, Store
 from driftbandit.spec import user_code

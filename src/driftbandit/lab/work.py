@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.lab import drift_metrics, executors
-from driftbandit.lab.digest import code_digest
 from driftbandit.lab.engine.simulate import LANES, Simulation, plays_compiled, simulate
-from driftbandit.lab.files import read_checked, writable, write_checked
+from driftbandit.lab.files import code_digest, read_checked, writable, write_checked
 from driftbandit.lab.progress import Progress
 from driftbandit.spec import policy_check, user_code
 

@@ -15,8 +15,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from driftbandit.lab.digest import library_versions, machine, package_digest
-from driftbandit.lab.files import replace_file, writable
+from driftbandit.lab.files import library_versions, machine, package_digest, replace_file, writable
 from driftbandit.lab.summaries import interval
 from driftbandit.lab.work import Cell
 from driftbandit.paper.claims import claim_cells, unsettled, verdicts

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.errors import NotComputed
-from driftbandit.lab.digest import library_versions, package_digest
-from driftbandit.lab.files import save_rows, writable
+from driftbandit.lab.files import library_versions, package_digest, save_rows, writable
 from driftbandit.lab.progress import Progress
 from driftbandit.lab.summaries import t_interval
 from driftbandit.lab.work import Cell, Part, Store, Tally, chunks_by_name

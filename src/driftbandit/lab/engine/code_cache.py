@@ -18,9 +18,8 @@ from numba.core.compiler import CompileResult
 from numba.core.errors import NumbaError
 from numba.core.serialize import dumps
 
-from driftbandit.lab.digest import code_digest
 from driftbandit.lab.engine import compiled_draws, lane_arrays, numba_methods  # noqa: F401  what compiled loops call
-from driftbandit.lab.files import cache_root, read_checked, write_checked
+from driftbandit.lab.files import cache_root, code_digest, read_checked, write_checked
 from driftbandit.spec import user_code
 
 _FOLDERS = 100  # versions of the code whose compiled loops are kept
