@@ -1,9 +1,9 @@
 """Drift metrics: each run is cut into phases at the changes of its environment, and measured phase by phase.
 
-Workers turn whole trajectories into one number per run and column (`measure_chunk`); `summarise` turns the columns of a
+Workers turn whole trajectories into one number per run and column (`measure`); `summarise` turns the columns of a
 cell into one line. docs/reference/drift-metrics.md explains every number."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.core.protocols import Realisation
 from driftbandit.lab.engine.arguments import alarm_counter, with_environment
-from driftbandit.lab.engine.simulate import Simulation
+from driftbandit.lab.engine.simulate import Simulation, simulate
 from driftbandit.lab.summaries import Interval, interval
 
 WINDOW = 100  # rounds over which play is averaged to decide whether a policy has recovered
@@ -34,26 +34,24 @@ class RunMetrics(NamedTuple):
     false_alarms: Any  # in the first phase, and beyond one for each arm whose mean moved in later ones
 
 
-def measure_chunk(chunk: Any, play: Callable[[int, int], Simulation]) -> Simulation:
-    """Simulate a chunk (a `work.Cell`): its regret, and the columns of `RunMetrics`.
-
-    `play(first_run, runs)` simulates some of its runs with trajectories."""
-    step = max(1, _AT_ONCE // chunk.environment.horizon)
-    first_environment = chunk.environment.realise(stream_key(0, 0, ENVIRONMENT))
-    state = with_environment(chunk.policy, first_environment).init(first_environment.n_arms)
-    alarmed = alarm_counter(state) is not None
-    regrets, rows, seconds, environment, table = [], [], 0.0, None, None
-    end = chunk.first_run + chunk.runs
-    for first in range(chunk.first_run, end, step):
-        done = play(first, min(step, end - first))
+def measure(policy: Any, environment: Any, runs: int, seed: int, *, first_run: int = 0, **options: Any) -> Simulation:
+    """`simulate` with the columns of `RunMetrics` for every run."""
+    step = max(1, _AT_ONCE // environment.horizon)
+    any_run = environment.realise(stream_key(0, 0, ENVIRONMENT))
+    alarmed = alarm_counter(with_environment(policy, any_run).init(any_run.n_arms)) is not None
+    regrets, rows, seconds, table, end = [], [], 0.0, None, first_run + runs
+    realised: Any = None
+    for first in range(first_run, end, step):
+        few = min(step, end - first)
+        done = simulate(policy, environment, few, seed, first_run=first, trajectories=True, **options)
         seconds += done.seconds
         regrets.append(done.regret)
         assert done.arms is not None
         assert done.alarms is not None
         for run, (arms, alarms) in enumerate(zip(done.arms, done.alarms, strict=True), first):
-            realised = chunk.environment.realise(stream_key(chunk.seed, run, ENVIRONMENT))
-            if table is None or realised is not environment:  # one that is not random is one object for all runs
-                environment, table = realised, GapTable(realised)
+            before, realised = realised, environment.realise(stream_key(seed, run, ENVIRONMENT))
+            if table is None or realised is not before:  # one that is not random is one object for all runs
+                table = GapTable(realised)
             rows.append(table.measure(arms, alarms if alarmed else None))
     columns = dict(zip(RunMetrics._fields, np.array(rows).T, strict=True))
     return Simulation(done.rounds, np.concatenate(regrets), seconds, drift=columns)

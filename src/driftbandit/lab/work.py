@@ -126,13 +126,10 @@ class Tally(NamedTuple):
 
 def compute(chunk: Cell, compiled: bool = True, stop: threading.Event | None = None) -> Simulation:
     """Simulate one chunk in one thread."""
-    common: dict[str, Any] = {"workers": 1, "compiled": compiled, "progress": False, "stop": stop}
-
-    def play(first: int, runs: int) -> Simulation:
-        what = chunk.policy, chunk.environment, runs, chunk.seed
-        return simulate(*what, first_run=first, checkpoints=chunk.checkpoints, trajectories=chunk.drift, **common)
-
-    return drift_metrics.measure_chunk(chunk, play) if chunk.drift else play(chunk.first_run, chunk.runs)
+    play = drift_metrics.measure if chunk.drift else simulate
+    what = chunk.policy, chunk.environment, chunk.runs, chunk.seed
+    how: dict[str, Any] = {"first_run": chunk.first_run, "checkpoints": chunk.checkpoints, "compiled": compiled}
+    return play(*what, **how, workers=1, progress=False, stop=stop)
 
 
 def check_own(cells: Iterable[Cell]) -> set[Any]:
