@@ -19,7 +19,7 @@ from driftbandit.bandit.settings import FLOOR as DEFAULT_FLOOR
 from driftbandit.core.primitives import learn_reward
 from driftbandit.environments import Abrupt, AbruptLimited, PhaseTable, Smooth
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.intervals import interval
+from driftbandit.lab.summaries import interval
 from driftbandit.policies import DiscountedUCB, SlidingTS
 
 

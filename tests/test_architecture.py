@@ -16,7 +16,7 @@ LAYERS = (
     ("policies", "environments"),
     ("spec",),
     ("player",),
-    ("lab.digest", "lab.files", "lab.progress"),
+    ("lab.files", "lab.progress"),
     ("lab.engine",),
     ("lab", "bandit"),
     ("logs",),

@@ -36,7 +36,7 @@ def refused(capsys, *words):
 
 
 def test_help_is_printed_without_loading_anything_heavy():
-    heavy = ["numba", "scipy", "matplotlib", "pyarrow", "rich"]
+    heavy = ["numba", "scipy", "matplotlib", "pyarrow"]
     words = "import sys; from driftbandit.cli._main import main; main(['run', '--help']); main(['list']); "
     done = python(words + f"print([name for name in {heavy} if name in sys.modules])")
     assert done.stderr == ""

@@ -95,8 +95,9 @@ def test_a_disk_that_cannot_be_written_does_not_lose_results(tmp_path: Path) -> 
 
     from driftbandit.lab.engine.code_cache import KernelCache
 
+    (tmp_path / "file").write_text("in the way")
     made = numba.njit(lambda x: x + 1)
-    made._cache = KernelCache(tmp_path / "not" / "there", "one")
+    made._cache = KernelCache(tmp_path / "file" / "there", "one")
     assert made(2) == 3
 
 

@@ -18,7 +18,8 @@ from driftbandit.core.parameters import parameters
 from driftbandit.core.primitives import learn_reward
 from driftbandit.core.state import to_lists
 from driftbandit.environments import Abrupt, PhaseTable
-from driftbandit.lab.engine.code_cache import compile_advance
+from driftbandit.lab.engine import loop
+from driftbandit.lab.engine.code_cache import compiled as as_machine_code
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.spec.parse import environments, parse, policies
@@ -200,7 +201,7 @@ def test_other_parameter_values_need_no_second_compilation(name: str) -> None:
     simulate(policy, ENVIRONMENT, runs=2, **SAME_LOOP)
     environment = ENVIRONMENT.realise(0)
     bound = policy.with_environment(environment) if hasattr(policy, "with_environment") else policy
-    compiled = compile_advance(bound, bound.init(4), environment)
+    compiled = as_machine_code(loop.advance, bound, bound.init(4), environment)
     before = len(compiled.signatures)
     changed = {
         p.name: p.kind(1)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from driftbandit.environments import Abrupt
-from driftbandit.lab import digest
+from driftbandit.lab import files as digest
 from driftbandit.lab.work import Cell, fingerprint
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.spec import user_code

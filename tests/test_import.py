@@ -8,7 +8,7 @@ from pathlib import Path
 import driftbandit
 
 SOURCE = str(Path(driftbandit.__file__).parent.parent)
-HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "pyarrow", "rich", "pandas")
+HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "pyarrow", "pandas")
 
 # Stands for a machine where only the base install was made.
 WITHOUT_EXTRAS = f"""

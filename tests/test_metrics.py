@@ -7,9 +7,9 @@ from driftbandit.environments import Abrupt, PhaseTable, Smooth
 from driftbandit.lab import drift_metrics as drift
 from driftbandit.lab import sweep
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.lab.intervals import difference
 from driftbandit.lab.result import Result
 from driftbandit.lab.study import Study, Variants, run
+from driftbandit.lab.summaries import difference
 from driftbandit.lab.work import Cell, Part, compute
 from driftbandit.spec import parse
 
@@ -17,21 +17,25 @@ from driftbandit.spec import parse
 ENVIRONMENT = PhaseTable(means=((0.8, 0.2), (0.2, 0.6)), starts=(0, 400), horizon=800)
 
 
-def rows_of(arms, alarms=None, environment=ENVIRONMENT):
-    rows = drift.GapTable(environment.realise(0)).rows(0, np.array(arms), alarms)
-    return dict(zip(drift.COLUMNS, map(np.array, zip(*rows, strict=True)), strict=True))
+def measured(arms, alarms=None, environment=ENVIRONMENT):
+    return drift.GapTable(environment.realise(0)).measure(np.array(arms), alarms)
+
+
+def summarised(arms, alarms=None, environment=ENVIRONMENT):
+    """The summary of a single run."""
+    gaps = drift.GapTable(environment.realise(0)).gaps
+    regret = gaps[np.arange(len(arms)), arms].sum()
+    columns = {name: np.array([value]) for name, value in measured(arms, alarms, environment)._asdict().items()}
+    return drift.summarise(Part(Cell("p", "w"), np.array([len(arms)]), np.array([[regret]]), drift=columns))
 
 
 def test_a_play_that_notices_the_change_after_150_rounds_is_measured_by_hand():
     # Arm 0 throughout, arm 1 from round 550 on: 150 rounds lost at 0.4 each.
-    rows = rows_of([0] * 550 + [1] * 250, np.array([100, 460, 500]))
-    assert rows["regret"] == pytest.approx([0.0, 60.0])
-    assert rows["best_plays"].tolist() == [400, 250]
+    arms, alarms = [0] * 550 + [1] * 250, np.array([100, 460, 500])
     # Uniform play loses 0.2 a round here, half of it is 0.1: 25 wrong rounds in the next 100. That is from round 125.
-    assert rows["recovery"].tolist() == [0, 125]
-    assert rows["changed"].tolist() == [0, 2]
-    assert (rows["alarms"].tolist(), rows["delay"].tolist()) == ([1, 2], [100, 60])
-    line = drift.summarise_phases("w", "p", rows)
+    assert measured(arms, alarms)[:3] == (1, 125, 1)
+    assert measured(arms, alarms)[5:7] == (1, 60)
+    line = summarised(arms, alarms)
     assert line.regret.mean == pytest.approx(60.0)
     assert (line.recovery.mean, line.recovered) == (125.0, 1.0)
     assert line.worst_phase.mean == pytest.approx(60.0)
@@ -43,26 +47,26 @@ def test_a_play_that_notices_the_change_after_150_rounds_is_measured_by_hand():
 
 
 def test_a_play_that_never_notices_has_not_recovered_and_missed_the_change():
-    rows = rows_of([0] * 800, np.zeros(0, np.int64))
-    assert (rows["recovery"].tolist(), rows["recovered"].tolist()) == ([0, 400], [1, 0])
-    line = drift.summarise_phases("w", "p", rows)
+    assert measured([0] * 800, np.zeros(0, np.int64))[:3] == (1, 400, 0)
+    line = summarised([0] * 800, np.zeros(0, np.int64))
     assert (line.recovered, line.missed) == (0.0, 1.0)
     assert line.delay is not None
     assert np.isnan(line.delay.mean)
 
 
 def test_policies_without_alarms_have_no_delay_and_a_still_environment_no_recovery():
-    line = drift.summarise_phases("w", "p", rows_of([0] * 800))
+    line = summarised([0] * 800)
     assert (line.delay, line.missed, line.false_alarms) == (None, None, None)
     stationary = PhaseTable(means=((0.8, 0.2),), starts=(0,), horizon=800)
-    still = drift.summarise_phases("w", "p", rows_of([0] * 800, environment=stationary))
+    still = summarised([0] * 800, environment=stationary)
     assert still.regret.mean == 0.0
     assert np.isnan(still.recovery.mean)
+    assert np.isnan(still.recovered)
 
 
 def test_an_arm_as_good_as_the_best_counts_as_the_best():
     environment = PhaseTable(means=((0.5, 0.5, 0.1),), starts=(0,), horizon=200)
-    assert rows_of([0, 1] * 100, environment=environment)["best_plays"].tolist() == [200]
+    assert measured([0, 1] * 100, environment=environment).best_share == 1.0
 
 
 def test_phases_of_a_drift_begin_when_another_arm_leads():
@@ -76,16 +80,16 @@ def test_phases_of_a_drift_begin_when_another_arm_leads():
 
 
 @pytest.mark.parametrize("policy", ["cusum-ucb(samples=10)", "ds-ts"])
-def test_the_phases_of_a_chunk_add_up_to_its_regret(policy):
+def test_the_phases_of_a_chunk_are_measured_without_changing_its_regret(policy):
     chunk = Cell(parse.parse(policy), Abrupt(n_arms=3, horizon=600, phases=3), 3, 5, 4, True, first_run=2)
     done = compute(chunk, compiled=False)
     plain = simulate(chunk.policy, chunk.environment, 3, 5, first_run=2, checkpoints=4, compiled=False)
     assert np.array_equal(done.regret, plain.regret)  # recording changes nothing
     assert done.drift is not None
-    total = np.bincount(done.drift["run"], done.drift["regret"])[2:]
-    assert total == pytest.approx(done.regret[:, -1])
-    assert (done.drift["alarms"] >= 0).all() == (policy != "ds-ts")
-    assert np.unique(done.drift["start"]).tolist() == [0, 200, 400]
+    assert done.drift["changes"].tolist() == [2, 2, 2]
+    assert (done.drift["worst_phase"] <= done.regret[:, -1]).all()
+    assert (done.drift["worst_phase"] >= done.regret[:, -1] / 3).all()
+    assert np.isnan(done.drift["noticed"]).all() == (policy == "ds-ts")
 
 
 def test_alarms_are_the_same_compiled_and_interpreted():
@@ -130,7 +134,7 @@ def test_the_best_setting_is_one_for_each_environment():
     result = Result(parts, {})
     found = {best.environment: parts[best.number].cell.policy.gamma for best in result.best()}
     assert found == {"abrupt [phases=1]": 0.999, "abrupt [phases=20]": 0.8}
-    assert [grid.environment for grid in sweep.grids(result)] == list(found)  # a figure for each
+    assert [grid.environment for grid in result.grids()] == list(found)  # a figure for each
 
 
 def test_a_study_with_drift_writes_what_it_measured(tmp_path):
@@ -153,7 +157,7 @@ def test_a_sweep_over_a_policy_and_a_environment_is_drawn(tmp_path):
         [Variants("abrupt(n_arms=3, horizon=200)", "abrupt", phases=[2, 4])],
         runs=4,
     )
-    paths = sweep.save_figures(run(study, folder=tmp_path, progress=False, compiled=False), tmp_path)
+    paths = sweep.save_sweeps(run(study, folder=tmp_path, progress=False, compiled=False), tmp_path)
     assert sorted(path.name for path in paths) == ["sweep-DS-TS.svg", "sweep-abrupt-phases.svg"]
 
 
@@ -172,7 +176,7 @@ def test_cells_of_one_sweep_meet_the_same_random_numbers(tmp_path):
 def test_the_bootstrap_interval_is_scipys():
     from scipy import stats
 
-    from driftbandit.lab.intervals import RESAMPLES, difference
+    from driftbandit.lab.summaries import RESAMPLES, difference
 
     values, reference = np.random.default_rng(3).normal(size=(2, 40))
     ours = difference(values, reference, seed=7)

@@ -45,31 +45,31 @@ def test_the_time_left_is_computed_from_the_first_finished_work(clock):
 
 
 def test_on_a_terminal_the_word_is_seen_even_before_any_work_is_done(monkeypatch):
-    pytest.importorskip("rich")
     screen = Screen()
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(progress, "_QUIET", 0.05)
-    with Progress(10.0, True, label="work") as bar, show_compiling():
+    with Progress(10.0, True, label="work"), show_compiling():
         shown = threading.Event()
         for _ in range(100):
-            if bar._bar is not None:
+            if "compiling" in screen.getvalue():
                 break
             shown.wait(0.05)
-        assert bar._bar is not None
-        bar._bar.rich.refresh()
+        assert "work [" in screen.getvalue()
         assert "compiling" in screen.getvalue()
+    assert screen.getvalue().endswith(" \r")  # removed when the work is done
     assert Progress.open_bars == []
 
 
 def test_only_the_outermost_bar_is_shown(monkeypatch):
-    pytest.importorskip("rich")
-    monkeypatch.setattr("sys.stderr", Screen())
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(progress, "_QUIET", 0.0)
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
     with Progress(2.0, True, label="outer") as outer, Progress(2.0, True, label="inner") as inner:
         inner.add(1.0)
         outer.add(1.0)
-        assert inner._bar is None
-        assert outer._bar is not None
+    assert "outer [###############               ] 50%" in screen.getvalue()
+    assert "inner" not in screen.getvalue()
 
 
 def run_in_shell(monkeypatch, shell):
@@ -77,32 +77,26 @@ def run_in_shell(monkeypatch, shell):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
 
 
-def test_in_a_notebook_the_bar_stands_below_the_cell_and_goes_when_the_work_is_done(monkeypatch, clock):
-    sent = []
-
-    class Place:
-        def update(self, shown):
-            sent.append(shown.data)
-
+def test_in_a_notebook_the_bar_is_below_the_cell_and_is_drawn_at_most_five_times_a_second(monkeypatch, clock):
     run_in_shell(monkeypatch, SimpleNamespace(kernel=object()))
-    display = SimpleNamespace(HTML=lambda data: SimpleNamespace(data=data), display=lambda shown, display_id: Place())
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
-    with Progress(10.0, True, label="<work>") as bar:
+    output = io.StringIO()
+    monkeypatch.setattr("sys.stderr", output)
+    with Progress(10.0, True, label="work") as bar:
         clock.now += 5.0
         bar.add(4.0)
-        bar.add(1.0)  # at once: not sent again
+        bar.add(1.0)  # at once: not drawn again
         clock.now += 1.0
         bar.add(1.0)
-    assert len(sent) == 3
-    assert '&lt;work&gt; <progress value="0.4000">' in sent[0]
-    assert "60% · 1 s · 2 s left" in sent[1]
-    assert sent[2] == ""
+    first, second, last = output.getvalue().split("\r")[1:-1]
+    assert "40%  5 s" in first
+    assert "60%  6 s, 2 s left" in second
+    assert last.strip() == ""
 
 
-def test_plain_ipython_in_a_terminal_is_not_a_notebook(monkeypatch):
+def test_plain_ipython_without_a_terminal_shows_nothing(monkeypatch):
     run_in_shell(monkeypatch, SimpleNamespace())
-    monkeypatch.setattr("sys.stderr", Screen())
-    assert progress._find_screen() is progress._TerminalBar
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert not progress._has_reader()
 
 
 def test_a_function_hears_the_share_and_nothing_is_drawn():

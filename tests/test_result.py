@@ -9,8 +9,8 @@ from driftbandit.environments import Abrupt
 from driftbandit.errors import ResultError
 from driftbandit.lab import Variants, run
 from driftbandit.lab.files import replace_file, writable
-from driftbandit.lab.intervals import t_interval
 from driftbandit.lab.result import Result
+from driftbandit.lab.summaries import t_interval
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.spec.parse import parse
 from hand_made import made

@@ -89,7 +89,7 @@ def test_d_ucb_looks_the_same_in_a_sweep_and_in_the_field(tmp_path, monkeypatch)
     study = Study(["ts", "d-ucb", Variants("ds-ts", gamma=[0.5, 0.9])], [Abrupt(2, 100, 2)], runs=2)
     done = run(study, folder=tmp_path, progress=False, compiled=False)
     monkeypatch.setattr(sweep, "save_chart", caught)
-    sweep.save_curves(done, sweep.grids(done), tmp_path / "x.svg")
+    sweep.save_curves(done, done.grids(), tmp_path / "x.svg")
     assert drawn(figures[-1], "d-ucb").get_color() == GREEN
 
 
@@ -122,7 +122,7 @@ def test_a_sweeps_map_names_what_is_fixed_and_rings_the_best_of_each_environment
     monkeypatch.setattr(sweep, "save_chart", caught)
     swept = Variants("ds-ts", gamma=[0.5, 0.9], tau_max=[0.1, 0.2], forget_below=[0.0, 1e-8])
     study = Study([swept], [Variants("abrupt(n_arms=2, horizon=100)", "abrupt", phases=[1, 5])], runs=4)
-    sweep.save_figures(run(study, folder=tmp_path, progress=False, compiled=False), tmp_path)
+    sweep.save_sweeps(run(study, folder=tmp_path, progress=False, compiled=False), tmp_path)
     maps = [axes for axes in figures[0].axes if axes.images]
     titles = [axes.get_title(loc="left") for axes in maps]
     assert [title.split(", ")[0] for title in titles] == ["abrupt [phases=1]", "abrupt [phases=5]"]

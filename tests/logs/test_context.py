@@ -95,7 +95,7 @@ def test_guesses_come_from_earlier_events_and_use_the_context():
     log = log_of(3000, effect=0.3)
     seen = []
     for factor in (1.0, 0.0):
-        model = ContextGuesses(log)
+        model = ContextGuesses(log, contexts(log))
         reward = np.where(np.arange(3000) < 1500, log.whole().reward, factor * log.whole().reward)
         model.events = log.whole()._replace(reward=reward)
         for begin in range(0, 1500, 100):

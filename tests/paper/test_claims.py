@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftbandit.errors import NotComputed
 from driftbandit.lab.engine.simulate import Simulation
 from driftbandit.paper.claims import claim_cells, claims, verdicts
 from driftbandit.paper.claims.checks import regret_at
@@ -58,6 +59,8 @@ class MadeUp:
         return self.outcome(item, label, parameters, gap).regret[:, -1]
 
     def extra(self, name):
+        if name not in self.extra_cells:
+            raise NotComputed(f"not run: {name}")
         return self.outcome("fig3a", "m-ucb", "text")
 
 

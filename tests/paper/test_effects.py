@@ -6,6 +6,7 @@ import pytest
 from driftbandit.core.draws import Stream
 from driftbandit.environments import Abrupt, Constant, PhaseTable, Smooth
 from driftbandit.environments.abrupt import Lagged
+from driftbandit.errors import NotComputed
 from driftbandit.lab.engine.simulate import Simulation, simulate
 from driftbandit.paper.disagreements import EFFECTS, effect_cells, measure_effects
 from driftbandit.paper.items import choose, items
@@ -105,6 +106,6 @@ def test_the_difference_is_taken_within_runs():
 
 def test_an_effect_whose_simulations_failed_is_marked():
     def final(name):
-        raise ValueError("The comparisons have no results: no memory")
+        raise NotComputed("The comparisons have no results: no memory")
 
     assert all(m.missing for m in measure_effects(MadeUp(final, ["fig3a"])))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from driftbandit.environments import Abrupt, Smooth
+from driftbandit.errors import NotComputed
 from driftbandit.lab import work as store
 from driftbandit.lab.result import Result
 from driftbandit.paper.items import choose, items
@@ -211,7 +212,7 @@ def test_an_item_that_fails_is_reported_in_a_line_and_the_others_are_written(tmp
     assert run.failures == {"fig6b": "RuntimeError: the environment fell apart"}
     assert "fig6b failed, the others go on. RuntimeError: the environment fell apart" in said
     assert (tmp_path / "figures" / "fig5a.png").exists()
-    with pytest.raises(ValueError, match="fig6b has no results: RuntimeError"):
+    with pytest.raises(NotComputed, match="fig6b has no results: RuntimeError"):
         run.final("fig6b", "ts", "text")
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from driftbandit.paper.theory import diagnosis
+from driftbandit.paper import theory as diagnosis
+from driftbandit.paper.theory import close_rounds, diagnose, pseudo_stationary, separations
 from driftbandit.paper.theory import theorem as f
-from driftbandit.paper.theory.diagnosis import close_rounds, diagnose, pseudo_stationary, separations
 from theory.environments import Phases, Smooth, Table, shows
 
 # Few levels, so that ties and repeated rows are common

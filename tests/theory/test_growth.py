@@ -88,7 +88,7 @@ def test_a_small_run_of_the_whole_fits_every_policy_in_every_sweep():
         Sweep("arms K", "n_arms", (2, 3, 4), BASE._replace(horizon=2_000)),
     ]
     some = {name: growth.POLICIES[name] for name in ("ds-ts", "cusum-ucb")}
-    fits = growth.growth(8, progress=False, sweeps=chosen, policies=some)
+    fits = growth.growth(8, progress=False, sweeps=chosen, policies=some).fits
     assert [(fit.sweep, fit.policy) for fit in fits] == [
         (sweep, policy) for sweep in ("horizon T", "arms K") for policy in ("ds-ts", "cusum-ucb")
     ]

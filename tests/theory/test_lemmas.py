@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftbandit.paper.theory.diagnosis import pseudo_stationary
+from driftbandit.paper.theory import pseudo_stationary
 from theory import lemmas
 from theory import letters as f
 

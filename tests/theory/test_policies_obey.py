@@ -7,7 +7,7 @@ import pytest
 
 from driftbandit.environments import Abrupt, Smooth
 from driftbandit.lab.engine.simulate import simulate
-from driftbandit.paper.theory.diagnosis import diagnose, pseudo_stationary
+from driftbandit.paper.theory import diagnose, pseudo_stationary
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.detecting_ucb import CusumUCB
 from driftbandit.policies.discounted_ts import DiscountedTS

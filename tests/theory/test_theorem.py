@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftbandit.paper.theory import bounds_for
-from driftbandit.paper.theory.diagnosis import diagnose
+from driftbandit.paper.theory import bounds_for, diagnose
 from driftbandit.paper.theory.theorem import first_useful_horizon, table1, theorem1, theorem2
 from theory import letters as f
 from theory.environments import Phases, Smooth, shows

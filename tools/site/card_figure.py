@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.intervals import t_interval
 from driftbandit.lab.plots import thousands
+from driftbandit.lab.summaries import t_interval
 from tools.site import colours
 from tools.site.behaviour import Behaviour, Seen
 from tools.site.environments import ARMS, SmallEnvironment

@@ -14,8 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftbandit.lab.digest import code_digest
-from driftbandit.lab.files import replace_file
+from driftbandit.lab.files import code_digest, replace_file
 from driftbandit.policies import BetaTS, Delayed
 from driftbandit.spec import parse as registry
 from tools.site import card_figure, facts, index, standing, store

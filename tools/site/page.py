@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from driftbandit.field.contest import number, ratio
-from driftbandit.lab.intervals import interval
+from driftbandit.lab.summaries import interval
 from tools.site import facts, standing
 from tools.site.behaviour import Behaviour
 from tools.site.colours import image

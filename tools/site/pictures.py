@@ -11,8 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from driftbandit.lab.digest import code_digest
-from driftbandit.lab.files import replace_file
+from driftbandit.lab.files import code_digest, replace_file
 from tools.site import change, decision, field_map, sliders, standing
 from tools.site.colours import image
 from tools.site.made import Made, digest, own_sources

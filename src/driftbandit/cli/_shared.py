@@ -16,7 +16,7 @@ from driftbandit.core.checks import as_plain, layout_table
 from driftbandit.errors import MissingPackage
 
 EXTRAS = {
-    **dict.fromkeys(("numba", "matplotlib", "pyarrow", "rich"), "lab"),
+    **dict.fromkeys(("numba", "matplotlib", "pyarrow"), "lab"),
     **dict.fromkeys(("starlette", "uvicorn", "msgspec", "jinja2", "prometheus_client"), "serve"),
     "httpx": "client",
 }
@@ -186,11 +186,18 @@ def terminal_width() -> int | None:
 
 
 def print_result(args: argparse.Namespace, result: Any, more: Sequence[str] = ()) -> None:
-    """Print a result as JSON on request, else as text, with tables fitted to the terminal."""
+    """Print a result as JSON on request, else as text."""
     if args.json:
         print_json(result.to_dict())
-        return
-    for part in [*result.parts(), *more]:
+    else:
+        print_contents(result)
+        for line in more:
+            print(line)
+
+
+def print_contents(result: Any) -> None:
+    """Print a `lab.summaries.Report`, with tables fitted to the terminal."""
+    for part in result.contents():
         if isinstance(part, str):
             print(part)
         else:

@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from driftbandit.cli._shared import add_example, add_option, need, print_json, print_table, whole
+from driftbandit.cli._shared import add_example, add_option, need, print_contents, print_json, whole
 
 _EXAMPLES = """\
   driftbandit run ds-ts ts drift-ts --runs 20
@@ -23,7 +23,6 @@ _EXAMPLES = """\
 
 `driftbandit list ds-ts` shows the parameters of a policy. A cluster runs the code it is sent: use a trusted network.
 """
-_MOST_ROWS = 60  # a larger result is not printed
 
 
 def add_parser(subparsers: Any) -> None:
@@ -91,7 +90,7 @@ def run(args: argparse.Namespace) -> None:
         print_json({**(shown[0] if len(shown) == 1 else {"results": shown}), "wrote": written})
         return
     for result in results:
-        _print(result)
+        print_contents(result)
     print("\n" if written else "", end="")
     for path in written:
         print(f"wrote {path}")
@@ -118,26 +117,3 @@ def _make_study(args: argparse.Namespace) -> tuple[Any, str | None]:
         raise ValueError(f"{len(labels)} labels are too many for {len(policies)} policies; give one --label each.")
     named = [Variants(text, label=label) for text, label in zip(policies, labels, strict=False)]
     return Study([*named, *policies[len(named) :]], args.environment or ["Abrupt()"], **changes), None
-
-
-def _print(result: Any) -> None:
-    if result.tally and result.tally.reused:
-        print(f"{result.tally.reused} of {sum(result.tally)} chunks were ready, {result.tally.computed} computed")
-    if len(result.parts) <= _MOST_ROWS:
-        for environment in result.environments:
-            title = f"{environment}, {result.runs} runs, seed {result.provenance.get('seed')}"
-            head, rows = result.table(environment)
-            print_table(head, rows, title)
-    else:
-        print(f"{len(result.parts)} policies and environments: see summary.csv")
-    for best in result.best():
-        print(
-            f"\nbest of the swept in {best.environment}: {best.policy}: regret {best.regret} on {best.runs} runs"
-            f" that were not used to choose it; cells that are as good within the noise: {best.as_good}"
-        )
-    if result.drift:
-        from driftbandit.lab.drift_metrics import DRIFT_HEAD, drift_row
-
-        print()
-        title = "drift: rounds to recover from a change, ... (docs/reference/drift-metrics.md)"
-        print_table(DRIFT_HEAD, [drift_row(line) for line in result.drift], title)

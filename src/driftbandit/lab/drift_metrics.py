@@ -1,9 +1,9 @@
-"""Drift metrics: each run is cut into phases at the changes of its environment and measured phase by phase.
+"""Drift metrics: each run is cut into phases at the changes of its environment, and measured phase by phase.
 
-Workers turn whole trajectories into one row per run and phase (`measure_chunk`); `summarise_phases` turns the rows of a
+Workers turn whole trajectories into one number per run and column (`measure`); `summarise` turns the columns of a
 cell into one line. docs/reference/drift-metrics.md explains every number."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy as np
 from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.core.protocols import Realisation
 from driftbandit.lab.engine.arguments import alarm_counter, with_environment
-from driftbandit.lab.engine.simulate import Simulation
-from driftbandit.lab.intervals import Interval, interval
+from driftbandit.lab.engine.simulate import Simulation, simulate
+from driftbandit.lab.summaries import Interval, interval
 
 WINDOW = 100  # rounds over which play is averaged to decide whether a policy has recovered
 RECOVERED = 0.5  # it has if its regret is below this share of that of uniform play
@@ -21,48 +21,39 @@ _BLOCK = 65_536  # rounds whose means are computed together
 _TIE = 1e-12  # a mean this near to the best is the best: environments compute the two by different formulas
 
 
-COLUMNS = {
-    "run": np.int64,
-    "phase": np.int64,  # 0 before the first change
-    "start": np.int64,  # its first round
-    "length": np.int64,
-    "regret": np.float64,  # in this phase
-    "best_plays": np.int64,  # rounds in which an arm with the largest mean was played
-    "recovery": np.int64,  # rounds until play was good again; the length if it never was
-    "recovered": np.int64,  # 1 if it was
-    "changed": np.int64,  # arms whose mean the change moved; 0 in the first phase
-    "alarms": np.int64,  # alarms within the phase; -1 for policies without alarms
-    "delay": np.int64,  # rounds to the first alarm of the phase; -1 without one
-}
+class RunMetrics(NamedTuple):
+    """Numbers of one run, or of many as arrays; the last three are NaN for a policy without alarms."""
+
+    changes: Any  # phases after the first
+    recovery: Any  # rounds after changes until play was good again, in total; a whole phase if it never was
+    recovered: Any  # changes after which it was
+    worst_phase: Any  # regret
+    best_share: Any  # share of rounds in which an arm with the largest mean was played
+    noticed: Any  # changes with an alarm in their phase
+    delay: Any  # rounds from these changes to the first alarm, in total
+    false_alarms: Any  # in the first phase, and beyond one for each arm whose mean moved in later ones
 
 
-def measure_chunk(chunk: Any, play: Callable[[int, int], Simulation]) -> Simulation:
-    """Simulate a chunk (a `work.Cell`): its regret, and the `COLUMNS` with one row per run and phase.
-
-    `play(first_run, runs)` simulates some of its runs with trajectories."""
-    step = max(1, _AT_ONCE // chunk.environment.horizon)
-    first_environment = chunk.environment.realise(stream_key(0, 0, ENVIRONMENT))
-    alarmed = (
-        alarm_counter(with_environment(chunk.policy, first_environment).init(first_environment.n_arms)) is not None
-    )
-    regrets, rows, seconds, environment, table = [], [], 0.0, None, None
-    end = chunk.first_run + chunk.runs
-    for first in range(chunk.first_run, end, step):
-        done = play(first, min(step, end - first))
+def measure(policy: Any, environment: Any, runs: int, seed: int, *, first_run: int = 0, **options: Any) -> Simulation:
+    """`simulate` with the columns of `RunMetrics` for every run."""
+    step = max(1, _AT_ONCE // environment.horizon)
+    any_run = environment.realise(stream_key(0, 0, ENVIRONMENT))
+    alarmed = alarm_counter(with_environment(policy, any_run).init(any_run.n_arms)) is not None
+    regrets, rows, seconds, table, end = [], [], 0.0, None, first_run + runs
+    realised: Any = None
+    for first in range(first_run, end, step):
+        few = min(step, end - first)
+        done = simulate(policy, environment, few, seed, first_run=first, trajectories=True, **options)
         seconds += done.seconds
         regrets.append(done.regret)
         assert done.arms is not None
         assert done.alarms is not None
-        for number in range(len(done.regret)):
-            run = first + number
-            realised = chunk.environment.realise(stream_key(chunk.seed, run, ENVIRONMENT))
-            if (
-                table is None or realised is not environment
-            ):  # an environment that is not random is one object for all runs
-                environment, table = realised, GapTable(realised)
-            rows += table.rows(run, done.arms[number], done.alarms[number] if alarmed else None)
-    each = zip(COLUMNS.items(), zip(*rows, strict=True), strict=True)
-    columns = {name: np.array(values, kind) for (name, kind), values in each}
+        for run, (arms, alarms) in enumerate(zip(done.arms, done.alarms, strict=True), first):
+            before, realised = realised, environment.realise(stream_key(seed, run, ENVIRONMENT))
+            if table is None or realised is not before:  # one that is not random is one object for all runs
+                table = GapTable(realised)
+            rows.append(table.measure(arms, alarms if alarmed else None))
+    columns = dict(zip(RunMetrics._fields, np.array(rows).T, strict=True))
     return Simulation(done.rounds, np.concatenate(regrets), seconds, drift=columns)
 
 
@@ -83,21 +74,23 @@ class GapTable:
         self.changed = np.append(0, (np.abs(before - after) > _TIE).sum(axis=1))
         self.ends = np.append(self.starts[1:], len(means))
 
-    def rows(self, run: int, arms: np.ndarray, alarms: np.ndarray | None) -> list[tuple[Any, ...]]:
-        """The run's phases, first to last, each with the values of `COLUMNS`."""
+    def measure(self, arms: np.ndarray, alarms: np.ndarray | None) -> RunMetrics:
+        """The metrics of a run by its arms and the rounds of its alarms, None for a policy without alarms."""
         gap = self.gaps[np.arange(len(arms)), arms]
-        lost, best = np.append(0.0, np.cumsum(gap)), np.append(0, np.cumsum(gap == 0.0))
-        rows = []
-        for phase, (start, end) in enumerate(zip(self.starts, self.ends, strict=True)):
-            rounds, recovered = recovery(lost[start : end + 1], self.uniform[start : end + 1])
-            raised = np.zeros(0, np.int64) if alarms is None else alarms[(alarms >= start) & (alarms < end)]
-            noticed = raised[0] - start if len(raised) else -1
-            count = -1 if alarms is None else len(raised)
-            rows.append(
-                (run, phase, start, end - start, lost[end] - lost[start], best[end] - best[start], rounds, recovered,
-                 self.changed[phase], count, noticed)
-            )  # fmt: skip
-        return rows
+        lost = np.append(0.0, np.cumsum(gap))
+        changes = list(zip(self.starts, self.ends, strict=True))[1:]
+        found = np.array([recovery(lost[start : end + 1], self.uniform[start : end + 1]) for start, end in changes])
+        rounds, recovered = found.reshape(-1, 2).sum(axis=0)
+        noticed = delay = false_alarms = np.nan
+        if alarms is not None:
+            first, stop = np.searchsorted(alarms, self.starts), np.searchsorted(alarms, self.ends)
+            seen = (stop > first) & (self.starts > 0)
+            noticed, delay = seen.sum(), (alarms[first[seen]] - self.starts[seen]).sum()
+            false_alarms = np.maximum(stop - first - self.changed, 0).sum()
+        worst = (lost[self.ends] - lost[self.starts]).max()
+        return RunMetrics(
+            len(changes), rounds, recovered, worst, (gap == 0.0).mean(), noticed, delay, false_alarms
+        )  # fmt: skip
 
 
 def recovery(lost: np.ndarray, uniform: np.ndarray) -> tuple[int, bool]:
@@ -143,36 +136,23 @@ class DriftMetrics(NamedTuple):
     false_alarms: Interval | None  # per run: in the first phase, and beyond one for each arm that changed in later ones
 
 
-def summarise_phases(environment: str, policy: str, rows: Mapping[str, np.ndarray]) -> DriftMetrics:
-    """Summarise the rows of one cell."""
-    runs, place = np.unique(rows["run"], return_inverse=True)
-
-    def per_run(values: np.ndarray) -> np.ndarray:
-        return np.bincount(place, values.astype(float), len(runs))
-
-    regret, after = per_run(rows["regret"]), rows["phase"] > 0
-    worst = np.full(len(runs), -np.inf)
-    np.maximum.at(worst, place, rows["regret"])
-    delay, missed, false = None, None, None
+def summarise(part: Any) -> DriftMetrics:
+    """Summarise the columns of one cell, a `work.Part`."""
+    runs = RunMetrics(**part.drift)
+    changes, detects = runs.changes.sum(), not np.isnan(runs.noticed).any()
     with np.errstate(invalid="ignore", divide="ignore"):
-        recovery = per_run(np.where(after, rows["recovery"], 0)) / per_run(after)
-        if (rows["alarms"] >= 0).all():
-            noticed = after & (rows["delay"] >= 0)
-            delay = _over_runs(per_run(np.where(noticed, rows["delay"], 0)) / per_run(noticed))
-            missed = float(1.0 - noticed.sum() / after.sum()) if after.any() else float("nan")
-            false = _over_runs(per_run(np.maximum(rows["alarms"] - rows["changed"], 0)))
-    return DriftMetrics(
-        environment,
-        policy,
-        _over_runs(regret),
-        _over_runs(recovery),
-        float(rows["recovered"][after].mean()) if after.any() else float("nan"),
-        _over_runs(worst),
-        _over_runs(per_run(rows["best_plays"]) / per_run(rows["length"])),
-        delay,
-        missed,
-        false,
-    )
+        return DriftMetrics(
+            part.environment,
+            part.policy,
+            _over_runs(part.final),
+            _over_runs(runs.recovery / runs.changes),
+            float(runs.recovered.sum() / changes),
+            _over_runs(runs.worst_phase),
+            _over_runs(runs.best_share),
+            _over_runs(runs.delay / runs.noticed) if detects else None,
+            float(1.0 - runs.noticed.sum() / changes) if detects else None,
+            _over_runs(runs.false_alarms) if detects else None,
+        )
 
 
 def _over_runs(values: np.ndarray) -> Interval:
@@ -181,23 +161,17 @@ def _over_runs(values: np.ndarray) -> Interval:
     return interval(values) if len(values) else Interval(float("nan"), float("nan"), float("nan"))
 
 
+_SHOWN = {"recovery": ".0f", "recovered": ".0%", "worst_phase": ".1f", "best_share": ".1%", "delay": ".0f",
+          "missed": ".0%", "false_alarms": ".2f"}  # fmt: skip
 DRIFT_HEAD = ["policy", "environment", "recovery", "recovered", "worst phase", "best arm", "detection delay", "missed",
               "false alarms"]  # fmt: skip
 
 
 def drift_row(line: DriftMetrics) -> list[str]:
     """A line of the printed table, under `DRIFT_HEAD`."""
-    return [
-        line.policy,
-        line.environment,
-        f"{line.recovery.mean:.0f}",
-        f"{line.recovered:.0%}",
-        f"{line.worst_phase.mean:.1f}",
-        f"{line.best_share.mean:.1%}",
-        f"{line.delay.mean:.0f}" if line.delay else "-",
-        f"{line.missed:.0%}" if line.missed is not None else "-",
-        f"{line.false_alarms.mean:.2f}" if line.false_alarms else "-",
-    ]
+    found = [(getattr(line, name), form) for name, form in _SHOWN.items()]
+    shown = ["-" if value is None else format(getattr(value, "mean", value), form) for value, form in found]
+    return [line.policy, line.environment, *shown]
 
 
 def drift_table(lines: Sequence[DriftMetrics]) -> tuple[list[str], list[list[Any]]]:
@@ -205,10 +179,12 @@ def drift_table(lines: Sequence[DriftMetrics]) -> tuple[list[str], list[list[Any
     single = ("environment", "policy", "recovered", "missed")
     head = [column for name in DriftMetrics._fields
             for column in ([name] if name in single else [name, f"{name}_low", f"{name}_high"])]  # fmt: skip
-    rows: list[list[Any]] = []
-    for line in lines:
-        rows.append([])
-        for name, value in line._asdict().items():
-            width = 1 if name in single else 3
-            rows[-1] += [""] * width if value is None else [value] if width == 1 else list(value)
+    rows = [
+        [
+            cell
+            for name, value in line._asdict().items()
+            for cell in ([value] if name in single else value or [None] * 3)
+        ]
+        for line in lines
+    ]
     return head, rows

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from driftbandit.core.checks import nearest
 from driftbandit.errors import WorkerError
-from driftbandit.lab.digest import ROOT, find_sent_modules, modules_digest, versions
+from driftbandit.lab.files import ROOT, find_sent_modules, modules_digest, versions
 from driftbandit.spec import user_code
 
 KINDS = ("threads", "processes", "dask", "ray")

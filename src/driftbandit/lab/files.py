@@ -1,22 +1,37 @@
-"""Files that are written whole or not at all, and the folder for caches."""
+"""Files that are written whole or not at all, the folder for caches, and the digest of the code.
+
+The digest is one of the package, of the libraries that compute and of the user's files. Stored results, compiled code
+and work sent to other machines are named by it. A file that was edited after this process started may differ from the
+imported code. The digest of such a process is unique, so that it shares nothing with others."""
 
 import atexit
 import csv
+import hashlib
+import importlib.util
+import inspect
 import json
 import os
+import platform
 import re
 import shutil
 import stat
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import platformdirs
+
+from driftbandit.core.checks import counted
+from driftbandit.core.state import memory
+from driftbandit.spec import user_code
 
 
 def writable(path: str | Path, endings: tuple[str, ...] = ()) -> Path:
@@ -55,6 +70,22 @@ def replace_file(path: str | Path, sync: bool = True) -> Iterator[Path]:
         raise OSError(f"Cannot write {str(path)!r}: {error.strerror or error}.") from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_checked(path: Path, body: bytes, head: bytes = b"") -> None:
+    """Write bytes after a line with their checksum. What a power failure damages can be made again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replace_file(path, sync=False) as draft:
+        draft.write_bytes(head + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+
+
+def read_checked(path: Path, head: bytes = b"") -> bytes | None:
+    """The bytes that `write_checked` wrote; None if the file is absent or damaged."""
+    try:
+        first, _, body = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    return body if first == head + hashlib.sha256(body).hexdigest().encode() else None
 
 
 def slug(text: str) -> str:
@@ -121,17 +152,131 @@ def save_columns(columns: Mapping[str, Any], path: str | Path, note: Mapping[str
     import pyarrow.parquet as pq
 
     path = writable(path, (".parquet",))
-    table = pa.table({name: _encode(column) for name, column in columns.items()})
+    table = pa.table(dict(columns))
     with replace_file(path) as draft:
         noted = table.replace_schema_metadata({NOTE: json.dumps(dict(note)).encode()})
         pq.write_table(noted, draft, compression="zstd", write_page_checksum=True)
     return path
 
 
-def _encode(column: Any) -> Any:
-    """An Arrow array in which repeated texts are stored once."""
-    import pyarrow as pa
+# ---- which code this is ----------------------------------------------------------------------------------------------
 
-    if isinstance(column, np.ndarray) or not any(isinstance(value, str) for value in column):
-        return pa.array(column)
-    return pa.array([None if value is None else str(value) for value in column]).dictionary_encode()
+ROOT = Path(__file__).parents[1]
+_STARTED = time.time()
+_UNIQUE = uuid.uuid4().hex.encode()
+
+
+def code_digest(*values: Any) -> str:
+    """A digest of all the code that these policies and environments run."""
+    return _digest(_find_own_classes(values))
+
+
+@lru_cache(maxsize=1024)
+def _digest(own: frozenset[type]) -> str:
+    modules = _modules_of(own)
+    loose = sorted(_class_text(cls) for cls in own if cls.__module__ not in modules)
+    return _hash([("", modules_digest(modules, True).encode()), *(("", text) for text in loose)])[:32]
+
+
+def find_sent_modules(*values: Any) -> tuple[str, ...]:
+    """The user's modules that another process needs in the same version. The user's script is not one of them: its
+    classes are sent by value."""
+    return tuple(sorted(_modules_of(_find_own_classes(values)) - {"__main__"}))
+
+
+def modules_digest(modules: Iterable[str], neighbours: bool = False) -> str:
+    """A digest of the package, of the libraries that compute and of these modules, as this process has them. A module
+    counts with its whole package; with `neighbours`, one without a package counts with the files of its folder."""
+    texts: dict[str, bytes] = {}
+    for module in modules:
+        # The name of a module made from a file contains a digest of the file, but not its folder.
+        name = re.sub(rf"^{user_code.PREFIX}(.*)_\w+$", r"\1", module)
+        kept, file = user_code.source_text(module), _file(module)
+        texts[name] = kept if kept is not None else _text(file) if file else b""
+        depth = name.count(".") + (file is not None and file.name == "__init__.py")
+        if file is not None and (depth or neighbours):
+            folder = file.parents[max(0, depth - 1)]
+            found = folder.rglob("*.py") if depth else folder.glob("*.py")
+            texts |= {f"{name}/{path.relative_to(folder).as_posix()}": _text(path) for path in found}
+    return _hash([("", f"{package_digest()} {versions()}".encode()), *sorted(texts.items())])[:32]
+
+
+@cache
+def package_digest() -> str:
+    """A digest of every source file of the package, taken once per process."""
+    return _hash((path.relative_to(ROOT).as_posix(), _text(path)) for path in sorted(ROOT.rglob("*.py")))[:16]
+
+
+@cache
+def versions() -> str:
+    """The libraries that compute, and their versions."""
+    return ", ".join(f"{name} {_version(name)}" for name in ("numpy", "numba", "llvmlite"))
+
+
+def library_versions() -> dict[str, str]:
+    """The versions that a number may depend on."""
+    found = {name: _version(name) or "not installed" for name in ("numpy", "numba")}
+    return {"python": platform.python_version(), "driftbandit": _version("driftbandit") or "from source", **found}
+
+
+def _version(name: str) -> str | None:
+    dist = next(iter(metadata.distributions(name=name)), None)
+    return dist.version if dist else None
+
+
+def _find_own_classes(values: Any) -> frozenset[type]:
+    return frozenset(cls for cls in user_code.classes_in(values) if not _is_ours(cls.__module__))
+
+
+def _modules_of(own: frozenset[type]) -> set[str]:
+    """The modules of these classes that have a file; a notebook has none."""
+    names = {cls.__module__ for cls in own}
+    return {name for name in names if user_code.source_text(name) is not None or _file(name) is not None}
+
+
+def _file(module: str) -> Path | None:
+    """The file of a module, which need not have been imported."""
+    if module in sys.modules:
+        file = getattr(sys.modules[module], "__file__", None)
+    else:
+        try:
+            file = getattr(importlib.util.find_spec(module), "origin", None)
+        except (ImportError, AttributeError, ValueError):
+            file = None
+    return Path(file) if file and os.path.isfile(file) else None
+
+
+def _class_text(cls: type) -> bytes:
+    """The text of a class from a notebook's cell; a class without a text is different every time."""
+    try:
+        return inspect.getsource(cls).encode()
+    except (OSError, TypeError):
+        return uuid.uuid4().bytes
+
+
+def _text(path: Path) -> bytes:
+    text = path.read_bytes()
+    return text if path.stat().st_mtime <= _STARTED else text + b"\n# " + _UNIQUE
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "driftbandit"
+
+
+def _hash(files: Iterable[tuple[str, bytes]]) -> str:
+    digest = hashlib.sha256()
+    for name, text in files:
+        digest.update(f"{name}\0{len(text)}\0".encode() + text)
+    return digest.hexdigest()
+
+
+def machine() -> str:
+    """Processor, cores, memory and system."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processor = platform.processor()
+    with suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        if model := re.search(r"^model name\s*: *(.*)$", text, re.MULTILINE):
+            processor = model[1]
+    parts = [processor, counted(cores, "core"), f"{memory() / 2**30:.0f} GB of memory"]
+    return ", ".join(part for part in [*parts, f"{platform.system()} {platform.machine()}"] if part)

@@ -6,7 +6,6 @@ tints. The same result gives the same bytes: no date, no random identifiers, no 
 
 import base64
 import hashlib
-import html
 import io
 import re
 import textwrap
@@ -18,7 +17,7 @@ import numpy as np
 
 from driftbandit.errors import SpecError
 from driftbandit.lab.files import replace_file, writable
-from driftbandit.lab.intervals import t_interval
+from driftbandit.lab.summaries import t_interval
 from driftbandit.spec import parse as registry
 
 ENDINGS = (".svg", ".png", ".pdf")
@@ -270,8 +269,11 @@ def _draw(several: list[Any], title: str | None, width: float) -> Any:
     figure: Any = Figure(figsize=(min(width, 6.6) if below else width, height), layout="constrained")
     axes = figure.add_subplot()
     styles = find_styles([part.cell.policy for _, part in curves])
-    for number, ((_, part), name) in enumerate(zip(curves, names, strict=True)):
-        _curve(axes, part, styles[number], number, len(curves), name)
+    for number, ((_, part), style, name) in enumerate(zip(curves, styles, names, strict=True)):
+        x, regret = from_zero(part.rounds, part.regret)
+        look = {"markevery": marker_places(len(x), number, len(curves), _MARKS), "zorder": 3 + number / len(curves)}
+        # A marker at the edge is shown whole.
+        draw_mean(axes, x, regret, style, **look, markeredgewidth=1.2, clip_on=False, label=name)
     axes.set_xlim(0, max(int(part.rounds[-1]) for _, part in curves))
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0] if _dips(several) else 0.0))
     axes.set_xlabel("round")
@@ -307,27 +309,22 @@ def _curves(results: list[Any]) -> list[tuple[str, Any]]:
     return out
 
 
-def _curve(axes: Any, part: Any, style: dict[str, Any], number: int, total: int, name: str) -> None:
-    """Draw one policy: its mean as a line with a few markers, its interval as a band."""
-    x = np.append(0, part.rounds)  # regret begins at 0, before the first round
-    y = np.append(0.0, part.regret.mean(axis=0))
-    step = max(1, len(x) // _MARKS)
-    # Shifted from policy to policy, so that markers do not hide each other.
-    first = min(len(x) - 1, step // 2 + (number * step) // total)
-    axes.plot(
-        x,
-        y,
-        **style,
-        markevery=(first, step),
-        markerfacecolor="white",
-        markeredgewidth=1.2,
-        clip_on=False,  # a marker at the edge is shown whole
-        label=name,
-        zorder=3 + number / total,
-    )
-    if len(part.regret) > 1:
-        low, high = (np.append(0.0, side) for side in t_interval(part.regret))
-        axes.fill_between(x, low, high, color=style["color"], alpha=0.16, linewidth=0, zorder=2)
+def marker_places(count: int, number: int, total: int, most: int = 10) -> tuple[int, int]:
+    """First and step of the markers on a curve of `count` points, shifted so that none hides another curve's."""
+    step = max(1, count // most)
+    return min(count - 1, step // 2 + number * step // total), step
+
+
+def draw_mean(axes: Any, x: Any, values: np.ndarray, style: dict[str, Any], **look: Any) -> None:
+    """Draw the mean of values (runs × points) as a line, and its 95% interval as a band."""
+    axes.plot(x, values.mean(axis=0), **{"markerfacecolor": "white", **style, **look})
+    if len(values) > 1:
+        axes.fill_between(x, *t_interval(values), color=style["color"], alpha=0.16, linewidth=0, zorder=2)
+
+
+def from_zero(rounds: np.ndarray, regret: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Curves of regret (runs × rounds) with their beginning: 0 before the first round."""
+    return np.append(0, rounds), np.pad(regret, ((0, 0), (1, 0)))
 
 
 def _dips(results: list[Any]) -> bool:
@@ -353,25 +350,6 @@ def _title(results: list[Any]) -> str:
 
 
 # ---- notebooks -------------------------------------------------------------------------------------------------------
-
-
-def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table for a notebook: the first column is text, the others are numbers.
-
-    >>> html_table("a < b", ["x", "y"], [["1 & 2", "3"]])[:32]
-    '<div><p>a &lt; b</p><table><thea'
-    """
-
-    def line(kind: str, cells: Sequence[str]) -> str:
-        sides = ["left", *["right"] * (len(cells) - 1)]
-        return "".join(
-            f'<{kind} style="padding:0.1em 0.8em;text-align:{side}">{html.escape(cell)}</{kind}>'
-            for side, cell in zip(sides, cells, strict=True)
-        )
-
-    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
-    inside = f"<thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody>"
-    return f"<div><p>{html.escape(caption)}</p><table>{inside}</table></div>"
 
 
 def html_image(figure: Any) -> str:

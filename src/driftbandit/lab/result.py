@@ -14,15 +14,17 @@ import numpy as np
 
 from driftbandit.core.checks import nearest
 from driftbandit.errors import ResultError
-from driftbandit.lab import plots, sweep
-from driftbandit.lab.drift_metrics import DriftMetrics, drift_table, summarise_phases
+from driftbandit.lab import plots
+from driftbandit.lab.drift_metrics import DRIFT_HEAD, DriftMetrics, drift_row, drift_table, summarise
 from driftbandit.lab.files import NOTE, save_columns, save_rows, slug
-from driftbandit.lab.intervals import Interval, difference, interval
+from driftbandit.lab.summaries import Contents, Interval, Report, ShownTable, difference, interval
+from driftbandit.lab.sweep import save_sweeps
 from driftbandit.lab.work import Cell, Part, Tally
 
-_ROWS, _CURVES = 60, 16  # most rows of a notebook's table, most curves of a figure
-_FORMAT = 4  # of the file; raised when an old reader could misread a new file
+_ROWS, _CURVES = 60, 16  # most rows of the printed tables, most curves of a figure
+_FORMAT = 5  # of the file; raised when an old reader could misread a new file
 _COLUMNS = ("environment", "policy", "run", "round", "regret")
+_LABELS = ("policy_name", "environment_name", "policy_values", "environment_values")  # of a cell
 _BACKENDS = ("pandas", "polars", "pyarrow")
 
 
@@ -36,8 +38,29 @@ class SummaryLine(NamedTuple):
     seconds: float
 
 
+class Grid(NamedTuple):
+    """All variants of a policy in one environment; or, of a policy without lists, all variants of an environment."""
+
+    policy: str
+    environment: str
+    axes: dict[str, list[Any]]  # swept parameter: its values in order
+    parts: list[Part]
+    of_policy: bool  # whether the axes are parameters of the policy
+
+
+class BestSetting(NamedTuple):
+    """The best cell of a grid."""
+
+    environment: str
+    policy: str  # with its setting
+    number: int  # of its part in the result
+    regret: Interval  # from the runs that were not used to choose it
+    runs: int  # how many those are
+    as_good: int  # cells that are not clearly worse, this one included
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Report):
     """Regret for each environment, policy, run and checkpoint, with its origin.
 
     Run r of every policy met the same environment and the same random numbers, so differences are paired. `provenance`
@@ -60,8 +83,7 @@ class Result:
     @cached_property
     def drift(self) -> list[DriftMetrics]:
         """The drift metrics of a study with `drift = true`, in the order of the parts."""
-        measured = [(part, part.drift) for part in self.parts if part.drift is not None]
-        return [summarise_phases(part.environment, part.policy, rows) for part, rows in measured]
+        return [summarise(part) for part in self.parts if part.drift is not None]
 
     @cached_property
     def environments(self) -> list[str]:
@@ -140,9 +162,40 @@ class Result:
             "chunks": self.tally,
         }
 
-    def best(self) -> list[sweep.BestSetting]:
+    def grids(self) -> list[Grid]:
+        """Every swept policy in each environment, and every swept environment of the other policies, in order."""
+        found: dict[tuple[str, str, bool], list[Part]] = {}
+        for part in self.parts:
+            cell = part.cell
+            if cell.values:
+                swept = bool(cell.policy_values)
+                place = cell.environment_label if swept else cell.environment_name
+                found.setdefault((cell.policy_name, place, swept), []).append(part)
+        listed = []
+        for (policy, environment, swept), parts in found.items():
+            values = [part.cell.policy_values if swept else part.cell.values for part in parts]
+            names = dict.fromkeys(name for own in values for name in own)
+            axes = {name: list(dict.fromkeys(own[name] for own in values)) for name in names}
+            listed.append(Grid(policy, environment, axes, parts, swept))
+        return listed
+
+    def best(self) -> list[BestSetting]:
         """The best setting of every swept policy in every environment; none with fewer than 4 runs."""
-        return sweep.find_best_settings(self)
+        swept = [grid for grid in self.grids() if grid.of_policy and len(grid.parts) > 1]
+        return [self.find_best(grid) for grid in swept] if self.runs >= 4 else []
+
+    def find_best(self, grid: Grid) -> BestSetting:
+        """The best setting of a swept policy in the grid's environment.
+
+        The smallest of many noisy means is too small. So the first half of the runs chooses, and the regret is that of
+        the second half."""
+        half = self.runs // 2
+        best = min(grid.parts, key=lambda part: float(part.final[:half].mean()))
+        mine = best.final[half:]
+        # Each is tested at 95% separately, so in a long list one may be missing by chance.
+        as_good = [part for part in grid.parts if part is best or interval(part.final[half:] - mine).low <= 0.0]
+        number = next(number for number, part in enumerate(self.parts) if part is best)
+        return BestSetting(best.environment, best.policy, number, interval(mine), len(mine), len(as_good))
 
     def columns(self, final: bool = False) -> dict[str, Any]:
         """The long table; with `final` the last checkpoint only. Swept parameters have their own columns, such as
@@ -186,19 +239,32 @@ class Result:
         """The regret curves as a matplotlib figure; with a path, drawn to that file."""
         return plots.draw(self, title, width) if path is None else plots.plot(self, path, title, width)
 
+    def _contents(self) -> Contents:
+        """A table for each environment, the best settings of what was swept, and the drift metrics."""
+        out: list[str | ShownTable] = []
+        if self.tally and self.tally.reused:
+            out.append(f"{self.tally.reused} of {sum(self.tally)} chunks were ready, {self.tally.computed} computed")
+        if len(self.parts) > _ROWS:
+            out.append(f"{len(self.parts)} policies and environments: see summary.csv, or .summary() and .to_frame()")
+        else:
+            title = f"{self.runs} runs, seed {self.provenance.get('seed')}"
+            out += [ShownTable(f"{place}, {title}", *self.table(place)) for place in self.environments]
+        for best in self.best():
+            out += [
+                "",
+                f"best of the swept in {best.environment}: {best.policy}: regret {best.regret} on {best.runs} runs "
+                f"that were not used to choose it; cells that are as good within the noise: {best.as_good}",
+            ]
+        if self.drift:
+            title = "drift: rounds to recover from a change, ... (docs/reference/drift-metrics.md)"
+            out += ["", ShownTable(title, DRIFT_HEAD, [drift_row(line) for line in self.drift])]
+        return out
+
     def _repr_html_(self) -> str:
-        """A table for each environment, and the curves in the first if they are few."""
-        shown, left = [], _ROWS
-        for environment in self.environments:
-            head, rows = self.table(environment)
-            if left > 0:
-                caption = f"{environment}, {self.runs} runs of {self.only(environment).parts[0].rounds[-1]} rounds"
-                shown.append(plots.html_table(caption, head, rows[:left]))
-            left -= len(rows)
-        if left < 0:
-            shown.append(f"<p>{-left} more rows: see .summary() and .to_frame()</p>")
+        """The printed tables, and the curves in the first environment if they are few."""
         first = self.only(self.environments[0])
-        return f"<div>{''.join(shown)}{plots.html_image(first.plot()) if len(first.parts) <= _CURVES else ''}</div>"
+        image = plots.html_image(first.plot()) if len(first.parts) <= _CURVES else ""
+        return f"<div>{super()._repr_html_()}{image}</div>"
 
     def save(self, path: str | Path) -> list[Path]:
         """Write the long table as one Parquet file if the name ends in .parquet. Otherwise write a folder with that
@@ -219,19 +285,15 @@ class Result:
             here = self.only(environment)
             if 1 < len(here.parts) <= _CURVES:
                 paths.append(here.plot(path / f"regret-{slug(environment)}.svg", environment))
-        return paths + sweep.save_figures(self, path)
+        return paths + save_sweeps(self, path)
 
     def _save_table(self, path: Path) -> Path:
-        parts = [
-            {
-                "names": [part.cell.policy_name, part.cell.environment_name],
-                "values": [_as_json(part.cell.policy_values), _as_json(part.cell.environment_values)],
-                "texts": part.texts(),
-                "rounds": part.rounds.tolist(),
-                "seconds": part.seconds,
-            }
-            for part in self.parts
-        ]
+        parts = []
+        for part in self.parts:
+            labels = {name: getattr(part.cell, name) for name in _LABELS}
+            values = {name: _as_json(labels[name]) for name in _LABELS if name.endswith("_values")}
+            texts = dict(zip(("policy", "environment"), part.texts(), strict=True))
+            parts.append({**labels, **values, **texts, "rounds": part.rounds.tolist(), "seconds": part.seconds})
         table = {name: column for name, column in self.columns().items() if name in _COLUMNS}
         return save_columns(table, path, {"format": _FORMAT, "parts": parts, "run_count": self.runs, **self.provenance})
 
@@ -262,11 +324,8 @@ class Result:
 
 
 def _read_part(noted: Mapping[str, Any], regret: np.ndarray, runs: int) -> Part:
-    (policy, environment), (label, place) = map(str, noted["texts"]), map(str, noted["names"])
-    cell = Cell(policy, environment, policy_name=label, environment_name=place)
-    own, others = map(dict, noted["values"])
-    cell = cell._replace(policy_values=own, environment_values=others)
     rounds = np.array(noted["rounds"], np.int64)
+    cell = Cell(str(noted["policy"]), str(noted["environment"]), **{name: noted[name] for name in _LABELS})
     return Part(cell, rounds, regret.reshape(runs, len(rounds)), float(noted["seconds"]))
 
 

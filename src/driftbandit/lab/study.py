@@ -19,10 +19,9 @@ from driftbandit.core.draws import ENVIRONMENT, stream_key
 from driftbandit.core.protocols import Environment, Policy
 from driftbandit.core.state import count_numbers, fits_memory, init_in
 from driftbandit.errors import SpecError, StudyError
-from driftbandit.lab.digest import code_digest, library_versions
 from driftbandit.lab.engine.arguments import with_environment
 from driftbandit.lab.engine.simulate import LANES, checkpoint_rounds
-from driftbandit.lab.files import cache_root
+from driftbandit.lab.files import cache_root, code_digest, library_versions
 from driftbandit.lab.result import Result
 from driftbandit.lab.work import Cell, Part, Store
 from driftbandit.spec import user_code
@@ -341,10 +340,9 @@ def loads(text: str, name: str = "study.toml", folder: str | Path = ".") -> Stud
 def _check_key(key: str, value: Any) -> None:
     if key not in _KEYS:
         raise SpecError(f"there is no key {key!r}{nearest(key, _KEYS) or '.'} The keys are: {', '.join(_KEYS)}.")
-    kind = _KINDS.get(key)
-    if kind is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-        needed = {str: "a text in quotes", bool: "true or false", int: "a whole number"}[kind]
-        raise SpecError(f"{key} needs {needed}; got {value!r:.60}.")
+    kind = _KINDS.get(key)  # the study checks numbers
+    if kind in (str, bool) and not isinstance(value, kind):
+        raise SpecError(f"{key} needs {'a text in quotes' if kind is str else 'true or false'}; got {value!r:.60}.")
     if key in ("policies", "environments") and not (isinstance(value, list) and all(isinstance(t, str) for t in value)):
         raise SpecError(f'{key} needs a list of texts, such as ["ds-ts.tuned", "ts"].')
     if key in ("policy", "environment") and not (isinstance(value, list) and all(isinstance(t, dict) for t in value)):

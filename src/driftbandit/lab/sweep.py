@@ -1,89 +1,23 @@
-"""Sweeps: the best setting of a grid of parameters, and figures of regret over the parameters.
-
-The smallest of many noisy means is too small. So the best cell is chosen on the first half of the runs, and its regret
-is taken from the second half. All cells meet the same random numbers in run r, so differences are paired."""
+"""Figures of a sweep: regret over the values of one parameter, heat maps over two."""
 
 import textwrap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from driftbandit.lab.files import slug
-from driftbandit.lab.intervals import Interval, interval, t_interval
-from driftbandit.lab.plots import find_styles, regret_label, save_chart, thousands
-
-
-class Grid(NamedTuple):
-    """All variants of a policy in one environment; or, of a policy without lists, all variants of an environment."""
-
-    policy: str
-    environment: str
-    axes: dict[str, list[Any]]  # swept parameter: its values in order
-    numbers: list[int]  # the numbers of its parts in the result
-    of_policy: bool  # whether the axes are parameters of the policy
-
-
-class BestSetting(NamedTuple):
-    """The best cell of a grid."""
-
-    environment: str
-    policy: str  # with its setting
-    number: int  # of its part in the result
-    regret: Interval  # from the runs that were not used to choose it
-    runs: int  # how many those are
-    as_good: int  # cells that are not clearly worse, this one included
-
-
-def grids(result: Any) -> list[Grid]:
-    """Every swept policy in each environment, and every swept environment of the other policies, in order."""
-    found: dict[tuple[str, str, bool], list[int]] = {}
-    for number, part in enumerate(result.parts):
-        cell = part.cell
-        if cell.values:
-            swept = bool(cell.policy_values)
-            place = cell.environment_label if swept else cell.environment_name
-            found.setdefault((cell.policy_name, place, swept), []).append(number)
-    listed = []
-    for (policy, environment, swept), numbers in found.items():
-        values = [result.parts[n].cell.policy_values if swept else result.parts[n].cell.values for n in numbers]
-        names = dict.fromkeys(name for own in values for name in own)
-        axes = {name: list(dict.fromkeys(own[name] for own in values)) for name in names}
-        listed.append(Grid(policy, environment, axes, numbers, swept))
-    return listed
-
-
-def find_best(result: Any, grid: Grid) -> BestSetting:
-    """The best setting of a swept policy in the grid's environment."""
-    half = result.runs // 2
-    if half < 2:
-        raise ValueError(f"Choosing needs 4 runs or more, half to choose by and half to judge; got {result.runs}.")
-    best = min(grid.numbers, key=lambda number: float(result.parts[number].final[:half].mean()))
-    mine = result.parts[best].final[half:]
-    # Each is tested at 95% separately, so in a long list one may be missing by chance.
-    as_good = [number for number in grid.numbers
-               if number == best or interval(result.parts[number].final[half:] - mine).low <= 0.0]  # fmt: skip
-    part = result.parts[best]
-    return BestSetting(part.environment, part.policy, best, interval(mine), len(mine), len(as_good))
-
-
-def find_best_settings(result: Any) -> list[BestSetting]:
-    """The best setting of every swept policy in every environment; none with fewer than 4 runs."""
-    swept = [grid for grid in grids(result) if grid.of_policy and len(grid.numbers) > 1]
-    return [find_best(result, grid) for grid in swept] if result.runs >= 4 else []
-
-
-# ---- figures ---------------------------------------------------------------------------------------------------------
+from driftbandit.lab.plots import draw_mean, find_styles, regret_label, save_chart, thousands
 
 _ACROSS = 3  # heat maps side by side
 _RING = "#d55e00"
 
 
-def save_figures(result: Any, folder: str | Path, ending: str = ".svg") -> list[Path]:
+def save_sweeps(result: Any, folder: str | Path, ending: str = ".svg") -> list[Path]:
     """Draw one figure for each single swept parameter, and heat maps for a policy with two or more."""
-    single: dict[tuple[str, str], list[Grid]] = {}
-    wide: dict[str, list[Grid]] = {}
-    for grid in grids(result):
+    single: dict[tuple[str, str], list[Any]] = {}
+    wide: dict[str, list[Any]] = {}
+    for grid in result.grids():
         if len(grid.axes) == 1:
             single.setdefault((next(iter(grid.axes)), grid.environment), []).append(grid)
         else:
@@ -97,7 +31,7 @@ def save_figures(result: Any, folder: str | Path, ending: str = ".svg") -> list[
     return paths
 
 
-def save_curves(result: Any, grids: list[Grid], path: str | Path) -> Path:
+def save_curves(result: Any, grids: list[Any], path: str | Path) -> Path:
     """Draw regret over the values of one swept parameter, equally spaced, a line per policy; policies without it are
     horizontal lines."""
     name, place = next(iter(grids[0].axes)), grids[0].environment
@@ -111,16 +45,12 @@ def save_curves(result: Any, grids: list[Grid], path: str | Path) -> Path:
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
-        styles = find_styles(
-            [*(result.parts[grid.numbers[0]].cell.policy for grid in grids), *(p.cell.policy for p in flat)]
-        )
+        styles = find_styles([part.cell.policy for part in [*(grid.parts[0] for grid in grids), *flat]])
         for style, grid in zip(styles, grids, strict=False):
             x = np.array([values.index(value) for value in grid.axes[name]])
             order = np.argsort(x)
-            final = np.array([result.parts[number].final for number in grid.numbers])[order]
-            axes.plot(x[order], final.mean(axis=1), **style, markerfacecolor="white", label=_wrap(grid.policy))
-            if result.runs > 1:
-                axes.fill_between(x[order], *t_interval(final.T), color=style["color"], alpha=0.16, linewidth=0)
+            final = np.array([part.final for part in grid.parts])[order]
+            draw_mean(axes, x[order], final.T, style, label=_wrap(grid.policy))
         for style, part in zip(styles[len(grids) :], flat, strict=True):
             line = {key: style[key] for key in ("color", "linestyle")}
             axes.axhline(part.final.mean(), **line, label=_wrap(part.policy))
@@ -135,7 +65,7 @@ def save_curves(result: Any, grids: list[Grid], path: str | Path) -> Path:
     return save_chart(draw, path, (6.8, 4.8))
 
 
-def save_maps(result: Any, grids: list[Grid], path: str | Path) -> Path:
+def save_maps(result: Any, grids: list[Any], path: str | Path) -> Path:
     """Draw heat maps of one policy over its first two swept parameters, one for each environment.
 
     Colour is regret, numbers are regret above the best cell in per cent, a ring marks the best cell. The title has the
@@ -147,26 +77,25 @@ def save_maps(result: Any, grids: list[Grid], path: str | Path) -> Path:
         title = result.provenance.get("title") or grids[0].policy
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5)
         for place, grid in enumerate(grids, 1):
-            axes = figure.add_subplot(down, across, place)
-            best = find_best(result, grid) if grid.of_policy and result.runs >= 4 else None
-            _draw_map(figure, axes, result, grid, best)
+            _draw_map(figure, figure.add_subplot(down, across, place), result, grid)
 
     _, second = list(grids[0].axes.values())[:2]
     width = max(4.4, 0.62 * max(len(next(iter(g.axes.values()))) for g in grids) + 1.6)
     return save_chart(draw, path, (width * across, down * max(3.4, 0.36 * len(second) + 2.2)), dpi=130)
 
 
-def _draw_map(figure: Any, axes: Any, result: Any, grid: Grid, chosen: BestSetting | None) -> None:
+def _draw_map(figure: Any, axes: Any, result: Any, grid: Any) -> None:
     from matplotlib.colors import LogNorm, Normalize
 
     (x_name, xs), (y_name, ys) = list(grid.axes.items())[:2]
-    centre = result.parts[chosen.number if chosen else grid.numbers[0]].cell.values
+    chosen = result.find_best(grid) if grid.of_policy and result.runs >= 4 else None
+    centre = (result.parts[chosen.number] if chosen else grid.parts[0]).cell.values
     rest = {name: centre[name] for name in list(grid.axes)[2:]}
     table = np.full((len(ys), len(xs)), np.nan)
-    for number in grid.numbers:
-        values = result.parts[number].cell.values
+    for part in grid.parts:
+        values = part.cell.values
         if all(values[name] == value for name, value in rest.items()):
-            table[ys.index(values[y_name]), xs.index(values[x_name])] = result.parts[number].final.mean()
+            table[ys.index(values[y_name]), xs.index(values[x_name])] = part.final.mean()
     least, most = np.nanmin(table), np.nanmax(table)
     norm = LogNorm(least, most) if least > 0 and most / least > 3 else Normalize(least, most)
     image = axes.imshow(table, cmap="viridis_r", norm=norm, aspect="auto", origin="lower")

@@ -21,15 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.lab import drift_metrics, executors
-from driftbandit.lab.digest import code_digest
 from driftbandit.lab.engine.simulate import LANES, Simulation, plays_compiled, simulate
-from driftbandit.lab.files import replace_file, writable
+from driftbandit.lab.files import code_digest, read_checked, writable, write_checked
 from driftbandit.lab.progress import Progress
 from driftbandit.spec import policy_check, user_code
 
 _WORK = 300_000_000  # rounds × arms in a chunk: between a fraction of a second and some seconds for most policies
 _BREAKS = 5  # how often in a row our own processes may die without finishing anything
-_MAGIC = b"driftbandit-chunk-5 "
+_HEAD = b"driftbandit-chunk-6 "
 _PROCESS = uuid.uuid4().hex
 
 
@@ -94,7 +93,7 @@ class Part(NamedTuple):
     rounds: np.ndarray  # checkpoints: numbers of rounds played
     regret: np.ndarray  # runs × checkpoints
     seconds: float = 0.0
-    drift: dict[str, np.ndarray] | None = None  # the columns of `drift_metrics`, if measured
+    drift: dict[str, np.ndarray] | None = None  # the columns of `drift_metrics.RunMetrics`, if measured
 
     @property
     def policy(self) -> str:
@@ -127,13 +126,10 @@ class Tally(NamedTuple):
 
 def compute(chunk: Cell, compiled: bool = True, stop: threading.Event | None = None) -> Simulation:
     """Simulate one chunk in one thread."""
-    common: dict[str, Any] = {"workers": 1, "compiled": compiled, "progress": False, "stop": stop}
-
-    def play(first: int, runs: int) -> Simulation:
-        what = chunk.policy, chunk.environment, runs, chunk.seed
-        return simulate(*what, first_run=first, checkpoints=chunk.checkpoints, trajectories=chunk.drift, **common)
-
-    return drift_metrics.measure_chunk(chunk, play) if chunk.drift else play(chunk.first_run, chunk.runs)
+    play = drift_metrics.measure if chunk.drift else simulate
+    what = chunk.policy, chunk.environment, chunk.runs, chunk.seed
+    how: dict[str, Any] = {"first_run": chunk.first_run, "checkpoints": chunk.checkpoints, "compiled": compiled}
+    return play(*what, **how, workers=1, progress=False, stop=stop)
 
 
 def check_own(cells: Iterable[Cell]) -> set[Any]:
@@ -180,27 +176,18 @@ class Store:
 
     def get(self, name: str) -> Simulation | None:
         """Read a result; None if it is absent or damaged. A damaged file is removed."""
-        path = self.path(name)
-        try:
-            raw = path.read_bytes()
-        except OSError:
-            return None
-        head, _, body = raw.partition(b"\n")
-        if head == _MAGIC + hashlib.sha256(body).hexdigest().encode():
+        body = read_checked(self.path(name), _HEAD)
+        if body is not None:
             return _unpack(body)
         with contextlib.suppress(OSError):
-            path.unlink()
+            self.path(name).unlink(missing_ok=True)
         self.names().discard(name)
         return None
 
     def put(self, name: str, done: Simulation) -> None:
         """Write a result under its name, whole or not at all."""
-        body = _pack(done)
-        path = self.path(name)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replace_file(path, sync=False) as draft:  # what a power failure damaged is computed again
-                draft.write_bytes(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+            write_checked(self.path(name), _pack(done), _HEAD)
         except OSError as error:
             raise OSError(f"{error} Finished work is kept.") from None
         self.names().add(name)

@@ -115,10 +115,9 @@ class Sums(NamedTuple):
 
 class ContextGuesses:
     """How far each arm's reward in a context is expected to lie from its average, learned from events that came
-    before."""
+    before. `x` are the `contexts` of the log."""
 
-    def __init__(self, log: Log) -> None:
-        x = contexts(log)
+    def __init__(self, log: Log, x: np.ndarray) -> None:
         x = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12)
         self.events, self.x = log.whole(), np.column_stack([np.ones(log.n), x])
         self.sums = Sums.empty(FOLDS, log.n_arms, self.x.shape[1])

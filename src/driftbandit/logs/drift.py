@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.lab.summaries import Contents, Report, ShownTable
 from driftbandit.logs.context import ContextGain, context_gains, describe_gains
 from driftbandit.logs.estimates import (
     FEWEST_BLOCKS,
     About,
     Estimate,
-    Parts,
-    Report,
-    ShownTable,
     block_length,
     block_mean,
     period_of,
@@ -78,7 +76,7 @@ class Drift(Report):
     def recommendation(self) -> str:
         return RECOMMENDATIONS[self.policy]
 
-    def _parts(self) -> Parts:
+    def _contents(self) -> Contents:
         """Gains by time scale, the verdict and the recommendation."""
         about, tables = self.about, []
         if self.scales:

@@ -5,23 +5,20 @@ by its own standard error. No interval is narrower than Student's, nor than the 
 differs from the rest; so none has width zero."""
 
 import contextlib
-import html
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftbandit.core.beliefs import t_quantile
-from driftbandit.core.checks import as_plain, layout_table
-from driftbandit.lab import plots
 from driftbandit.logs.read import refuse
 from driftbandit.logs.rows import UNITS
 from driftbandit.spec import half_life
 
 MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
 MONTH = 2629746.0  # a twelfth of a mean year
-_NAMED = {"hour": HOUR, "day": DAY, "week": WEEK, "month": MONTH}
+_LENGTHS = {"minute": MINUTE, "10 minutes": 10 * MINUTE, "hour": HOUR, "6 hours": 6 * HOUR, "day": DAY, "week": WEEK,
+            "month": MONTH}  # fmt: skip
 FEWEST_BLOCKS = 8
 _ENOUGH_BLOCKS = 20
 RESAMPLES = 999
@@ -61,8 +58,7 @@ def scales(start: float, end: float, dates: bool) -> dict[str, float]:
     are bare numbers."""
     span = end - start
     if dates:
-        lengths = {"hour": HOUR, "6 hours": 6 * HOUR, "day": DAY, "week": WEEK, "month": MONTH}
-        return {name: length for name, length in lengths.items() if length * 4 <= span}
+        return {name: length for name, length in _LENGTHS.items() if HOUR <= length <= span / 4}
     return {f"1/{parts}": span / parts for parts in (512, 128, 32, 8)}
 
 
@@ -87,16 +83,15 @@ def block_length(start: float, end: float, dates: bool, given: Any = None) -> fl
     and minute that gives 20 of them, or at least 8; otherwise a 32nd of the log."""
     span = end - start
     if given is not None:
-        length = _NAMED.get(str(given)) or parse_duration(given)
+        length = _LENGTHS.get(str(given)) or parse_duration(given)
         if span / length < FEWEST_BLOCKS:
             raise refuse(
                 f"blocks of {given} give only {span / length:.1f} of them",
                 f"An interval needs at least {FEWEST_BLOCKS}: take shorter blocks or a longer log.",
             )
         return length
-    lengths = [MONTH, WEEK, DAY, 6 * HOUR, HOUR, 10 * MINUTE, MINUTE] if dates else []
-    for least in (_ENOUGH_BLOCKS, FEWEST_BLOCKS):
-        for length in lengths:
+    for least in (_ENOUGH_BLOCKS, FEWEST_BLOCKS) if dates else ():
+        for length in reversed(_LENGTHS.values()):
             if span / length >= least:
                 return length
     return span / 32.0 * (1 + 1e-12)
@@ -172,60 +167,7 @@ def _merge_blocks(sums: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.
     return np.add.reduceat(sums, starts), np.add.reduceat(events, starts)
 
 
-# ---- reports ---------------------------------------------------------------------------------------------------------
-
-
-class ShownTable(NamedTuple):
-    """A table with a title."""
-
-    title: str
-    head: list[str]
-    rows: list[list[str]]
-
-
-Parts = Sequence["str | ShownTable"]
-
-
-class Report:
-    """A result about a log, as text, HTML and plain data. Its class has `_parts`, the printed texts and tables."""
-
-    def _parts(self) -> Parts:
-        raise NotImplementedError
-
-    def parts(self) -> Parts:
-        """The parts with control characters escaped: an arm's name may hold them, and a terminal would obey them."""
-        return [
-            ShownTable(part.title, [*map(_escape, part.head)], [[*map(_escape, row)] for row in part.rows])
-            if isinstance(part, ShownTable)
-            else _escape(part)
-            for part in self._parts()
-        ]
-
-    def __str__(self) -> str:
-        lines = []
-        for part in self.parts():
-            if isinstance(part, ShownTable):
-                lines += [part.title, *(line for _, line in layout_table(part.head, part.rows, None))]
-            else:
-                lines.append(part)
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return "".join(
-            plots.html_table(*part) if isinstance(part, ShownTable) else f"<p>{html.escape(part)}</p>"
-            for part in self.parts()
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as dicts, lists and numbers, with None for infinite and unknown values."""
-        return dict(as_plain(vars(self)))
-
-
-def _escape(text: str) -> str:
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+# ---- how results are printed -----------------------------------------------------------------------------------------
 
 
 class About(NamedTuple):

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.draws import POLICY, Draws, round_key, stream_key
-from driftbandit.core.primitives import compilable, draw_from, index, learn_reward, learns_with_random_numbers
+from driftbandit.core.primitives import compilable, draw_from, index, learns_with_random_numbers
 from driftbandit.core.state import to_arrays
+from driftbandit.lab.engine.loop import learn_one
 from driftbandit.lab.progress import Progress
 from driftbandit.logs.context import ContextGuesses, contexts
 from driftbandit.logs.estimates import block_length, period_of
@@ -22,7 +23,7 @@ from driftbandit.logs.log import Log
 from driftbandit.logs.rows import Events
 from driftbandit.player import Player, choose_among
 from driftbandit.spec import policy_check
-from driftbandit.spec.half_life import SECOND, half_to_the, learn_by_time
+from driftbandit.spec.half_life import SECOND, half_to_the
 
 STEP = 8192  # events per call of the compiled loop
 DRAWS = 16  # choices drawn where the probabilities are not known
@@ -174,18 +175,11 @@ def play(
             w = log.order[place.count[0]]
             place.count[0] += 1
             if place.accept[w] != 0:
-                t, reward = int(place.count[1]), log.reward[w]
                 for j in range(len(place.features)):
                     place.features[j] = log.context[w, j]
-                if half_life is None:
-                    learn_reward(policy, state, t, index(log.arm[w]), reward, Draws(round_key(keys[0], t)))
-                else:
-                    if coins is not None:
-                        reward = policy.seen(reward, Draws(round_key(keys[0], t)))
-                    decided = int(log.time[w] * SECOND)
-                    place.count[4] = learn_by_time(
-                        policy, state, place.count[4], half_life, index(log.arm[w]), reward, decided, None
-                    )
+                so_far = int(place.count[1]), keys[0], place.count[4], half_life, coins
+                row = index(log.arm[w]), log.reward[w], int(log.time[w] * SECOND), None, None
+                place.count[4] = learn_one(policy, state, *so_far, *row)
                 place.count[1] += 1
         if half_life is not None:
             now = int(log.time[e] * SECOND)
@@ -245,26 +239,16 @@ class LogFollower(Player):
 
 
 def _compile(function: Any, policy: Any, *tuples: Any) -> Any:
-    """The function as machine code for these tuples' classes. The policy may be the user's, so errors of the compiler
-    are explained, and a fraction stored into an array of whole numbers is an error."""
-    from numba.core.errors import NumbaError
+    """The function as machine code for this policy, which may be None, and these tuples."""
+    from driftbandit.lab.engine import code_cache
 
-    from driftbandit.lab.engine import code_cache, numba_methods
-
-    given = tuples if policy is None else (policy, *tuples)
-    with code_cache.LOCK:
-        for value in given:
-            numba_methods.prepare(value)
-    made = code_cache.compiled(function, *given)
+    made = code_cache.compiled(function, *(() if policy is None else (policy,)), *tuples)
 
     def call(*args: Any) -> Any:
-        try:
-            if made.signatures:
-                return made(*args)
-            with code_cache.LOCK, numba_methods.refuse_fractions():
-                return made(*args)
-        except NumbaError as error:
-            raise TypeError(numba_methods.explain(error, policy)) from error
+        if made.signatures:
+            return made(*args)
+        with code_cache.compiling(policy):
+            return made(*args)
 
     return call
 
@@ -317,7 +301,7 @@ def follow(
     sums = Followed(list(tried), length, *(np.zeros(shape) for shape in shapes))
     np.add.at(sums.events, block_of, 1.0)
     np.add.at(sums.reward, block_of, events.reward)
-    in_context = ContextGuesses(log) if log.features else None
+    in_context = ContextGuesses(log, context) if log.features else None
     step = min(STEP, max(256, log.n // 64)) if log.features else STEP  # the regression is renewed with each
     bar = Progress(log.n, progress, "following the log")
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool, bar:

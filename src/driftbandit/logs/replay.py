@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.protocols import Policy
+from driftbandit.lab.summaries import Contents, Report, ShownTable
 from driftbandit.logs.estimates import (
     FEWEST_BLOCKS,
     About,
     Estimate,
-    Parts,
-    Report,
-    ShownTable,
     block_mean,
     format_duration,
     parse_duration,
@@ -66,7 +64,7 @@ class Replay(Report):
     warnings: list[str]
     about: About
 
-    def _parts(self) -> Parts:
+    def _contents(self) -> Contents:
         """Values, paired differences and warnings."""
         about, good = self.about, [line for line in self.lines if not line.refused]
         head = ["policy", "follower", "effective n"]

@@ -11,9 +11,8 @@ import numpy as np
 
 from driftbandit.environments.abrupt import Lagged
 from driftbandit.errors import NotComputed
-from driftbandit.lab.intervals import t_interval
+from driftbandit.lab.summaries import Interval, interval
 from driftbandit.lab.work import Cell
-from driftbandit.paper.claims.evidence import extra_final
 from driftbandit.paper.items.item import Item, PaperOptions, make_policy
 from driftbandit.policies.discounted_ts import DiscountedTS
 from driftbandit.policies.exp3 import EXP3S
@@ -41,13 +40,13 @@ class Effect(NamedTuple):
 
 
 class MeasuredEffect(NamedTuple):
-    """The effect in one environment: final regrets of both sides, and the mean difference within runs, low and high."""
+    """The effect in one environment: final regrets of both sides, and the difference within runs."""
 
     item: str
     first: str
     second: str
     regrets: tuple[np.ndarray, np.ndarray]
-    difference: tuple[float, float, float]
+    difference: Interval
 
 
 class Measurement(NamedTuple):
@@ -166,9 +165,8 @@ def measure_effects(run: Any) -> list[Measurement]:
         rows = []
         try:
             for name, item, first, second in _pairs(run.options, run.items, effect):
-                a, b = extra_final(run, f"{name}/first"), extra_final(run, f"{name}/second")
-                low, high = (float(end) for end in t_interval(b - a))
-                rows.append(MeasuredEffect(item, first.name, second.name, (a, b), (float((b - a).mean()), low, high)))
+                a, b = (run.extra(f"{name}/{side}").regret[:, -1] for side in ("first", "second"))
+                rows.append(MeasuredEffect(item, first.name, second.name, (a, b), interval(b - a)))
             missing = "" if rows else f"not run: {', '.join(effect.items)}"
         except NotComputed as error:
             rows, missing = [], str(error)

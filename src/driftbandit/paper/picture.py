@@ -74,12 +74,6 @@ def format_thousands(*axes: Any) -> None:
         axis.set_major_formatter(FuncFormatter(style.thousands))
 
 
-def marker_places(count: int, number: int, total: int) -> tuple[int, int]:
-    """First and step of about ten markers on a curve of `count` points, shifted so that none hides another curve's."""
-    step = max(1, count // 10)
-    return min(count - 1, step // 2 + number * step // total), step
-
-
 def draw_legend(figure: Any, ends: Sequence[float]) -> None:
     """A legend of the curves, which end at these values."""
     style.add_legend(figure, *style.order_legend(figure.axes[0], ends), labelspacing=0.6)
@@ -95,7 +89,7 @@ def draw_means(axes: Any, rounds: np.ndarray, means: np.ndarray, steps: bool = F
             **choose_style(arm),
             drawstyle="steps-post" if steps else "default",
             markerfacecolor="white",
-            markevery=marker_places(len(rounds), arm, arms),
+            markevery=style.marker_places(len(rounds), arm, arms),
             label=f"arm {arm + 1}",
         )
     axes.set_xlim(0, rounds[-1])

@@ -15,9 +15,8 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from driftbandit.lab.digest import library_versions, machine, package_digest
-from driftbandit.lab.files import replace_file, writable
-from driftbandit.lab.intervals import t_interval
+from driftbandit.lab.files import library_versions, machine, package_digest, replace_file, writable
+from driftbandit.lab.summaries import interval
 from driftbandit.lab.work import Cell
 from driftbandit.paper.claims import claim_cells, unsettled, verdicts
 from driftbandit.paper.claims.evidence import FAILS, HOLDS, NOT_RUN, UNDECIDED, ClaimVerdict
@@ -64,7 +63,7 @@ def _page(run: Any, decided: list[ClaimVerdict]) -> str:
         columns=[PANELS[name] for name in run.options.parameters],
         names=NAMES,
         rank=rank_policies,
-        final=lambda item, label, parameters, gap=None: spread_of(run.final(item.id, label, parameters, gap)),
+        final=lambda item, label, parameters, gap=None: spread(interval(run.final(item.id, label, parameters, gap))),
         claims=shown,
         counts=verdict_counts(verdict_rows(shown, run.options.parameters)),
         signs=SIGNS,
@@ -156,17 +155,11 @@ def number(value: float) -> str:
     return (f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
 
 
-def spread(interval: tuple[float, float, float]) -> str:
+def spread(found: tuple[float, float, float]) -> str:
     """A mean with its interval, if there is one, to about three digits.
 
     >>> spread((-0.1234, -0.2, 0.01)).replace("\u00a0", " ")
     '−0.123 [−0.2, 0.01]'
     """
-    mean, low, high = interval
+    mean, low, high = found
     return number(mean) + ("" if math.isnan(low) else f" [{number(low)},\u00a0{number(high)}]")
-
-
-def spread_of(final: np.ndarray) -> str:
-    """The mean of final regrets with its 95% interval."""
-    low, high = t_interval(final)
-    return spread((float(final.mean()), float(low), float(high)))

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from driftbandit.lab.digest import library_versions, package_digest
-from driftbandit.lab.files import save_rows, writable
-from driftbandit.lab.intervals import t_interval
+from driftbandit.errors import NotComputed
+from driftbandit.lab.files import library_versions, package_digest, save_rows, writable
 from driftbandit.lab.progress import Progress
+from driftbandit.lab.summaries import t_interval
 from driftbandit.lab.work import Cell, Part, Store, Tally, chunks_by_name
 from driftbandit.paper import report
 from driftbandit.paper.items import choose
@@ -49,7 +49,7 @@ class PaperRun:
     def outcome(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> Part:
         """The result of one simulation, read from disk: runs × checkpoints."""
         if item_id in self.failures:
-            raise ValueError(f"{item_id} has no results: {self.failures[item_id]}")
+            raise NotComputed(f"{item_id} has no results: {self.failures[item_id]}")
         return self.store.result(self._cells[item_id][ItemKey(label, parameters, gap)])
 
     def final(self, item_id: str, label: str, parameters: str, gap: float | None = None) -> np.ndarray:
@@ -61,8 +61,10 @@ class PaperRun:
 
     def extra(self, name: str) -> Part:
         """The result of an extra cell."""
+        if name not in self.extra_cells:
+            raise NotComputed(f"not run: {name}")
         if EXTRA in self.failures:
-            raise ValueError(f"The {EXTRA} have no results: {self.failures[EXTRA]}")
+            raise NotComputed(f"The {EXTRA} have no results: {self.failures[EXTRA]}")
         return self.store.result(self.extra_cells[name])
 
     def compute(self, progress: bool | Callable[[float], None] = True, say: Callable[[str], None] = print) -> None:

@@ -58,7 +58,7 @@ class Simulation(NamedTuple):
     arms: np.ndarray | None = None  # runs × horizon; None unless requested
     rewards: np.ndarray | None = None  # runs × horizon; None unless requested
     alarms: list[np.ndarray] | None = None  # with trajectories: the rounds of each run's alarms
-    drift: dict[str, np.ndarray] | None = None  # the columns of `lab.drift_metrics`; None unless requested
+    drift: dict[str, np.ndarray] | None = None  # those of `lab.drift_metrics.RunMetrics`; None unless requested
 
     def __repr__(self) -> str:
         final = self.regret[:, -1]

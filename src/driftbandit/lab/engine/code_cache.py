@@ -9,18 +9,17 @@ import hashlib
 import pickle
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core.compiler import CompileResult
+from numba.core.errors import NumbaError
 from numba.core.serialize import dumps
 
-from driftbandit.lab.digest import code_digest
-from driftbandit.lab.engine import compiled_draws, lane_arrays, loop  # noqa: F401  what compiled loops call
-from driftbandit.lab.engine.numba_methods import OPTIONS
-from driftbandit.lab.files import cache_root, replace_file
+from driftbandit.lab.engine import compiled_draws, lane_arrays, numba_methods  # noqa: F401  what compiled loops call
+from driftbandit.lab.files import cache_root, code_digest, read_checked, write_checked
 from driftbandit.spec import user_code
 
 _FOLDERS = 100  # versions of the code whose compiled loops are kept
@@ -40,11 +39,8 @@ class KernelCache:
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The machine code for a signature; None if it is absent or damaged."""
-        try:
-            head, _, body = self._path(signature, target_context.codegen()).read_bytes().partition(b"\n")
-        except OSError:
-            return None
-        if head != hashlib.sha256(body).hexdigest().encode():
+        body = read_checked(self._path(signature, target_context.codegen()))
+        if body is None:
             return None
         if "unicode_type" in str(signature):  # machine code that compares texts calls what only this makes known
             target_context.refresh()
@@ -56,11 +52,8 @@ class KernelCache:
         if result.lifted or result.library.has_dynamic_globals:
             return
         body = dumps((self._name, signature, result._reduce()))
-        path = self._path(signature, result.codegen)
         with contextlib.suppress(OSError):
-            path.parent.mkdir(exist_ok=True)
-            with replace_file(path) as draft:
-                draft.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+            write_checked(self._path(signature, result.codegen), body)
 
 
 def compiled(function: Callable[..., Any], *tuples: Any) -> Any:
@@ -70,8 +63,11 @@ def compiled(function: Callable[..., Any], *tuples: Any) -> Any:
     kept = all(cls.__module__.startswith(("driftbandit.", user_code.PREFIX)) for cls in classes)
     key = (function, classes, code_digest(tuples)) if kept else (function,)
     with LOCK:  # several threads may begin at once
+        if not kept or key not in _dispatchers:
+            for value in tuples:
+                numba_methods.prepare(value)
         if key not in _dispatchers:
-            made = numba.njit(nogil=True, **OPTIONS)(function)
+            made = numba.njit(nogil=True, **numba_methods.OPTIONS)(function)
             if kept:
                 root = cache_root()
                 _prune(root)
@@ -90,6 +86,11 @@ def _prune(root: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def compile_advance(*tuples: Any) -> Any:
-    """The simulator's loop for these policies, states and environments."""
-    return compiled(loop.advance, *tuples)
+@contextlib.contextmanager
+def compiling(policy: Any) -> Iterator[None]:
+    """A block in which machine code for a policy is made: by one thread at a time, with errors that name its lines."""
+    try:
+        with LOCK, numba_methods.refuse_fractions():
+            yield
+    except NumbaError as error:
+        raise TypeError(numba_methods.explain(error, policy)) from error

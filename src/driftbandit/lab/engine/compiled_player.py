@@ -13,17 +13,16 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
-from numba.core.errors import NumbaError
 from numba.extending import NativeValue, intrinsic, register_model, typeof_impl, unbox
 from numba.np.arrayobj import populate_array
 
-from driftbandit.core.draws import Draws, round_key
-from driftbandit.core.primitives import learn_late_reward, learn_reward
+from driftbandit.core.draws import Draws
 from driftbandit.core.state import to_arrays, to_lists
-from driftbandit.lab.engine import code_cache, numba_methods
+from driftbandit.lab.engine import code_cache
+from driftbandit.lab.engine.loop import learn_one
 from driftbandit.player import Player
 from driftbandit.spec import policy_check
-from driftbandit.spec.half_life import half_to_the, learn_by_time
+from driftbandit.spec.half_life import half_to_the
 
 _I64 = ir.IntType(64)
 _WHOLE, _REAL = types.int64, types.float64
@@ -114,32 +113,23 @@ def choose_once(policy: Any, ref: Any, t: int, key: Any, features: Any) -> Any:
 
 
 def learn_once(
-    policy: Any, ref: Any, t: int, key: Any, time: int, half_life: Any, arm: int, reward: float, decided: int,
-    features: Any, probability: Any,
+    policy: Any, ref: Any, t: int, key: Any, time: int, half_life: Any, coins: Any, arm: int, reward: float,
+    decided: int, features: Any, probability: Any,
 ) -> Any:  # fmt: skip
     """Learn one reward, the t-th; the state's time afterwards. What the player does without is None."""
-    state = load(ref)
-    if half_life is not None:
-        return learn_by_time(policy, state, time, half_life, arm, reward, decided, features)
-    if features is not None:
-        policy.learn_in(state, t, arm, reward, features)
-    elif probability is not None:
-        learn_late_reward(policy, state, t, arm, reward, Draws(round_key(key, t)), probability)
-    else:
-        learn_reward(policy, state, t, arm, reward, Draws(round_key(key, t)))
-    return time
+    now = t, key, time, half_life, coins
+    return learn_one(policy, load(ref), *now, arm, reward, decided, features, probability)
 
 
 def learn_all(
-    policy: Any, ref: Any, t: int, key: Any, time: int, half_life: Any, arms: Any, rewards: Any, decided: Any
-) -> Any:
+    policy: Any, ref: Any, t: int, key: Any, time: int, half_life: Any, coins: Any, arms: Any, rewards: Any,
+    decided: Any,
+) -> Any:  # fmt: skip
     """Learn rewards one after the other, the first of them the t-th; the state's time afterwards."""
     state = load(ref)
     for j in range(len(arms)):
-        if half_life is not None:
-            time = learn_by_time(policy, state, time, half_life, arms[j], rewards[j], decided[j], None)
-        else:
-            learn_reward(policy, state, t + j, arms[j], rewards[j], Draws(round_key(key, t + j)))
+        row = arms[j], rewards[j], decided[j], None, None
+        time = learn_one(policy, state, t + j, key, time, half_life, coins, *row)
     return time
 
 
@@ -164,7 +154,6 @@ class CompiledPlayer(Player):
         joint: bool = False,
     ) -> None:
         policy_check.check(policy, n_arms, n_features=n_features, joint=joint)
-        numba_methods.prepare(policy)
         self._key = np.uint64(key)
         super().__init__(policy, n_arms, key, half_life, time, most, n_features, joint)
         self._choose = self._entry(choose_once, _WHOLE, types.uint64, self._features())
@@ -176,7 +165,6 @@ class CompiledPlayer(Player):
 
     def _hold(self, state: Any) -> None:
         self._block, self.state = in_one_block(to_arrays(state, self.first_state()))
-        numba_methods.prepare(self.state)
         self._ref = self._view_ref = StateRef(self.state)
         if self.half_life is not None or not self._in_place:
             self._view_block, self._view = in_one_block(self.state)
@@ -205,11 +193,8 @@ class CompiledPlayer(Player):
         if found is None:
             signature = (numba.typeof(self.policy), numba.typeof(self._ref), *kinds)
             dispatcher = code_cache.compiled(function, self.policy, self.state)
-            try:
-                with code_cache.LOCK, numba_methods.refuse_fractions():
-                    dispatcher.compile(signature)
-            except NumbaError as error:
-                raise TypeError(numba_methods.explain(error, self.policy)) from error
+            with code_cache.compiling(self.policy):
+                dispatcher.compile(signature)
             found = self._entries[function, kinds] = dispatcher.get_overload(signature)
         return found
 
@@ -246,26 +231,24 @@ class CompiledPlayer(Player):
         self, slot: int, reward: float, decided: int = 0, probability: float | None = None, features: Any = None
     ) -> None:
         """Learn one reward."""
-        t = self.learned
         if not 0 <= slot < self.n_arms:
             self._check_slot(slot)
         if self.n_features or features is not None:
             features = self.check_features(features)
-        if self.half_life is not None:
-            reward = (
-                reward if self._coins is None or features is not None else self.policy.seen(reward, self._coins.at(t))
-            )
-            probability = None
-        elif not self.uses_probability or features is not None:
+        if self.half_life is not None or not self.uses_probability or features is not None:
             probability = None
         learn = self._learner(probability is not None)
-        now = t, self._key, self.time, self.half_life
-        self.time = learn(self.policy, self._ref, *now, slot, reward, decided, features, probability)
-        self.learned = t + 1
+        self.time = learn(self.policy, self._ref, *self._now(), slot, reward, decided, features, probability)
+        self.learned += 1
+
+    def _now(self) -> tuple[Any, ...]:
+        """`t`, `key`, `time`, `half_life` and `coins`."""
+        return self.learned, self._key, self.time, self.half_life, None if self._coins is None else 1
 
     def _clock(self) -> tuple[Any, ...]:
-        """The compiler's types of `t`, `key`, `time` and `half_life`."""
-        return _WHOLE, types.uint64, _WHOLE, types.none if self.half_life is None else _WHOLE
+        """The compiler's types of `_now`."""
+        optional = (types.none if value is None else _WHOLE for value in self._now()[3:])
+        return _WHOLE, types.uint64, _WHOLE, *optional
 
     def _features(self) -> Any:
         return _REALS if self.n_features else types.none
@@ -304,11 +287,7 @@ class CompiledPlayer(Player):
         arms = np.array([self._check_slot(row[0]) for row in rows], np.int64)
         values = np.array([row[1] for row in rows], np.float64)
         decided = np.array([row[2] for row in rows], np.int64)
-        t, coins = self.learned, self._coins
-        if self.half_life is not None and coins is not None:
-            values = np.array([self.policy.seen(value, coins.at(t + n)) for n, value in enumerate(values.tolist())])
-        now = t, self._key, self.time, self.half_life
-        self.time = self._batch_learner()(self.policy, self._ref, *now, arms, values, decided)
+        self.time = self._batch_learner()(self.policy, self._ref, *self._now(), arms, values, decided)
         self.learned += len(rows)
 
 

@@ -1,8 +1,11 @@
-"""The one loop of the simulator, interpreted or compiled, for one run or one run per lane."""
+"""The one loop of the simulator, interpreted or compiled, for one run or one run per lane; and how a single reward is
+learned elsewhere."""
 
 from typing import Any, NamedTuple
 
-from driftbandit.core.primitives import compilable, learn_reward
+from driftbandit.core.draws import Draws, round_key
+from driftbandit.core.primitives import compilable, learn_late_reward, learn_reward
+from driftbandit.spec.half_life import learn_by_time
 
 
 class Trajectory(NamedTuple):
@@ -43,6 +46,27 @@ def note(trace: Any, t: int, arm: Any, reward: Any) -> None:
 def store_lanes(out: Any, column: int, value: Any) -> None:
     """Write a number, or one number per lane, into a column of `out` (lanes × columns)."""
     out[0, column] = value
+
+
+@compilable
+def learn_one(
+    policy: Any, state: Any, t: int, key: Any, time: int, half_life: Any, coins: Any, arm: Any, reward: Any,
+    decided: int, features: Any, probability: Any,
+) -> Any:  # fmt: skip
+    """Learn the t-th reward outside a simulation, by the clock or by counting; return the state's time afterwards.
+    `coins` is not None if the policy learns with random numbers. What a player does without is None."""
+    if half_life is not None:
+        if coins is not None:
+            if features is None:
+                reward = policy.seen(reward, Draws(round_key(key, t)))
+        return learn_by_time(policy, state, time, half_life, arm, reward, decided, features)
+    if features is not None:
+        policy.learn_in(state, t, arm, reward, features)
+    elif probability is not None:
+        learn_late_reward(policy, state, t, arm, reward, Draws(round_key(key, t)), probability)
+    else:
+        learn_reward(policy, state, t, arm, reward, Draws(round_key(key, t)))
+    return time
 
 
 def advance(

@@ -64,11 +64,7 @@ def compile_loop(shared: Shared, todo: Iterable[Task]) -> Any:
 
     from driftbandit.lab.engine import code_cache, numba_methods
 
-    with code_cache.LOCK:
-        numba_methods.prepare(policy)
-        numba_methods.prepare(state)
-        numba_methods.prepare(environment)
-    advance = code_cache.compile_advance(policy, state, environment)
+    advance = code_cache.compiled(loop.advance, policy, state, environment)
     classes = user_code.classes_in((policy, environment))
     same = all(other is environment for other in shared.environments)
     for task in {task.lanes: task for task in todo}.values():

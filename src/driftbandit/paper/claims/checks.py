@@ -18,13 +18,12 @@ from driftbandit.paper.claims.evidence import (
     Node,
     compare,
     every,
-    extra_final,
     jackknife,
     most,
     some,
 )
 from driftbandit.paper.items.item import KNOWN, Item, PaperOptions
-from driftbandit.paper.theory.diagnosis import blocks, close_rounds, diagnose, separations
+from driftbandit.paper.theory import blocks, close_rounds, diagnose, separations
 from driftbandit.paper.theory.theorem import D, smallest_beta
 from driftbandit.policies.detecting_ucb import MonitoredUCB
 
@@ -54,7 +53,7 @@ def _make_guaranteed_cells(options: PaperOptions, items: Mapping[str, Item]) -> 
 
 
 def _less_exploration(evidence: Evidence, item: str) -> MeasuredStatement:
-    guaranteed = extra_final(evidence.run, _GUARANTEED)
+    guaranteed = evidence.run.extra(_GUARANTEED).regret[:, -1]
     return compare(item, evidence.final(item, "m-ucb"), "as in the paper", guaranteed, "as guaranteed")
 
 

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftbandit.core.draws import ENVIRONMENT, stream_key
-from driftbandit.errors import NotComputed
-from driftbandit.lab.intervals import t_interval
-from driftbandit.paper.theory.diagnosis import diagnose
+from driftbandit.lab.summaries import Interval, interval
+from driftbandit.paper.theory import diagnose
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
 RISK = 0.05  # probability of a wrong verdict on one claim
@@ -56,7 +55,7 @@ class DecidedStatement(NamedTuple):
     where: str
     numbers: str
     verdict: str
-    interval: tuple[float, float, float] | None = None  # mean, low, high
+    interval: Interval | None = None
 
 
 class ClaimDecision(NamedTuple):
@@ -109,10 +108,10 @@ def _verdict(node: Node, risk: float, parts: list[DecidedStatement]) -> str:
     if isinstance(node, ComputedStatement):
         parts.append(DecidedStatement(node.where, node.numbers, HOLDS if node.true else FAILS))
         return parts[-1].verdict
-    low, high = (float(end) for end in t_interval(node.values, 1.0 - risk))
-    below = high < 0.0 or low == high == 0.0  # no difference at all is not a smaller regret
-    verdict = HOLDS if low > 0.0 else FAILS if below else UNDECIDED
-    parts.append(DecidedStatement(node.where, node.numbers, verdict, (float(node.values.mean()), low, high)))
+    found = interval(node.values, 1.0 - risk)
+    below = found.high < 0.0 or found.low == found.high == 0.0  # no difference at all is not a smaller regret
+    verdict = HOLDS if found.low > 0.0 else FAILS if below else UNDECIDED
+    parts.append(DecidedStatement(node.where, node.numbers, verdict, found))
     return verdict
 
 
@@ -133,16 +132,6 @@ def jackknife(function: Callable[..., float], *samples: np.ndarray) -> np.ndarra
         for r in range(n)
     ]
     return n * whole - (n - 1) * np.array(left)
-
-
-def extra_final(run: Any, name: str) -> np.ndarray:
-    """Final regrets of a simulation that belongs to no figure, one per run."""
-    if name not in run.extra_cells:
-        raise NotComputed(f"not run: {name}")
-    try:
-        return np.asarray(run.extra(name).regret[:, -1])
-    except ValueError as error:  # it failed
-        raise NotComputed(str(error)) from None
 
 
 class Evidence:

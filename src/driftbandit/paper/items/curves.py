@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.environments import Abrupt, AbruptFinite, AbruptGap, AbruptLimited, Smooth
-from driftbandit.lab.intervals import t_interval
-from driftbandit.lab.plots import add_legend, regret_label
+from driftbandit.lab.plots import add_legend, draw_mean, from_zero, marker_places, regret_label
 from driftbandit.paper import picture
 from driftbandit.paper.items.item import EIGHT, KNOWN, SIX, Item
 from driftbandit.paper.theory.theorem import ORDERS, table1
@@ -16,7 +15,6 @@ from driftbandit.paper.theory.theorem import ORDERS, table1
 _LOWEST = 5  # the second row of panels shows this many of the lowest curves whole
 _CROWDED = 0.45  # ... if they end below this share of the highest
 _DRAWN = 160  # points of a curve in a figure; the data keep all of them
-_BAND = 2  # every second of them for its interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,44 +39,36 @@ class RegretCurves(Item):
         """A panel for each parameter set, on one scale; below them the same closer up, where curves crowd."""
         zoom, labels = self._zoom(run), self.labels
         rows = picture.make_panels(figure, run.options.parameters, self.title, 1 if zoom is None else 2)
-        lines = {
-            (label, parameters): _line(run.outcome(self.id, label, parameters))
-            for parameters in run.options.parameters
-            for label in labels
-        }
+        for parameters in run.options.parameters:
+            curves = {label: _curve(run.outcome(self.id, label, parameters)) for label in labels}
+            for row in rows:
+                self._draw_panel(row[parameters], curves)
         for row in rows:
-            for parameters, axes in row.items():
-                self._draw_panel(axes, {label: lines[label, parameters] for label in labels})
             first = next(iter(row.values()))
             first.set_ylim(bottom=0.0)  # after all are drawn, since it fixes their common scale
             first.set_ylabel(regret_label(run.options.runs), fontsize=9)
         for axes in rows[1].values() if zoom is not None else ():
             axes.set_ylim(0.0, zoom)
             axes.set_title(f"{axes.get_title(loc='left')}, closer up", loc="left", fontsize=9.5)
-        picture.draw_legend(figure, [sum(lines[label, name][1][-1] for name in rows[0]) for label in labels])
+        ends = [sum(run.final(self.id, label, name).mean() for name in rows[0]) for label in labels]
+        picture.draw_legend(figure, ends)
 
-    def _draw_panel(self, axes: Any, lines: dict[str, np.ndarray]) -> None:
+    def _draw_panel(self, axes: Any, curves: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        for number, (label, (x, mean, low, high)) in enumerate(lines.items()):
-            style = picture.style_of(label)
-            every = picture.marker_places(len(x), number, len(lines))
-            axes.plot(x, mean, **style, markevery=every, label=picture.NAMES[label], zorder=3)
-            if not np.isnan(low[-1]):
-                pick = np.arange(len(x) - 1, -1, -_BAND)[::-1]
-                band = {"color": style["color"], "alpha": 0.16, "linewidth": 0, "zorder": 2}
-                axes.fill_between(x[pick], low[pick], high[pick], **band)
+        for number, (label, (x, regret)) in enumerate(curves.items()):
+            every = marker_places(len(x), number, len(curves))
+            look = {"markevery": every, "label": picture.NAMES[label], "zorder": 3}
+            draw_mean(axes, x, regret, picture.style_of(label), **look)
         axes.set_xlim(0, self.environment.horizon)
         axes.set_xlabel("round")
         picture.format_thousands(axes.xaxis, axes.yaxis)
         axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
-def _line(outcome: Any) -> np.ndarray:
-    """Rounds, mean, and both ends of the interval of a curve, which begins at 0 before the first round."""
+def _curve(outcome: Any) -> tuple[np.ndarray, np.ndarray]:
     pick = np.unique(np.linspace(0, len(outcome.rounds) - 1, _DRAWN).astype(int))
-    regret = outcome.regret[:, pick]
-    return np.pad([outcome.rounds[pick], regret.mean(axis=0), *t_interval(regret)], ((0, 0), (1, 0)))
+    return from_zero(outcome.rounds[pick], outcome.regret[:, pick])
 
 
 _ARMS = (5, 10, 20, 30)
@@ -181,13 +171,10 @@ class Gaps(Item):
         for parameters, axes in picture.make_panels(figure, run.options.parameters, self.title)[0].items():
             for number, label in enumerate(self.labels):
                 finals = np.array([run.final(self.id, label, parameters, gap) for gap in self.gaps])
-                means, style = finals.mean(axis=1), picture.style_of(label)
                 # A marker at every fourth gap, shifted from line to line, so that none hides another.
-                axes.plot(self.gaps, means, **style, markevery=(number % len(self.gaps), 4), label=picture.NAMES[label])
-                if finals.shape[1] > 1:
-                    low, high = t_interval(finals.T)
-                    axes.fill_between(self.gaps, low, high, color=style["color"], alpha=0.22, linewidth=0, zorder=1)
-                ends[label] = ends.get(label, 0.0) + float(means[-1])
+                look = {"markevery": (number % len(self.gaps), 4), "label": picture.NAMES[label]}
+                draw_mean(axes, self.gaps, finals.T, picture.style_of(label), **look)
+                ends[label] = ends.get(label, 0.0) + float(finals[-1].mean())
             axes.set_xlim(0, 0.3)
             axes.set_xlabel(r"gap $\Delta_T$ between the best arm and the others")
             picture.format_thousands(axes.yaxis)

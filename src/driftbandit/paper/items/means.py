@@ -10,7 +10,7 @@ from driftbandit.environments import Abrupt, PhaseTable, Smooth
 from driftbandit.lab.plots import add_legend
 from driftbandit.paper.items.item import Item, make_policy
 from driftbandit.paper.picture import draw_means, draw_title, format_thousands
-from driftbandit.paper.theory.diagnosis import pseudo_stationary
+from driftbandit.paper.theory import pseudo_stationary
 from driftbandit.paper.theory.theorem import D
 
 _BAND = 0.14  # height of the strip with 𝒯 and 𝒮, as a share of the panel

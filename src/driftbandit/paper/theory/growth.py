@@ -10,6 +10,7 @@ regret is nearly the gap times the horizon whatever the policy does."""
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from driftbandit.environments import AbruptGap
 from driftbandit.lab.engine.simulate import simulate
 from driftbandit.lab.progress import Progress
+from driftbandit.lab.summaries import Contents, Report, ShownTable
 from driftbandit.paper.theory.theorem import table1
 from driftbandit.policies.beta_ts import SlidingTS
 from driftbandit.policies.detecting_ucb import CusumUCB
@@ -89,6 +91,27 @@ class PowerLaw(NamedTuple):
         return "as the order" if self.high >= self.order else "flatter"
 
 
+@dataclass(frozen=True, repr=False)
+class Growth(Report):
+    """The exponents of every policy in every sweep."""
+
+    runs: int
+    seed: int
+    fits: list[PowerLaw]
+
+    def _contents(self) -> Contents:
+        """One table."""
+        rows = []
+        for fit in self.fits:
+            shown = [f"{fit.exponent:.2f}", f"{fit.low:.2f} to {fit.high:.2f}", f"{fit.last:.2f}"]
+            order = "-" if fit.order is None else f"{fit.order:.2f}"
+            fitted = shown if fit.points > 2 else ["-", "-", "-"]
+            rows.append([fit.sweep, fit.policy, str(fit.points), *fitted, order, fit.verdict])
+        head = ["regret against", "policy", "points", "exponent", "95% interval", "last three", "order", "verdict"]
+        title = "AbruptGap, one quantity varied at a time"
+        return [ShownTable(f"{title}; {self.runs} runs per point, seed {self.seed}; tuned by theory", head, rows)]
+
+
 def growth(
     runs: int = 40,
     seed: int = 0,
@@ -96,7 +119,7 @@ def growth(
     progress: bool | Callable[[float], None] = True,
     sweeps: Sequence[Sweep] = SWEEPS,
     policies: Mapping[str, Maker] = POLICIES,
-) -> list[PowerLaw]:
+) -> Growth:
     """Simulate every policy, tuned by its theory, at every value of every sweep, and fit the exponents."""
     found = []
     with Progress(sum(len(sweep.values) for sweep in sweeps) * len(policies), progress, label="growth") as bar:
@@ -112,7 +135,7 @@ def growth(
                     rows.append(played.regret[:, -1])
                     bar.add(1)
                 found.append(fit(name, sweep, np.array(rows)))
-    return found
+    return Growth(runs, seed, found)
 
 
 def slope_weights(x: np.ndarray) -> np.ndarray:
