@@ -61,5 +61,5 @@ def _compare(site: Site, target: str, clients: Clients, before: str) -> Finding:
         f"{found}, {other_arms} other arms; {refused} refused; answers: {clients.counts}; longest pause "
         f"{clients.pause:.2f} s; audit: {'; '.join(differences[:2]) or '0 differ'}, before: exit code {old.returncode}"
     )
-    good = not any(found) and not (other_arms or differences or refused or old.returncode) and clients.pause < 5.0
+    good = not any(found) and not (other_arms or differences or refused or old.returncode) and clients.pause < 10.0
     return Finding("upgrade and back", site.kind, f"4 replacements, {clients.acknowledged} acknowledged", result, good)

@@ -248,6 +248,13 @@ def test_the_page_leads_to_the_next_bandits(few_open, monkeypatch) -> None:
     last = client.get("/?q=b&after=b7").text
     assert "b9" in last
     assert "more bandits" not in last
+    for n in range(6):
+        few_open.get(f"b{n}").archive()
+    found = client.get("/?archived=true").text
+    assert ("b3" in found, "b4" in found, "b9" in found) == (True, False, False)
+    assert 'href="/?q=&amp;after=b3&amp;archived=true"' in found
+    last = client.get("/?q=&after=b3&archived=true").text
+    assert ("b5" in last, "b6" in last, "more bandits" in last) == (True, False, False)
 
 
 def test_metrics_do_not_grow_with_the_bandits(few_open, monkeypatch) -> None:
