@@ -1,5 +1,6 @@
 """What only PostgreSQL has: an order of many writers, strangers' transactions, outages, rights, dumps."""
 
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -47,6 +48,17 @@ def test_an_event_is_not_read_before_an_older_transaction_of_ours_has_ended(post
     older.close()
     assert [event.decision for _, event in journal.events(1)] == ["old", "new"]
     journal.close()
+
+
+def test_a_database_without_an_encoding_keeps_a_journal_as_any_other(postgres) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'")
+    url = re.sub(r"/t\d+(?=\?|$)", "/plain", postgres)
+    with opened(url, who="Zoë") as bandit:
+        bandit.reward(bandit.decide("Łódź"), 1.0)
+    with opened(url) as bandit:
+        assert bandit.outcome("Łódź").reward == 1.0
+        assert audit(url)
 
 
 def test_an_analyze_by_the_server_samples_few_rows(postgres) -> None:

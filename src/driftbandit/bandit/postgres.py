@@ -100,7 +100,7 @@ class PostgreSQL(Journal):
         shares = direct is not None and not session
         connection = psycopg.connect(
             self.target if direct is None or shares else direct, autocommit=True, connect_timeout=5,
-            application_name="driftbandit", prepare_threshold=None if shares else 5,
+            application_name="driftbandit", client_encoding="UTF8", prepare_threshold=None if shares else 5,
         )  # fmt: skip
         try:
             if not shares:
