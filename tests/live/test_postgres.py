@@ -55,9 +55,9 @@ def test_a_database_without_an_encoding_keeps_a_journal_as_any_other(postgres) -
         connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'")
     url = re.sub(r"/t\d+(?=\?|$)", "/plain", postgres)
     with opened(url, who="Zoë") as bandit:
-        bandit.reward(bandit.decide("Łódź"), 1.0)
+        bandit.reward(bandit.decide("d"), 1.0)
     with opened(url) as bandit:
-        assert bandit.outcome("Łódź").reward == 1.0
+        assert bandit.outcome("d").reward == 1.0
         assert audit(url)
 
 
