@@ -25,13 +25,17 @@ def parse_whole(value: Any, least: int) -> int | None:
     return int(value)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """ "; did you mean X?" for the known name most similar to this one, or an empty string if none is."""
+def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
+    """ "; did you mean X?" for the known names most similar to this one, or an empty string if none is.
+
+    >>> nearest("gap.1", ["gap.1-K2", "gap.1-K20", "trap"], most=2)
+    '; did you mean gap.1-K2 or gap.1-K20?'
+    """
     folded: dict[str, str] = {}
     for other in known:
         folded.setdefault(other.casefold(), other)
-    match = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
-    return f"; did you mean {folded[match[0]]}?" if match else ""
+    close = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=most, cutoff=0.5)]
+    return f"; did you mean {' or '.join(filter(None, [', '.join(close[:-1]), close[-1]]))}?" if close else ""
 
 
 def counted(number: int, thing: str) -> str:

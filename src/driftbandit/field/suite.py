@@ -73,7 +73,7 @@ def choose_environments(words: Sequence[str], environments: Sequence[SuiteEnviro
     for word in words:
         if word not in known:
             raise ValueError(
-                f"The suite has no environment, kind or role {word!r}{nearest(word, known) or '.'} "
+                f"The suite has no environment, kind or role {word!r}{nearest(word, known, most=3) or '.'} "
                 f"Kinds: {', '.join(dict.fromkeys(one.kind for one in environments))}; roles: design, check."
             )
     return [one for one in environments if not words or {one.name, one.kind, one.role} & set(words)]

@@ -1,6 +1,7 @@
 """Thompson sampling for rewards in [0, 1] with a Beta belief about each arm: from all rewards, discounted, or in a
 window."""
 
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
@@ -19,7 +20,7 @@ from driftbandit.policies.forgetting import (
     root_window,
     slide,
     sliding,
-    window_state,
+    window_fields,
 )
 
 _BELIEF: Domain = within("[1e-101, 2e15]")  # what priors and rewards add up to
@@ -104,7 +105,7 @@ class BetaTS(NamedTuple):
         return argmax(state.scores)
 
     def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
-        self.take(state, arm, as_win(reward, rng.uniform(COIN)) if self.binarise else reward, 1.0)
+        take_reward(self, state, arm, as_win(reward, rng.uniform(COIN)) if self.binarise else reward, 1.0)
 
     def belief(self, state: BetaTSState) -> BetaBelief:
         return beta_belief(state)
@@ -168,7 +169,7 @@ class DiscountedBetaTS(NamedTuple):
 
     def learn(self, state: BetaTSState, t: int, arm: Any, reward: Any, rng: Any) -> None:
         self.fade(state, self.gamma)
-        self.take(state, arm, self.seen(reward, rng), 1.0)
+        take_reward(self, state, arm, self.seen(reward, rng), 1.0)
 
     def seen(self, reward: Any, rng: Any) -> Any:
         """The reward as `take` expects it: turned into 0 or 1 with `binarise`."""
@@ -188,7 +189,8 @@ class DiscountedBetaTS(NamedTuple):
         return None if self.optimistic else beta_belief
 
 
-SlidingTSState = window_state("SlidingTSState", "a", "b")  # Beta parameters: prior + evidence
+# Beta parameters: prior + evidence
+SlidingTSState = namedtuple("SlidingTSState", window_fields("a", "b"))  # type: ignore[misc]
 
 
 @sliding(

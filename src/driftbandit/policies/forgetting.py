@@ -3,7 +3,6 @@ same way share; and the ring of the last rounds."""
 
 import math
 import warnings
-from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -106,13 +105,12 @@ def _clip(gamma: float) -> float:
 WINDOW: Domain = within(">= 1", "tuned(horizon, phases, n_arms) gives a value to start from.")
 
 
-def window_state(name: str, *believed: str) -> Any:
-    """The class of a sliding policy's state: `pulls` and `sums`, the number and the sum of each arm's rewards within
+def window_fields(*believed: str) -> tuple[str, ...]:
+    """The fields of a sliding policy's state: `pulls` and `sums`, the number and the sum of each arm's rewards within
     the window; what `believe` derives from these; `scores`, scratch for the indices or samples of the last choice; and
     `arms` and `rewards`, the last rounds of all arms together. Round t lies at t % window, so that runs in lockstep
     find it in the same place."""
-    fields = ("pulls", "sums", *believed, "scores", "arms", "rewards")
-    return namedtuple(name, fields)
+    return "pulls", "sums", *believed, "scores", "arms", "rewards"
 
 
 def sliding(state: Any, **facts: Any) -> Callable[[type[T]], type[T]]:

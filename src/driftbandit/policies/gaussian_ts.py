@@ -1,6 +1,7 @@
 """Thompson sampling with a normal belief about each arm, for rewards of any scale whose noise is known."""
 
 import math
+from collections import namedtuple
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from driftbandit.core.parameters import within
 from driftbandit.core.primitives import argmax, compilable
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, REALS, fits
-from driftbandit.policies.forgetting import DISCOUNT, WINDOW, discounting, root_window, sliding, window_state
+from driftbandit.policies.forgetting import DISCOUNT, WINDOW, discounting, root_window, sliding, window_fields
 
 POSITIVE = within("> 0")
 
@@ -97,7 +98,7 @@ class DiscountedGaussianTS(NamedTuple):
         fits(state, pulls=COUNTS, sums=REALS)
 
 
-SlidingGaussianTSState = window_state("SlidingGaussianTSState")
+SlidingGaussianTSState = namedtuple("SlidingGaussianTSState", window_fields())  # type: ignore[misc]
 
 
 @sliding(

@@ -4,6 +4,7 @@ The functions are written by hand: a live bandit needs only NumPy, and interpret
 same bits."""
 
 import math
+from collections import namedtuple
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from driftbandit.core.parameters import Domain, checked, described, within
 from driftbandit.core.primitives import argmax_fair, compilable
 from driftbandit.core.state import new_state
 from driftbandit.core.validity import COUNTS, SHARE, fits, need
-from driftbandit.policies.forgetting import DISCOUNT, WINDOW, changes, discounting, sliding, window_state
+from driftbandit.policies.forgetting import DISCOUNT, WINDOW, changes, discounting, sliding, window_fields
 from driftbandit.policies.ucb import discount
 
 C: Domain = within(">= 0", "The theory needs 3; 0 works better in practice.")
@@ -212,7 +213,7 @@ class DiscountedKLUCB(NamedTuple):
         return cls(discount(horizon, changes(phases), 4.0))
 
 
-SlidingKLUCBState = window_state("SlidingKLUCBState", "mean")
+SlidingKLUCBState = namedtuple("SlidingKLUCBState", window_fields("mean"))  # type: ignore[misc]
 
 
 @sliding(

@@ -1,6 +1,7 @@
 """Upper confidence bounds: play the arm that could be best, given how little evidence there is about it."""
 
 import math
+from collections import namedtuple
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from driftbandit.policies.forgetting import (
     discounting,
     log_window,
     sliding,
-    window_state,
+    window_fields,
 )
 
 XI: Domain = within("> 0", "The theory needs more than 1/2.")
@@ -111,7 +112,7 @@ class DiscountedUCB(NamedTuple):
 
 
 # The mean is +inf and the root 0 for an arm not in the window, so that its index is +inf.
-SlidingUCBState = window_state("SlidingUCBState", "mean", "root")
+SlidingUCBState = namedtuple("SlidingUCBState", window_fields("mean", "root"))  # type: ignore[misc]
 
 
 @sliding(

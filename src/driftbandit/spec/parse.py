@@ -103,7 +103,7 @@ def find(name: str, extra: Mapping[str, Any] | None = None, only_policies: bool 
     if only_policies and name.casefold() in _names(False):
         raise SpecError(f"Expected a policy, got {name!r:.60}; `driftbandit list policies` shows them.")
     kind = "policy" if only_policies else "policy, environment or reward law"
-    hint = nearest(name, [*(written for written, _ in names.values()), *(extra or ())]) or "."
+    hint = nearest(name, [*(written for written, _ in names.values()), *(extra or ())], most=3) or "."
     raise SpecError(f"There is no {kind} named {name!r:.60}{hint} `driftbandit list` shows all.")
 
 
