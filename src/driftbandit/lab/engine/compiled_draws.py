@@ -146,10 +146,10 @@ def usual_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
     return value, simd.false_lanes((wins >= 1.0) & (losses >= 1.0))
 
 
-for _cls in (AheadDraws, LaneDraws):  # what needs only the key is that of `Draws`
+for _draws in (AheadDraws, LaneDraws):  # what needs only the key is that of `Draws`
     for _name, _method in vars(Draws).items():
-        if not (_name.startswith("_") or hasattr(_cls, _name)) and callable(_method):
-            setattr(_cls, _name, _method)
+        if not (_name.startswith("_") or hasattr(_draws, _name)) and callable(_method):
+            setattr(_draws, _name, _method)
 for _cls in (Draws, KeyStream, AheadStream, AheadDraws, LaneStream, LaneDraws):
     register(_cls)
 
