@@ -54,7 +54,7 @@ def test_a_file_makes_every_policy_meet_every_environment():
     [
         ("horizon", "horizn", "horizn", "did you mean horizon"),
         ("runs = 6", "runs = 0", "", "runs needs a whole number, 1 or more"),
-        ("runs = 6", 'runs = "six"', "runs", "runs needs a whole number, 1 or more; got 'six'"),
+        ("runs = 6", 'runs = "six"', "", "runs needs a whole number, 1 or more; got 'six'"),
         ('"ts",', '"tz",', "policies, 'tz'", "did you mean ts"),
         ("ds-ts.tuned", "ds-ts.tunned", "policies, 'ds-ts.tunned'", "did you mean tuned"),
         ('text = "ds-ts"', 'text = "dsts"', "[[policy]] number 1", "did you mean ds-ts"),

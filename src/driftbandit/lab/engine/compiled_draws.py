@@ -48,18 +48,6 @@ class AheadDraws(NamedTuple):
     def block_keys(self, first: int) -> Any:
         return round_key(self.stream.keys[0], self.stream.steps[0] + first)
 
-    def uniform(self, slot: int) -> Any:
-        return Draws(self.key).uniform(slot)
-
-    def normal(self, slot: int) -> Any:
-        return Draws(self.key).normal(slot)
-
-    def spare(self, attempt: int) -> Any:
-        return Draws(self.key).spare(attempt)
-
-    def beta(self, a: float, b: float, slot: int) -> Any:
-        return Draws(self.key).beta(a, b, slot)
-
     def normals(self, out: Any) -> None:
         if len(out) > len(self.stream.normal_rows):
             Draws(self.key).normals(out)
@@ -101,15 +89,6 @@ class LaneDraws(NamedTuple):
     key: Any
     t: Any
     stream: Any
-
-    def uniform(self, slot: int) -> Any:
-        return Draws(self.key).uniform(slot)
-
-    def normal(self, slot: int) -> Any:
-        return Draws(self.key).normal(slot)
-
-    def normals(self, out: Any) -> None:
-        Draws(self.key).normals(out)
 
     def betas(self, a: Any, b: Any, out: Any) -> None:
         # One attempt for every lane; then, eight at a time over all arms and lanes, those that were not accepted.
@@ -167,6 +146,10 @@ def usual_betas(key: Any, arm: Any, wins: Any, losses: Any) -> Any:
     return value, simd.false_lanes((wins >= 1.0) & (losses >= 1.0))
 
 
+for _draws in (AheadDraws, LaneDraws):  # what needs only the key is that of `Draws`
+    for _name, _method in vars(Draws).items():
+        if not (_name.startswith("_") or hasattr(_draws, _name)) and callable(_method):
+            setattr(_draws, _name, _method)
 for _cls in (Draws, KeyStream, AheadStream, AheadDraws, LaneStream, LaneDraws):
     register(_cls)
 
