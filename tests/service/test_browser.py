@@ -293,6 +293,14 @@ def test_a_hostile_name_is_only_a_name(visit):
         assert page.locator("img").count() == 0
 
 
+def test_shares_are_drawn_where_every_other_interval_has_no_decision(visit):
+    """Coloured columns, not only the edges of intervals: the bandit makes a decision about every four seconds."""
+    page = visit("/bandits/banner")
+    page.click("button:has-text('All')")
+    until(page, "Number(document.body.dataset.drawn) >= 2")
+    assert coloured(page, "shares") > 2000
+
+
 def test_dark_is_dark(visit):
     page = drawn(visit("/bandits/abrupt", scheme="dark"))
     back = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -40,7 +40,7 @@ def test_an_arm_is_added_with_a_past(visit, demo):
     until(page, f"{NOTICE}.includes('add_arm pink')")
     assert form.locator("select").input_value() == ""  # the form is empty again, and offers the new arm
     form.locator("select").select_option(label="like pink")
-    form.locator("select").select_option(label="not like another arm")
+    form.locator("select").select_option(label="nothing known, or a mean")
     form.locator("input[name=name]").fill("blue")
     form.locator("input[name=mean]").fill("0.03")
     form.locator("input[name=worth]").fill("200")

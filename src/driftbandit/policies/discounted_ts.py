@@ -89,6 +89,10 @@ class DiscountedTS(NamedTuple):
             scores[arm] = mean + min(tau_max, spread[arm]) * scores[arm]
         return argmax(scores)
 
+    def learn(self, state: DiscountedTSState, t: int, arm: Any, reward: Any) -> None:
+        self.fade(state, self.gamma)
+        self.take(state, arm, reward, 1.0)
+
     def fade(self, state: DiscountedTSState, factor: float) -> None:
         """Multiply the weight of all evidence by `factor`: the discount of a round, or of the time that has passed.
 

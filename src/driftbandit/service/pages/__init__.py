@@ -95,7 +95,7 @@ def routes(service: Any) -> list[Route]:
         asked = {name: request.query_params.get(name, "")[:128] for name in ("q", "after", "archived")}
         rows, following = await asyncio.to_thread(_rows, service, key, *asked.values())
         values: dict[str, Any] = {"rows": rows, "following": following, "wanted": asked["q"]}
-        values["archived"] = asked["archived"]
+        values |= {"archived": asked["archived"], "address": request.base_url}
         if request.query_params.get("part"):
             return _page("bandits.html", **values)
         return _page(
@@ -118,8 +118,9 @@ def routes(service: Any) -> list[Route]:
         schemas = json.loads(document())["components"]["schemas"]
         queries = {operation.name: query_parameters(operation) for operation in TABLE}
         return _page(
-            "api.html", "API · driftbandit", operations=TABLE, schemas=schemas, queries=queries, signed_in=signed_in
-        )
+            "api.html", "API · driftbandit", operations=TABLE, schemas=schemas, queries=queries, signed_in=signed_in,
+            address=request.base_url,
+        )  # fmt: skip
 
     async def login(request: Request) -> Response:
         service.access.identify(request)  # refuses a form sent by another site

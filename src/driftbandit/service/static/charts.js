@@ -120,7 +120,7 @@ const drift = (() => {
     x.push(x[x.length - 1] + width / 1e6); // the last stretch has an end too
     for (const top of tops) top.push(null);
     const order = slots.map((_, i) => slots.length - 1 - i); // the highest first, the others over it
-    const layer = (fill) => ({ stroke: fill, fill, width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) });
+    const layer = (fill) => ({ stroke: fill, fill, width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: 1, alignGaps: 1 }) });
     const series = order.map((i) => layer(colour(slots[i])));
     const hidden = view.names.length - slots.length, whole = parts.map((row) => (row ? 1 : null));
     whole.push(null);
@@ -203,7 +203,7 @@ const drift = (() => {
     } } };
     return place("delays", { cursor: { drag: { x: false, y: false } }, plugins: [line],
       scales: { x: { time: false, range: [logs[0] - 0.02, Math.max(logs[logs.length - 1], wait ? Math.log10(wait) : -9) + 0.05] }, y: { range: (u, low, high) => [0, high || 1] } },
-      series: [{}, { stroke: css("--arm0"), fill: faint(css("--arm0"), 0.4), width: 1, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }],
+      series: [{}, { stroke: css("--arm0"), fill: faint(css("--arm0"), 0.4), width: 1, points: { show: false }, paths: uPlot.paths.stepped({ align: 1, alignGaps: 1 }) }],
       axes: [axis({ values: (_, ticks) => ticks.map((v) => span(10 ** v)), size: 32 }), axis({ size: 56 })] },
     [logs, [...counts, 0]],
     (u, i) => (i < counts.length ? `${span(edges[i])} to ${span(edges[i + 1])}: ${counts[i]} rewards` : "") + `; ${none} decisions without a reward`);
