@@ -172,7 +172,7 @@ class Fold:
 
     def _use(self, config: StoredConfig, past: dict[str, Any] | None = None, at: int = 0) -> None:
         """Go on with this configuration, of the player's policy and half-life, and perhaps an arm with a past."""
-        before, self.config = self.config, config
+        before, self.config, self.features = self.config, config, Features.stored(config.features)
         if past is not None and "mean" in past:
             past = past | {"mean": (past["mean"] - config.scale[0]) / config.scale[1]}
         while (slot := self.player.n_arms) < len(config.arms):
@@ -184,7 +184,6 @@ class Fold:
         self._origin, self._unit = config.scale
         self._holds, self._tie = config.holds, records.ROUNDS[config.rounds]
         self.active = None if not config.retired else config.active  # the slots that can be chosen; None for all
-        self.features = Features.stored(config.features)
 
     # ---- contexts ----------------------------------------------------------------------------------------------------
 

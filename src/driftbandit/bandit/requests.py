@@ -9,6 +9,7 @@ from typing import Any
 from driftbandit.bandit import records, settings
 from driftbandit.bandit.asks import AddChange, AddReward, Within, hash_part, hide_id, judge, upkeep_notes
 from driftbandit.bandit.candidates import CandidateSet, copy_contexts, split_context
+from driftbandit.bandit.fold import Fold
 from driftbandit.bandit.inputs import FIXED_OPTIONS, as_float, check_names, writable
 from driftbandit.bandit.interface import Pairs
 from driftbandit.bandit.opening import policy_classes
@@ -260,11 +261,23 @@ class Requests(Replica):
             relearns = before is not None and not from_now and before.learns_otherwise(config)
             labels = None if config.labels == (before and before.labels) else config.labels or {}
             ask = AddChange(self.number, self.fold.changes + 1, self.now(), body, relearns, labels)
+            if before is not None and (before.arms != config.arms or before.learns_otherwise(config)):
+                self._try_change(ask)
             call = self.writer.submit([ask, *upkeep_notes(self.name, before, config)])
         answer = call.wait()[0]
         if isinstance(answer, BaseException):
             raise answer
         self.catch_up(changes=ask.serial)
+
+    def _try_change(self, ask: AddChange) -> None:
+        """Refuse a change that cannot be folded, since once written it would stop the bandit for good. It is folded into
+        a copy, which learns again from the changes only."""
+        made = [event for _, event in self.journal.changes(self.number)][: self.fold.changes]
+        try:
+            Fold.read(self.fold.plain(), self._make, lambda count: made).apply([ask.event()])
+        except Exception as error:
+            text = " ".join(str(error).split()).rstrip(".")
+            raise ValueError(f"The policy cannot go on with this change ({text:.300}); nothing was written.") from error
 
     def plan_change(self, options: dict[str, Any], from_now: bool) -> Edit:
         """What `Bandit.change` does to a configuration, if these options can be changed."""
