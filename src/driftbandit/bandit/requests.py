@@ -270,8 +270,8 @@ class Requests(Replica):
         self.catch_up(changes=ask.serial)
 
     def _try_change(self, ask: AddChange) -> None:
-        """Refuse a change that cannot be folded, since once written it would stop the bandit for good. It is folded into
-        a copy, which learns again from the changes only."""
+        """Refuse a change that cannot be folded, since once written it would stop the bandit for good. It is folded
+        into a copy, which learns again from the changes only."""
         made = [event for _, event in self.journal.changes(self.number)][: self.fold.changes]
         try:
             Fold.read(self.fold.plain(), self._make, lambda count: made).apply([ask.event()])
