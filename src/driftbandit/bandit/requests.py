@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any
 
 from driftbandit.bandit import records, settings
-from driftbandit.bandit.asks import AddChange, AddReward, Within, hash_part, hide_id, judge, upkeep_notes
+from driftbandit.bandit.asks import AddChange, AddReward, NamedDecision, Within, hash_part, hide_id, judge, upkeep_notes
 from driftbandit.bandit.candidates import CandidateSet, copy_contexts, split_context
 from driftbandit.bandit.fold import Fold
 from driftbandit.bandit.inputs import FIXED_OPTIONS, as_float, check_names, writable
@@ -89,7 +89,7 @@ class Requests(Replica):
         if settle:
             self.settle_first(self.writer.commit)
         try:
-            if self.fold.config.erased:
+            if self.fold.config.erased and not self.journal.live:
                 self._recognise(calls)
             with self.lock:
                 self.whole_or_raise()
@@ -136,19 +136,27 @@ class Requests(Replica):
         read = [fold.read_context(one, at) for one in (call.contexts if each else [call.contexts])]
         contexts = [(json.dumps(kept) if isinstance(kept, dict) else kept, numbers) for kept, numbers in read]
         asks, chosen = [], []
-        for (id, rng), (context, features) in zip(numbered, contexts if each else repeat(contexts[0]), strict=False):
+        every = zip(call.ids, numbered, contexts if each else repeat(contexts[0]), strict=False)
+        for given, (id, rng), (context, features) in every:
             slot, how = fold.choose(rng, allowed, at, features)
             chosen.append(slot)
             if player.uses_probability:
                 probability = player.probability_of(slot, rng, at)
             if isinstance(context, CandidateSet):
                 slot, text, context = 0, context.text, context.context(slot)
-            asks.append(DecisionRow(id, at, slot, how, fold.n, text, probability, context, self.number))
+            row = DecisionRow(id, at, slot, how, fold.n, text, probability, context, self.number)
+            asks.append(self._named(row) if self.journal.live and given is not None else row)
         if call.wants_probability:
             found = [fold.probabilities(allowed, at, features=features)[0] for _, features in contexts]
             found *= 1 if each else len(asks)
             call.probabilities = [float(values[slot]) for values, slot in zip(found, chosen, strict=True)]
         call.asks += asks
+
+    def _named(self, row: DecisionRow) -> NamedDecision:
+        """A decision under an id that was given, which another process may have erased since this one has last read."""
+        out = NamedDecision(*row)
+        out.hidden = hide_id(self.fold.config, row.id)
+        return out
 
     def read(self, call: StoreCall, rows: list[Any]) -> list[Decision]:
         """The decisions of a call as its caller sees them, given their rows, or errors."""
@@ -194,8 +202,9 @@ class Requests(Replica):
         config, at, asks = self.fold.config, self.now(), []
         young = min(_YOUNG, config.wait or _YOUNG)
         for id, value, part in pairs:
-            row, hidden = self._recent.pop(id, None), hide_id(config, id) if config.erased else None
-            if row is not None and (hidden or config.adds or at - row.at >= young):
+            hidden = hide_id(config, id) if config.erased or self.journal.live else None
+            row = self._recent.pop(id, None)
+            if row is not None and (config.erased or config.adds or at - row.at >= young):
                 row = None
             asks.append(AddReward(self.number, id, value, at, config, row, hash_part(id, part), hidden))
         return asks
