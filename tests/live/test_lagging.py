@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from driftbandit.bandit import Bandit
+from driftbandit.bandit.reports import View
 from driftbandit.errors import RecordConflict
 from live.button import HOUR, Clock, assert_proved, opened
 
@@ -76,3 +77,33 @@ def test_a_part_after_a_whole_reward_elsewhere_is_refused(pair) -> None:
         behind.reward("d", 0.5, add=True)
     assert asyncio.run(behind.areward("d", 1.0)) == "again"
     assert_proved(store)
+
+
+CALLS = {
+    "decide": lambda bandit: bandit.decide("d").arm,
+    "decide many": lambda bandit: bandit.decide_many(["e", "d"])[1].arm,
+    "a coroutine": lambda bandit: asyncio.run(bandit.adecide("d")).arm,
+    "outcome": lambda bandit: bandit.outcome("d").decision.arm,
+    "recent": lambda bandit: next(one.decision.arm for one in bandit.recent() if one.decision.id == "d"),
+    "history": lambda bandit: bandit.history().arms[-1],
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_arm_added_elsewhere_is_known_when_it_is_met(pair, call) -> None:
+    _, behind, ahead, _ = pair
+    behind.decide("before")
+    ahead.add_arm("new")
+    ahead.fix("new")
+    ahead.decide("d")
+    assert CALLS[call](behind) == "new"
+
+
+def test_a_view_of_a_file_meets_an_arm_added_since(tmp_path) -> None:
+    path = str(tmp_path / "journal.db")
+    for call in ("outcome", "recent", "history"):
+        with opened(path, call) as bandit, View(path, call) as view:
+            bandit.add_arm("new")
+            bandit.fix("new")
+            bandit.decide("d")
+            assert CALLS[call](view) == "new"

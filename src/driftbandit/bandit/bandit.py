@@ -15,7 +15,7 @@ from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.inputs import Config, OpenOptions, Options, StoreOptions
 from driftbandit.bandit.interface import AnyBandit, Pairs
 from driftbandit.bandit.memory import Memory
-from driftbandit.bandit.records import DAY, Decision, StoredConfig, check_id, check_name
+from driftbandit.bandit.records import DAY, Decision, DecisionRow, StoredConfig, check_id, check_name
 from driftbandit.bandit.reporting import describe_options
 from driftbandit.bandit.reports import View
 from driftbandit.bandit.requests import Edit, Requests
@@ -254,8 +254,14 @@ class Bandit(View, AnyBandit):
         return self._replica.read(call, rows or call.wait())
 
     async def _adecide(self, *request: Any) -> list[Decision]:
-        call, rows = self._replica.decide(False, *request)
-        return self._replica.read(call, rows or await call.arrive())
+        replica = self._replica
+        call, rows = replica.decide(False, *request)
+        found = rows or await call.arrive()
+        if any(isinstance(row, DecisionRow) and row.slot >= len(replica.names) for row in found):
+            import asyncio  # not before it is used: it is a large part of all that is loaded
+
+            return await asyncio.to_thread(replica.read, call, found)
+        return replica.read(call, found)
 
     def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         memory, fold = self._memory, self._fold

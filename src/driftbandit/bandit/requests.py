@@ -15,6 +15,7 @@ from driftbandit.bandit.interface import Pairs
 from driftbandit.bandit.opening import policy_classes
 from driftbandit.bandit.records import Change, Decision, DecisionRow, StoredConfig, Supply
 from driftbandit.bandit.replica import Replica
+from driftbandit.bandit.reporting import names_up_to
 from driftbandit.bandit.writer import StoreCall
 from driftbandit.core.draws import Stream
 from driftbandit.core.parameters import LARGEST
@@ -166,6 +167,8 @@ class Requests(Replica):
                 raise row
             probability = call.probabilities[place] if call.probabilities and row == call.asks[place] else None
             id: Any = call.given[place] if row.id[0] == "=" else row.id
+            if row.slot >= len(names):
+                names = names_up_to(self, row.slot)
             arm = split_context(row.context)[0] if config.candidates else names[row.slot]
             out.append(Decision(id, arm, row.at, row.known, records.WAYS[row.how], probability))
         if self.number and self.durability == "disk":  # not in memory
