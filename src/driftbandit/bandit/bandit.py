@@ -84,6 +84,7 @@ class Bandit(View, AnyBandit):
     def _in_memory(self, memory: Memory, fold: Fold, classes: dict[str, type], clock: Any, seeded: bool) -> None:
         replica = Requests("", "disk", memory, memory, 0, classes, 0, clock, fold.compiled, fold)
         self._memory, self._seeded, memory.lock = memory, seeded, replica.lock
+        replica.next_look = memory.next_look
         self._attach(replica, "")
         opening.watch(self)
 
@@ -195,7 +196,7 @@ class Bandit(View, AnyBandit):
             raise ValueError("snapshot() is for a bandit in memory; this one has a journal, which holds everything.")
         with self._lock:
             self._replica.open_or_raise()
-            return opening.write_snapshot(self._memory, self._fold, self._seeded)
+            return opening.write_snapshot(self._memory, self._fold, self._seeded, self._replica.next_look)
 
     @classmethod
     def restore(
