@@ -12,17 +12,20 @@ from live.button import Clock
 def play(bandits: list[Bandit], clock: Clock, rounds: int, chance: random.Random) -> list[list[tuple]]:
     """The same calls of all bandits, with rewards that come at once, later or never."""
     made: list[list[tuple]] = [[] for _ in bandits]
+    unpaid: list[str] = []
     for _ in range(rounds):
         clock.now += chance.randrange(1, chance.choice([3_000_000, 100_000]))
-        reward, change = chance.random(), chance.random()
+        when, value, change = chance.random(), float(chance.random() < 0.5), chance.random()
         for out, bandit in zip(made, bandits, strict=True):
             if change < 0.03:
                 bandit.change(wait=None if change < 0.01 else "2 min")
             decision = bandit.decide()
             out.append((decision.arm, decision.known))
-            if reward < 0.6:
-                late = int(decision.id) - 5 if 0.4 < reward and len(out) > 5 else decision.id
-                out.append(tuple(map(str, bandit.reward_many([(str(late), float(reward < 0.2))]))))
+            if when < 0.4:
+                bandit.reward(decision, value)
+            elif when < 0.6 and unpaid:
+                bandit.reward(unpaid[0], value)
+        unpaid = unpaid[0.4 <= when < 0.6 :] + [decision.id] * (when >= 0.4)
     return made
 
 
