@@ -218,9 +218,10 @@ class Bandit(View, AnyBandit):
     def __reduce__(self) -> Any:
         """Copies and pickles are independent bandits: a seeded one continues as this one does, one without a seed draws
         its own random numbers."""
+        text = self.snapshot()
         clock = None if self._replica._real_time else self._replica.clock.source
         restore = functools.partial(type(self).restore, fresh=not self._seeded, clock=clock)
-        return restore, (self.snapshot(), self._replica.classes, self._fold.compiled)
+        return restore, (text, self._replica.classes, self._fold.compiled)
 
     def _rekey(self) -> None:
         key = _make_key(None)

@@ -20,7 +20,7 @@ from driftbandit.bandit.asks import Within
 from driftbandit.bandit.candidates import Candidates, parse_candidates, read_candidates, split_context
 from driftbandit.bandit.carrying import Seen, Waiting, carry
 from driftbandit.bandit.features import Features
-from driftbandit.bandit.inputs import MOST_NUMBERS, count_state
+from driftbandit.bandit.inputs import MOST_NUMBERS, check_whole, count_state
 from driftbandit.bandit.probabilities import mix_rules, prepare
 from driftbandit.bandit.records import Change, DecisionRow, Event, StoredConfig
 from driftbandit.bandit.reporting import Reported
@@ -323,7 +323,7 @@ class Fold:
             if not all(0 <= slot < len(config.arms) for slot in fold.untried):
                 raise ValueError
             for name in ("n", "last_at", "changes", "settled"):
-                setattr(fold, name, int(data[name]))
+                setattr(fold, name, check_whole(data[name], name, 0, records.LATEST))
         except (ValueError, TypeError, KeyError, AttributeError):
             raise DamagedJournal("A snapshot cannot be read.") from None
         return fold

@@ -321,4 +321,4 @@ def _row(id: str, kept: Kept) -> DecisionRow:
 
 
 def _check_number(value: Any) -> int:
-    return check_whole(value, "a number of a snapshot", 0, 1 << 62)
+    return check_whole(value, "a number of a snapshot", 0, records.LATEST)
