@@ -213,7 +213,8 @@ class View(ReadableBandit):
             raise ValueError(f"{type(known.policy).__name__} cannot explain its choices; DriftAuto can.")
         origin, unit = config.scale
         if hasattr(found, "in_rewards"):
-            found = found.in_rewards(origin, origin + unit, [shown[slot] for slot in config.active])
+            named = [] if config.candidates else [shown[slot] for slot in config.active]
+            found = found.in_rewards(origin, origin + unit, named)
         if beliefs is None:
             return found
         learned = (len(config.active) > 1 or config.candidates) and seen.learned > 0
