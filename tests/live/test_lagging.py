@@ -21,7 +21,7 @@ def pair(postgres):
 
 
 def test_an_id_erased_elsewhere_is_still_the_same_decision(pair) -> None:
-    store, behind, ahead, clock = pair
+    store, behind, ahead, _ = pair
     first = ahead.decide("d", available=["red"])
     ahead.reward("d", 1.0)
     ahead.fix("blue")
@@ -71,7 +71,7 @@ def test_a_whole_reward_after_a_part_elsewhere_is_refused(pair, known) -> None:
 
 
 def test_a_part_after_a_whole_reward_elsewhere_is_refused(pair) -> None:
-    store, behind, ahead, clock = pair
+    store, behind, ahead, _ = pair
     ahead.reward(ahead.decide("d"), 1.0)
     with pytest.raises(RecordConflict):
         behind.reward("d", 0.5, add=True)

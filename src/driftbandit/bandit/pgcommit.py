@@ -120,9 +120,11 @@ class PostgresCommit(Commit):
         """Before the transaction has an id, so that those of a bandit follow each other in the order of events."""
         bandits = set()
         for ask in self._asks.values():
-            erases = isinstance(ask, Within) and ask.method == "erase"
-            if isinstance(ask, Settle) or erases or (isinstance(ask, AddReward) and ask.config.adds):
-                bandits.add(ask.bandit)
+            match ask:
+                case Settle() | Within(method="erase"):
+                    bandits.add(ask.bandit)
+                case AddReward() if ask.config.adds:
+                    bandits.add(ask.bandit)
         for bandit in sorted(bandits):
             self._run(f"SELECT pg_advisory_xact_lock({LOCK + 2}, ?)", bandit)
 

@@ -303,7 +303,8 @@ def names_up_to(replica: Any, slot: int) -> list[Hashable]:
     this one has last read."""
     until = time.monotonic() + _PATIENCE
     while slot >= len(replica.fold.config.arms):
-        if replica.writer is not None and not replica.journal.live or time.monotonic() > until:
+        follows = replica.journal.live or replica.writer is None
+        if not follows or time.monotonic() > until:
             raise DamagedJournal(f"The journal is damaged: a decision has arm number {slot}, which was never added.")
         replica.catch_up()
         time.sleep(0.002)

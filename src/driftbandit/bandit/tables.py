@@ -287,8 +287,8 @@ INSERT_NAMED = _insert_arrays("decision", DECISION_TYPES, "", "", _HIDDEN, "", "
 _EVENT_ARRAYS = "event", {"bandit": "bigint"} | EVENT_TYPES, "era, ", "%s, "
 _LOCKED = f"(SELECT pg_advisory_xact_lock_shared({LOCK}, 0) IS NOT NULL) AND "
 INSERT_EVENTS = _insert_arrays(*_EVENT_ARRAYS, _LOCKED, "bandit, decision, kind")
-# But for those whose decision is no longer there under this id, which was erased; and, where their parts were not looked
-# for, but for those that have a part, whose id begins with this text.
+# But for those whose decision is no longer there under this id, which was erased. And where their parts were not looked
+# for, but for those that have a part, whose id has this `beginning`.
 _STANDS = (
     "(SELECT d.at FROM driftbandit.decision d WHERE d.bandit = new.bandit AND d.id = "
     f"{OWNER.replace('e.', 'new.')}) IS NOT NULL AND (SELECT p.at FROM driftbandit.event p WHERE p.bandit = new.bandit "

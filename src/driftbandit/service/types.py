@@ -390,7 +390,7 @@ EffectsInfo = message_of(
 )  # fmt: skip
 ExpectedInfo = message_of(Expected, arm=Any, mean=_Number, sd=_Number)
 Explained = message_of(
-    Explanation, arms=list[ExpectedInfo], environment_arms=list[ExpectedInfo], text=str,
+    Explanation, text=str, **dict.fromkeys(("arms", "environment_arms"), list[ExpectedInfo]),  # type: ignore[valid-type]
     features=dict[str, list[str]] | None, last_change=int | None, memory=int | None, learned=int | None,
     **dict.fromkeys(("stationary", "jumps", "drifts", "common_drift"), _Number),
 )  # fmt: skip
