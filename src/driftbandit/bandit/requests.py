@@ -13,14 +13,14 @@ from driftbandit.bandit.fold import Fold
 from driftbandit.bandit.inputs import FIXED_OPTIONS, as_float, check_names, writable
 from driftbandit.bandit.interface import Pairs
 from driftbandit.bandit.opening import policy_classes
-from driftbandit.bandit.records import Change, Decision, DecisionRow, StoredConfig, Supply
+from driftbandit.bandit.records import Change, Decision, DecisionRow, Event, StoredConfig, Supply
 from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.reporting import names_up_to
 from driftbandit.bandit.writer import StoreCall
 from driftbandit.core.draws import Stream
 from driftbandit.core.parameters import LARGEST
 from driftbandit.core.state import can_know_arms
-from driftbandit.errors import Archived, NotFound, RecordConflict, StoreError
+from driftbandit.errors import Archived, DamagedJournal, NotFound, RecordConflict, StoreError
 from driftbandit.spec.half_life import SECOND
 
 _REMEMBERED = 10_000  # decisions, to spare the store a look when their reward comes
@@ -283,10 +283,17 @@ class Requests(Replica):
 
     def _try_change(self, ask: AddChange) -> None:
         """Refuse a change that cannot be folded, since once written it would stop the bandit for good. It is folded
-        into a copy, which learns again from the changes only."""
-        made = [event for _, event in self.journal.changes(self.number)][: self.fold.changes]
+        into a copy, which learns again from the changes only. A state that no snapshot can have is not copied."""
+
+        def reread(count: int) -> list[Event]:
+            return [event for _, event in self.journal.changes(self.number)][: self.fold.changes]
+
         try:
-            Fold.read(self.fold.plain(), self._make, lambda count: made).apply([ask.event()])
+            copy = Fold.read(self.fold.plain(), self._make, reread)
+        except DamagedJournal:
+            return
+        try:
+            copy.apply([ask.event()])
         except Exception as error:
             text = " ".join(str(error).split()).rstrip(".")
             raise ValueError(f"The policy cannot go on with this change ({text:.300}); nothing was written.") from error
