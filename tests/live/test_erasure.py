@@ -137,5 +137,5 @@ def test_a_coroutine_does_not_read_the_store(store, durability, monkeypatch) -> 
         rows = bandit._journal._rows
         monkeypatch.setattr(bandit._journal, "_rows", lambda *sql: (threads.add(threading.get_ident()), rows(*sql))[1])
         assert asyncio.run(use(bandit)) == ["person1", arm, "again", "learned"]
-        assert threads
+        assert threads or is_url(store)  # PostgreSQL recognises them in the statement that writes
         assert threading.get_ident() not in threads

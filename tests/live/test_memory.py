@@ -217,14 +217,18 @@ def edits() -> list[tuple[tuple[Any, ...], Any]]:
               ("arms", ["a", "a"]), ("arms", []), ("arms", None), ("retired", [7]), ("retired", [0, 1]), ("retired", 3),
               ("reward_range", [1, 0]), ("reward_range", "01"), ("goal", "perhaps"), ("floor", 2.0), ("floor", "x"),
               ("first", 1), ("wait", -1), ("key", "abc"), ("key", str(1 << 64)), ("key", None), ("fixed", 5),
-              ("baseline", 5), ("rounds", "x"), ("default", 1e200), ("half_life", -5)]  # fmt: skip
+              ("baseline", 5), ("rounds", "x"), ("default", 1e200), ("half_life", -5),
+              ("archived", 0.5), ("archived", 1), ("erased", 1), ("adds", 1), ("arithmetic", [])]  # fmt: skip
+    config += [("ahead", value) for value in (0.5, None, "", [], True, 1 << 62, -1)]
     out: list[tuple[tuple[Any, ...], Any]] = [(("fold", "config", name), value) for name, value in config]
     out += [(("fold", name), value) for name, value in
-            (("untried", [[7, 1]]), ("n", "x"), ("waiting", "x"), ("reported", [])) ]  # fmt: skip
+            (("untried", [[7, 1]]), ("n", "x"), ("last_at", 1e300), ("last_at", -1), ("settled", 0.5), ("changes", 1.0),
+             ("waiting", "x"), ("reported", [])) ]  # fmt: skip
     state = ([1.0], [1.0, None], [1.0, "many"], [1.0, True], [-5.0, 0.0])
     out += [(("fold", "player", "state", "pulls"), value) for value in state]
     out += [(("fold", "player", "learned"), 2.5), (("fold", "player", "state"), [])]
     store = ("next", -1), ("next", 10**30), ("events", -1), ("changes", []), ("open", [["5"]]), ("open", 3)
+    store += ("unsettled", [0.5]), ("unsettled", None), ("next_look", "x")
     out += [(("memory", name), value) for name, value in store]
     row = ["5", 10**15, 0, 0, 1, None, None]
     out += [(("memory", "open"), [[*row[:at], bad, *row[at + 1 :]]]) for at, bad in
@@ -244,6 +248,15 @@ def test_a_damaged_snapshot_is_refused_in_one_sentence(path, value):
         Bandit.restore(json.dumps(data))
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("call", [pickle.dumps, copy.copy, copy.deepcopy, Bandit.snapshot])
+def test_a_bandit_with_a_journal_is_not_copied(tmp_path, call):
+    with (
+        Bandit.open(tmp_path / "j.db", "b", arms=2) as bandit,
+        pytest.raises(ValueError, match="has a journal, which holds everything"),
+    ):
+        call(bandit)
 
 
 def test_a_snapshot_that_was_cut_or_altered_is_refused():

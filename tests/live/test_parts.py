@@ -270,11 +270,11 @@ def test_a_part_that_came_in_time_is_in_the_sum_whichever_process_settles_meanwh
     clocks[1].now += 2 * HOUR
     judged, verdicts, append = threading.Event(), [], PostgresCommit._append
 
-    def slowly(commit, events, check) -> None:
+    def slowly(commit, events, *more) -> None:
         if any(event.kind in (PART, REWARD) and event.value == 0.25 for _, event in events):
             judged.set()
             time.sleep(0.5)  # long enough for the other to settle
-        append(commit, events, check)
+        append(commit, events, *more)
 
     monkeypatch.setattr(PostgresCommit, "_append", slowly)
     thread = threading.Thread(target=lambda: verdicts.append(one.reward("d0", 0.25, add=True)))

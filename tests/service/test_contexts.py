@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from driftbandit.bandit import Bandit
+from driftbandit.bandit.reports import View
 from driftbandit.service.auth import Keys
 from service.conftest import BANNER
 
@@ -163,3 +164,21 @@ def test_too_many_levels_are_refused_with_the_count_and_the_way_out(banner):
     features = {"device": [f"level {n}" for n in range(70)]}
     error = banner.call("PATCH", AT, {"features": features}).json()["error"]
     assert "70 columns, and at most 64 are allowed; declare fewer levels" in error
+
+
+def test_the_client_explains_as_the_service_does(serve, tmp_path):
+    served, path = serve(tmp_path / "journal.db"), tmp_path / "journal.db"
+    served.post("/v1/bandits", {"name": "arms", "arms": ["a", "b"], "features": {"price": "number"}})
+    served.post("/v1/bandits", OFFERS)
+    for name, context in (("arms", {"context": {"price": 2.0}}), ("offers", {"candidates": AMONG})):
+        with Bandit.open(served.url, name) as bandit:
+            for n in range(12):
+                bandit.reward(bandit.decide(f"d{n}", **context), 2.0 + n % 3)
+                if n not in (0, 11):
+                    continue
+                text = served.wait_for(f"/v1/bandits/{name}/explanation", lambda body, n=n: body["learned"] == n + 1)
+                with View(path, name) as view:
+                    here, there = view.explain(), bandit.explain()
+                assert str(there) == str(here) == text["text"]
+                assert there.environment.arms == here.environment.arms
+                assert list(there.environment.arms) == list(here.environment.arms) == bandit.arms

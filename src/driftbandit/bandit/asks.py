@@ -18,6 +18,12 @@ from driftbandit.bandit.records import DecisionRow, Event, StoredConfig
 from driftbandit.errors import DamagedJournal, NotFound, RecordConflict
 
 
+class NamedDecision(DecisionRow):
+    """A decision under an id that the caller gave, for a store in which another process may have erased that id."""
+
+    hidden: str = ""  # what stands in the place of the id if it was erased
+
+
 class AddReward(NamedTuple):
     """Write the outcome of a decision, or a part of it, by a configuration. Answered with "learned", "waiting" (to be
     learned when its decision is old enough), "again" (it was there already) or "late"."""

@@ -15,7 +15,7 @@ from driftbandit.bandit.fold import Fold, make_player
 from driftbandit.bandit.inputs import Config, OpenOptions, Options, StoreOptions
 from driftbandit.bandit.interface import AnyBandit, Pairs
 from driftbandit.bandit.memory import Memory
-from driftbandit.bandit.records import DAY, Decision, StoredConfig, check_id, check_name
+from driftbandit.bandit.records import DAY, Decision, DecisionRow, StoredConfig, check_id, check_name
 from driftbandit.bandit.reporting import describe_options
 from driftbandit.bandit.reports import View
 from driftbandit.bandit.requests import Edit, Requests
@@ -84,6 +84,7 @@ class Bandit(View, AnyBandit):
     def _in_memory(self, memory: Memory, fold: Fold, classes: dict[str, type], clock: Any, seeded: bool) -> None:
         replica = Requests("", "disk", memory, memory, 0, classes, 0, clock, fold.compiled, fold)
         self._memory, self._seeded, memory.lock = memory, seeded, replica.lock
+        replica.next_look = memory.next_look
         self._attach(replica, "")
         opening.watch(self)
 
@@ -195,7 +196,7 @@ class Bandit(View, AnyBandit):
             raise ValueError("snapshot() is for a bandit in memory; this one has a journal, which holds everything.")
         with self._lock:
             self._replica.open_or_raise()
-            return opening.write_snapshot(self._memory, self._fold, self._seeded)
+            return opening.write_snapshot(self._memory, self._fold, self._seeded, self._replica.next_look)
 
     @classmethod
     def restore(
@@ -217,9 +218,10 @@ class Bandit(View, AnyBandit):
     def __reduce__(self) -> Any:
         """Copies and pickles are independent bandits: a seeded one continues as this one does, one without a seed draws
         its own random numbers."""
+        text = self.snapshot()
         clock = None if self._replica._real_time else self._replica.clock.source
         restore = functools.partial(type(self).restore, fresh=not self._seeded, clock=clock)
-        return restore, (self.snapshot(), self._replica.classes, self._fold.compiled)
+        return restore, (text, self._replica.classes, self._fold.compiled)
 
     def _rekey(self) -> None:
         key = _make_key(None)
@@ -254,8 +256,14 @@ class Bandit(View, AnyBandit):
         return self._replica.read(call, rows or call.wait())
 
     async def _adecide(self, *request: Any) -> list[Decision]:
-        call, rows = self._replica.decide(False, *request)
-        return self._replica.read(call, rows or await call.arrive())
+        replica = self._replica
+        call, rows = replica.decide(False, *request)
+        found = rows or await call.arrive()
+        if any(isinstance(row, DecisionRow) and row.slot >= len(replica.names) for row in found):
+            import asyncio  # not before it is used: it is a large part of all that is loaded
+
+            return await asyncio.to_thread(replica.read, call, found)
+        return replica.read(call, found)
 
     def reward(self, id: str | Decision, value: float, *, add: bool = False, part: str | None = None) -> str:
         memory, fold = self._memory, self._fold

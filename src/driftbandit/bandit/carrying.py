@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from driftbandit.bandit.features import CYCLES, Features, is_context
-from driftbandit.bandit.records import REWARD, Event
+from driftbandit.bandit.records import LATEST, REWARD, WAYS, Event
 from driftbandit.core.primitives import WIDTH
 from driftbandit.core.state import to_lists
 from driftbandit.policies import linear
@@ -182,6 +182,10 @@ class Waiting:
         if len(contexts) != len(rows) or not all(context is None or is_context(context) for context in contexts):
             raise ValueError
         if not (np.isfinite(rows["value"]).all() and (slots >= 0).all() and (slots < n_arms).all()):
+            raise ValueError
+        decided, chance = rows["decided"], rows["probability"]
+        in_time = (decided >= 0).all() and (decided <= LATEST).all() and np.isin(rows["how"], list(WAYS)).all()
+        if not in_time or not (np.isnan(chance) | ((chance >= 0.0) & (chance <= 1.000001))).all():
             raise ValueError
         out = cls()
         out._rows, out._count = np.resize(rows, max(16, len(rows))), len(rows)

@@ -16,6 +16,7 @@ from driftbandit.bandit.asks import (
     Ask,
     DecisionState,
     Found,
+    NamedDecision,
     Place,
     SetNote,
     Settle,
@@ -61,8 +62,9 @@ class Commit(Tables):
     def _decide(self, rows: dict[int, DecisionRow]) -> None:
         raise NotImplementedError
 
-    def _append(self, events: list[tuple[int, Event]], check: Check) -> None:
-        """Write events, except those that are there already, and hand these to `check`."""
+    def _append(self, events: list[tuple[int, Event]], check: Check, parts: bool | None = None) -> None:
+        """Write events, except those that are there already, and hand these to `check`. Of rewards, `parts` is whether
+        their parts were looked for."""
         raise NotImplementedError
 
     def _exclude_others(self) -> None:
@@ -94,7 +96,7 @@ class Commit(Tables):
         self._exclude_others()
         kinds: dict[type, dict[int, Any]] = {}
         for place, ask in self._asks.items():
-            kinds.setdefault(type(ask), {})[place] = ask
+            kinds.setdefault(DecisionRow if isinstance(ask, DecisionRow) else type(ask), {})[place] = ask
         if DecisionRow in kinds:
             self._decide(kinds[DecisionRow])
         if AddReward in kinds:
@@ -111,10 +113,12 @@ class Commit(Tables):
                 self.answers[place] = None
 
     def _answer_decisions(self, rows: dict[int, DecisionRow]) -> None:
-        """Some ids were used before: answer with the decisions that stand."""
-        found = self.states(sorted({(row.bandit, row.id) for row in rows.values()}))
+        """Some ids were used before, and perhaps erased: answer with the decisions that stand."""
+        hidden = {place: row.hidden for place, row in rows.items() if isinstance(row, NamedDecision)}
+        ids = {(row.bandit, id) for place, row in rows.items() for id in (row.id, hidden.get(place, row.id))}
+        found = self.states(sorted(ids))
         for place, row in rows.items():
-            state = found.get((row.bandit, row.id))
+            state = found.get((row.bandit, hidden.get(place, ""))) or found.get((row.bandit, row.id))
             self.answers[place] = StoreError(_GONE) if state is None else match_decision(row, state)
 
     def _add_rewards(self, asks: dict[int, AddReward]) -> None:
@@ -124,13 +128,14 @@ class Commit(Tables):
         known: Found = {}
         if self.trusts:
             known = {(ask.bandit, ask.id): DecisionState(ask.row) for ask in asks.values() if ask.row is not None}
-        unknown = {(ask.bandit, ask.id) for ask in asks.values() if ask.row is None or not self.trusts}
-        unknown |= {(ask.bandit, ask.hidden) for ask in asks.values() if ask.hidden is not None}
+        looked = [ask for ask in asks.values() if ask.row is None or not self.trusts]
+        unknown = {(ask.bandit, id) for ask in looked for id in (ask.id, ask.hidden) if id is not None}
         known |= self.states(sorted(unknown)) if unknown else {}
         for place, ask in asks.items():
             if ask.hidden is not None and (ask.bandit, ask.hidden) in known:
                 asks[place] = ask._replace(id=ask.hidden)
-        if any(ask.config.adds for ask in asks.values()):
+        parts = any(ask.config.adds for ask in asks.values())
+        if parts:
             known = self.add_parts(known)
         added: list[tuple[int, Event]] = []
         postponed: set[Place] = set()
@@ -151,11 +156,11 @@ class Commit(Tables):
         def check(there: set[tuple[int, str, int]]) -> None:
             lost = {(bandit, id.partition("+")[0]) for bandit, id, _ in there}
             for place, ask in asks.items() if lost else ():
-                if (ask.bandit, ask.id) in lost:
-                    self.again[place] = ask._replace(row=None)
+                if (ask.bandit, ask.id) in lost:  # perhaps to a part, which this process did not look for
+                    self.again[place] = ask._replace(row=None, config=ask.config._replace(adds=True))
 
         added.sort(key=lambda pair: (pair[0], pair[1].decided, pair[1].decision))
-        self._append(added, check)
+        self._append(added, check, parts)
 
     def _settle(self, place: int, ask: Settle) -> None:
         rows, done, until = self._unsettled(ask)

@@ -20,7 +20,7 @@ from driftbandit.bandit.asks import Within
 from driftbandit.bandit.candidates import Candidates, parse_candidates, read_candidates, split_context
 from driftbandit.bandit.carrying import Seen, Waiting, carry
 from driftbandit.bandit.features import Features
-from driftbandit.bandit.inputs import MOST_NUMBERS, count_state
+from driftbandit.bandit.inputs import MOST_NUMBERS, check_whole, count_state
 from driftbandit.bandit.probabilities import mix_rules, prepare
 from driftbandit.bandit.records import Change, DecisionRow, Event, StoredConfig
 from driftbandit.bandit.reporting import Reported
@@ -172,7 +172,7 @@ class Fold:
 
     def _use(self, config: StoredConfig, past: dict[str, Any] | None = None, at: int = 0) -> None:
         """Go on with this configuration, of the player's policy and half-life, and perhaps an arm with a past."""
-        before, self.config = self.config, config
+        before, self.config, self.features = self.config, config, Features.stored(config.features)
         if past is not None and "mean" in past:
             past = past | {"mean": (past["mean"] - config.scale[0]) / config.scale[1]}
         while (slot := self.player.n_arms) < len(config.arms):
@@ -184,7 +184,6 @@ class Fold:
         self._origin, self._unit = config.scale
         self._holds, self._tie = config.holds, records.ROUNDS[config.rounds]
         self.active = None if not config.retired else config.active  # the slots that can be chosen; None for all
-        self.features = Features.stored(config.features)
 
     # ---- contexts ----------------------------------------------------------------------------------------------------
 
@@ -324,7 +323,7 @@ class Fold:
             if not all(0 <= slot < len(config.arms) for slot in fold.untried):
                 raise ValueError
             for name in ("n", "last_at", "changes", "settled"):
-                setattr(fold, name, int(data[name]))
+                setattr(fold, name, check_whole(data[name], name, 0, records.LATEST))
         except (ValueError, TypeError, KeyError, AttributeError):
             raise DamagedJournal("A snapshot cannot be read.") from None
         return fold

@@ -21,8 +21,10 @@ from driftbandit.bandit.records import Change, Decision, DecisionRow, Event
 from driftbandit.bandit.writer import StoreCall
 from driftbandit.core.parameters import LARGEST
 from driftbandit.errors import NotFound, RecordConflict
+from driftbandit.spec.half_life import SECOND
 
 KEPT = 100_000  # decisions kept at least
+_PAUSE = 60 * SECOND  # the longest between two looks at decisions that may be old enough
 _OPEN = (None, None, None, None)  # no outcome yet
 _make = tuple.__new__
 
@@ -52,7 +54,9 @@ class Memory:
         self._parts: dict[str, Any] = {}  # of rewards that are added up
         self._full = 0  # decisions at which old ones are dropped next
         self._waits = False
-        self._unsettled: deque[str] = deque()  # with `wait`, decisions that may need a default
+        self.next_look = 0  # at decisions that may be old enough, when the store was loaded
+        # With `wait`, times and ids of decisions that are not settled; after `load`, no id where an outcome was there.
+        self._unsettled: deque[tuple[int, str]] = deque()
 
     # ---- deciding and rewards ----------------------------------------------------------------------------------------
 
@@ -102,10 +106,10 @@ class Memory:
     def _make_room(self, id: str) -> None:
         """After a decision: old ones are dropped now and then, but with `wait` none that has to be settled."""
         if self._waits:
-            self._unsettled.append(id)
+            self._unsettled.append((self._kept[id][0], id))
         if len(self._kept) > self._full:
             if len(self._kept) > 2 * KEPT:
-                due = set(self._unsettled)
+                due = {id for _, id in self._unsettled}
                 for old in list(self._kept)[:-KEPT]:
                     if old not in due:
                         del self._kept[old]
@@ -159,7 +163,7 @@ class Memory:
                 self._changes.append((ask.serial, event))
                 waits = Change.read(ask.body).config.wait is not None
                 if waits and not self._waits:
-                    self._unsettled = deque(self._kept)
+                    self._unsettled = deque((kept[0], id) for id, kept in self._kept.items() if kept[7] is None)
                 self._waits = waits
                 added.append(event)
         return None
@@ -178,8 +182,8 @@ class Memory:
 
     def _settle(self, ask: Settle, added: list[Event]) -> Settled:
         due = []
-        while self._unsettled and self._kept[self._unsettled[0]][0] <= ask.until:
-            due.append(self.state(self._unsettled.popleft()))
+        while self._unsettled and self._unsettled[0][0] <= ask.until:
+            due.append(self.state(self._unsettled.popleft()[1]))
         until = ask.until if due else None
         events = ask.events([state for state in due if state is not None and state.kind is None], until)
         self._add(events, added)
@@ -246,11 +250,14 @@ class Memory:
 
     # ---- snapshots ---------------------------------------------------------------------------------------------------
 
-    def dump(self) -> dict[str, Any]:
-        """What a snapshot has of the store: decisions without an outcome, changes and counts."""
+    def dump(self, next_look: int) -> dict[str, Any]:
+        """What a snapshot has of the store: decisions without an outcome, times of others that are not settled, changes
+        and counts."""
+        closed = [at for at, id in self._unsettled if id not in self._kept or self._kept[id][7] is not None]
         return {
-            "next": self.next, "decided": self._decided, "events": self._events,
+            "next": self.next, "next_look": next_look, "decided": self._decided, "events": self._events,
             "open": [_row(id, kept)[:-1] for id, kept in self._kept.items() if kept[7] is None],
+            "unsettled": closed,
             "changes": [[event.at, event.body] for _, event in self._changes],
             "parts": {id: parts for id, parts in self._parts.items() if self._kept[id][7] is None},
         }  # fmt: skip
@@ -294,7 +301,10 @@ class Memory:
                 raise ValueError("parts of a reward do not fit an open decision.")
             out._parts[id] = {part: (value, False) for part, (value, _) in parts.items()}
         out._waits = fold.config.wait is not None
-        out._unsettled = deque(id for id, kept in out._kept.items() if out._waits and kept[0] > fold.settled)
+        times = [(_check_number(at), "") for at in data["unsettled"]]
+        times += [(kept[0], id) for id, kept in out._kept.items() if kept[0] > fold.settled]
+        out._unsettled = deque(sorted(times) if out._waits else ())
+        out.next_look = min(_check_number(data["next_look"]), max([fold.last_at, *(at for at, _ in times)]) + _PAUSE)
         return out
 
 
@@ -311,4 +321,4 @@ def _row(id: str, kept: Kept) -> DecisionRow:
 
 
 def _check_number(value: Any) -> int:
-    return check_whole(value, "a number of a snapshot", 0, 1 << 62)
+    return check_whole(value, "a number of a snapshot", 0, records.LATEST)

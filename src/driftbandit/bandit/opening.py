@@ -229,12 +229,12 @@ def earliest(journal: Journal, number: int, make: Maker) -> tuple[Fold, Any]:
 # ---- bandits in memory as text and back ------------------------------------------------------------------------------
 
 
-def write_snapshot(memory: Memory, fold: Fold, seeded: bool) -> str:
+def write_snapshot(memory: Memory, fold: Fold, seeded: bool, next_look: int) -> str:
     """Everything that a bandit in memory is, as text; the caller holds its lock."""
     import driftbandit
 
-    data = {"format": FORMAT, "driftbandit": driftbandit.__version__, "seeded": seeded, "memory": memory.dump(),
-            "fold": fold.plain()}  # fmt: skip
+    data = {"format": FORMAT, "driftbandit": driftbandit.__version__, "seeded": seeded,
+            "memory": memory.dump(next_look), "fold": fold.plain()}  # fmt: skip
     return json.dumps({**data, "check": _checksum(data)}, allow_nan=False)
 
 

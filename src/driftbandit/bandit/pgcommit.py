@@ -16,13 +16,15 @@ from typing import Any
 
 import psycopg
 
-from driftbandit.bandit.asks import AddReward, Ask, Settle, Settled, Within
+from driftbandit.bandit.asks import AddReward, Ask, NamedDecision, Settle, Settled, Within
 from driftbandit.bandit.commit import STORED_LATE, Check, Commit
 from driftbandit.bandit.records import LATE, DecisionRow, Event, mark
 from driftbandit.bandit.tables import (
     DECISION,
     INSERT_DECISIONS,
     INSERT_EVENTS,
+    INSERT_NAMED,
+    INSERT_REWARDS,
     LOCK,
     POSTGRES,
     POSTGRES_TABLES,
@@ -79,7 +81,7 @@ class PostgresCommit(Commit):
         """Whether this is a single statement, which needs no transaction around it: only decisions, or only rewards
         whose decisions are all known."""
         asks = self._asks.values()
-        return all(type(ask) is DecisionRow for ask in asks) or all(
+        return all(isinstance(ask, DecisionRow) for ask in asks) or all(
             type(ask) is AddReward and ask.row is not None for ask in asks
         )
 
@@ -116,15 +118,23 @@ class PostgresCommit(Commit):
 
     def _exclude_others(self) -> None:
         """Before the transaction has an id, so that those of a bandit follow each other in the order of events."""
-        asks = [ask for ask in self._asks.values() if isinstance(ask, Settle | AddReward)]
-        for bandit in sorted({ask.bandit for ask in asks if isinstance(ask, Settle) or ask.config.adds}):
+        bandits = set()
+        for ask in self._asks.values():
+            match ask:
+                case Settle() | Within(method="erase"):
+                    bandits.add(ask.bandit)
+                case AddReward() if ask.config.adds:
+                    bandits.add(ask.bandit)
+        for bandit in sorted(bandits):
             self._run(f"SELECT pg_advisory_xact_lock({LOCK + 2}, ?)", bandit)
 
     def _decide(self, rows: dict[int, DecisionRow]) -> None:
         # In order of ids, so that two processes with the same ids wait for each other and do not deadlock.
         ordered = sorted(rows.values(), key=lambda row: (row.bandit, row.id))
+        arrays = columns((*row, mark(row), row.hidden if type(row) is NamedDecision else None) for row in ordered)
+        named = any(type(row) is NamedDecision for row in ordered)
         cursor = self._connection.execute(
-            INSERT_DECISIONS, [*columns((*row, mark(row)) for row in ordered), self._writer]
+            INSERT_NAMED if named else INSERT_DECISIONS, [*(arrays if named else arrays[:-1]), self._writer]
         )
         self.decided = ordered[0].bandit, ordered[0].id, ordered[0].at
 
@@ -137,12 +147,15 @@ class PostgresCommit(Commit):
 
         self._checks.append(check)
 
-    def _append(self, events: list[tuple[int, Event]], check: Check) -> None:
+    def _append(self, events: list[tuple[int, Event]], check: Check, parts: bool | None = None) -> None:
         if not events:
             check(set())
             return
-        rows = ((bandit, *event[1:], mark(event[1:])) for bandit, event in events)
-        cursor = self._connection.execute(INSERT_EVENTS, [self._era, *columns(rows), self._writer])
+        arrays = columns(
+            (bandit, *event[1:], mark(event[1:]), None if parts else f"{event.decision}+") for bandit, event in events
+        )
+        sql, arrays = (INSERT_EVENTS, arrays[:-1]) if parts is None else (INSERT_REWARDS, arrays)
+        cursor = self._connection.execute(sql, [self._era, *arrays, self._writer])
 
         def compare() -> None:
             every = {(bandit, event.decision, event.kind) for bandit, event in events}

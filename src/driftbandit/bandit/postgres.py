@@ -137,6 +137,8 @@ class PostgreSQL(Journal):
         if self._lease[0] is not writer:
             leaser = self._connect(session=True) if os.environ.get(DIRECT) else writer
             self._connections["leaser"] = leaser
+            if leaser is writer:  # a statement prepared while a table is small must not read all of it later
+                writer.execute("SET enable_seqscan = off")
             self._lease = writer, leaser.execute(_LEASE).fetchone()[0]
         batch = PostgresCommit(writer, self._era, self._lease[1], asks)
         try:

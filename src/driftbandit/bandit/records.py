@@ -24,6 +24,7 @@ from driftbandit.errors import DamagedJournal
 
 log = logging.getLogger("driftbandit.bandit")
 DAY = 86_400 * 1_000_000  # microseconds
+LATEST = 1 << 57  # no snapshot has a later time: in the year 6536
 ARCHIVED = "archived "  # begins the name of a note: the bandit is archived, which keeps it out of lists
 _ID = re.compile(r"[A-Za-z0-9_.:~-]{1,128}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:~-]{0,127}")

@@ -220,12 +220,13 @@ class RemoteBandit(AnyBandit):
 
     def explain(self) -> Any:
         found = self._get("explanation")
-        arms = {
-            inputs.from_json_arm(row["arm"]): sending.read_expected(row["mean"], row["sd"]) for row in found.pop("arms")
-        }
+        arms, among_changes = (
+            {inputs.from_json_arm(row["arm"]): sending.read_expected(row["mean"], row["sd"]) for row in found.pop(name)}
+            for name in ("arms", "environment_arms")
+        )
         del found["text"]
         features = found.pop("features")
-        environment = None if found["learned"] is None else Explanation(**found, arms=arms)
+        environment = None if found["learned"] is None else Explanation(**found, arms=among_changes)
         return environment if features is None else ContextExplanation(environment, arms, features)
 
     def effects(self) -> Effects:

@@ -82,7 +82,7 @@ class Replica:
         self.snapshot_every = snapshot_every
         self.clock = Clock(clock or self.journal.now)
         self.classes, self._make = classes, policy_maker(classes)  # the user's policies; `change` may add some
-        self._next_look = self._next_deep = 0  # for decisions that are old enough
+        self.next_look = self._next_deep = 0  # for decisions that are old enough
         self._real_time = clock is None
         self._logged = 0  # warnings about how rewards are reported
         self._plays: tuple[str, str] | None = None  # the policy, and the one that it played, at the last look
@@ -289,7 +289,7 @@ class Replica:
         """Whether the next decision is likely to settle something first."""
         with self.lock:
             config = self.fold.config
-            return config is not None and config.wait is not None and self.now() >= self._next_look
+            return config is not None and config.wait is not None and self.now() >= self.next_look
 
     def _settle(self, now: bool = False) -> Settle | None:
         """The request to the store if it is time to look (`now`: in any case). All processes see how far any has
@@ -299,11 +299,11 @@ class Replica:
             return None
         at = self.now()
         if not now:
-            if at < self._next_look:
+            if at < self.next_look:
                 return None
             pause = max(_OFTEN, min(wait // 100, _RARELY))
             left = fold.settled + wait + pause - at
-            self._next_look = at + (left if 0 < left < pause else pause)
+            self.next_look = at + (left if 0 < left < pause else pause)
             if left > 0:
                 return None
         deep = now or at >= self._next_deep
@@ -329,7 +329,7 @@ class Replica:
         with contextlib.suppress(StoreError):
             settled: Settled = commit([ask])[0]
             if not settled.done:
-                self._next_look = 0
+                self.next_look = 0
             until = time.monotonic() + _OURS
             while self.journal.live and settled.until is not None and self.fold.settled < settled.until:
                 if self._read() == 0:

@@ -2,6 +2,8 @@
 changes."""
 
 import math
+import time
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +14,13 @@ from driftbandit.bandit.settings import describe_option, names_of
 from driftbandit.core.beliefs import t_quantile
 from driftbandit.core.checks import counted
 from driftbandit.core.validity import check_state
-from driftbandit.errors import report_damage
+from driftbandit.errors import DamagedJournal, report_damage
 from driftbandit.spec.half_life import SECOND, duration, format_duration
 
 _ENOUGH = 100  # rewards before their delays are described
 _DECISIONS, _REWARDS = 300, 20  # at least so many before reporting is judged
 _OTHERS = 0.02  # share of contexts with levels that were not declared, from which on they are reported
+_PATIENCE = 2.0  # seconds for which a change that another process has made may be on its way
 _NEARLY_ALL, _MANY = 0.98, 0.5  # shares: of rewards that are the highest, of decisions without a reward
 
 
@@ -293,6 +296,19 @@ def describe_options(config: Config) -> dict[str, Any]:
     for name in TIMES:
         out[name] = None if out[name] is None else format_duration(duration(out[name], name))
     return {name: value for name, value in out.items() if value is not None and usual.get(name) != value}
+
+
+def names_up_to(replica: Any, slot: int) -> list[Hashable]:
+    """The arms' names by slot, up to that of a stored decision at least. Another process may have added the arm since
+    this one has last read."""
+    until = time.monotonic() + _PATIENCE
+    while slot >= len(replica.fold.config.arms):
+        follows = replica.journal.live or replica.writer is None
+        if not follows or time.monotonic() > until:
+            raise DamagedJournal(f"The journal is damaged: a decision has arm number {slot}, which was never added.")
+        replica.catch_up()
+        time.sleep(0.002)
+    return names_of(replica.fold.config)
 
 
 def describe_change(change: Change, before: StoredConfig | None) -> str:

@@ -213,7 +213,8 @@ class View(ReadableBandit):
             raise ValueError(f"{type(known.policy).__name__} cannot explain its choices; DriftAuto can.")
         origin, unit = config.scale
         if hasattr(found, "in_rewards"):
-            found = found.in_rewards(origin, origin + unit, [shown[slot] for slot in config.active])
+            named = [] if config.candidates else [shown[slot] for slot in config.active]
+            found = found.in_rewards(origin, origin + unit, named)
         if beliefs is None:
             return found
         learned = (len(config.active) > 1 or config.candidates) and seen.learned > 0
@@ -257,7 +258,7 @@ class View(ReadableBandit):
         row = found.row
         with report_damage():
             candidate, features = split_context(row.context)
-            arm = settings.names_of(self._fold.config)[row.slot] if candidate is None else candidate
+            arm = reporting.names_up_to(self._replica, row.slot)[row.slot] if candidate is None else candidate
             made = Decision(row.id, arm, row.at, row.known, WAYS[row.how])
             unsettled = self._fold.config.holds and row.at > self._fold.settled
             waiting = unsettled if found.kind is not None else found.added is not None
@@ -284,12 +285,13 @@ class View(ReadableBandit):
         if begin > end:
             raise ValueError("history needs since <= until.")
         width = max(1, -(-(end - begin) // points))
-        names = settings.names_of(self._fold.config)
+        due = None if wait is None else (wait, self._fold.settled)
+        found = list(self._journal.tally(self._number, begin, end, width, due))
+        names = reporting.names_up_to(self._replica, max((slot for _, slot, *_ in found), default=0))
         count = max(1, -(-(end - begin) // width))
         decisions, outcomes, rewards = ([[zero] * len(names) for _ in range(count)] for zero in (0, 0, 0.0))
-        due = None if wait is None else (wait, self._fold.settled)
         with report_damage():
-            for stretch, slot, _, made, came, total in self._journal.tally(self._number, begin, end, width, due):
+            for stretch, slot, _, made, came, total in found:
                 decisions[stretch][slot] += made
                 outcomes[stretch][slot] += came
                 rewards[stretch][slot] += total

@@ -7,18 +7,20 @@ from itertools import repeat
 from typing import Any
 
 from driftbandit.bandit import records, settings
-from driftbandit.bandit.asks import AddChange, AddReward, Within, hash_part, hide_id, judge, upkeep_notes
+from driftbandit.bandit.asks import AddChange, AddReward, NamedDecision, Within, hash_part, hide_id, judge, upkeep_notes
 from driftbandit.bandit.candidates import CandidateSet, copy_contexts, split_context
+from driftbandit.bandit.fold import Fold
 from driftbandit.bandit.inputs import FIXED_OPTIONS, as_float, check_names, writable
 from driftbandit.bandit.interface import Pairs
 from driftbandit.bandit.opening import policy_classes
-from driftbandit.bandit.records import Change, Decision, DecisionRow, StoredConfig, Supply
+from driftbandit.bandit.records import Change, Decision, DecisionRow, Event, StoredConfig, Supply
 from driftbandit.bandit.replica import Replica
+from driftbandit.bandit.reporting import names_up_to
 from driftbandit.bandit.writer import StoreCall
 from driftbandit.core.draws import Stream
 from driftbandit.core.parameters import LARGEST
 from driftbandit.core.state import can_know_arms
-from driftbandit.errors import Archived, NotFound, RecordConflict, StoreError
+from driftbandit.errors import Archived, DamagedJournal, NotFound, RecordConflict, StoreError
 from driftbandit.spec.half_life import SECOND
 
 _REMEMBERED = 10_000  # decisions, to spare the store a look when their reward comes
@@ -88,7 +90,7 @@ class Requests(Replica):
         if settle:
             self.settle_first(self.writer.commit)
         try:
-            if self.fold.config.erased:
+            if self.fold.config.erased and not self.journal.live:
                 self._recognise(calls)
             with self.lock:
                 self.whole_or_raise()
@@ -135,19 +137,27 @@ class Requests(Replica):
         read = [fold.read_context(one, at) for one in (call.contexts if each else [call.contexts])]
         contexts = [(json.dumps(kept) if isinstance(kept, dict) else kept, numbers) for kept, numbers in read]
         asks, chosen = [], []
-        for (id, rng), (context, features) in zip(numbered, contexts if each else repeat(contexts[0]), strict=False):
+        every = zip(call.ids, numbered, contexts if each else repeat(contexts[0]), strict=False)
+        for given, (id, rng), (context, features) in every:
             slot, how = fold.choose(rng, allowed, at, features)
             chosen.append(slot)
             if player.uses_probability:
                 probability = player.probability_of(slot, rng, at)
             if isinstance(context, CandidateSet):
                 slot, text, context = 0, context.text, context.context(slot)
-            asks.append(DecisionRow(id, at, slot, how, fold.n, text, probability, context, self.number))
+            row = DecisionRow(id, at, slot, how, fold.n, text, probability, context, self.number)
+            asks.append(self._named(row) if self.journal.live and given is not None else row)
         if call.wants_probability:
             found = [fold.probabilities(allowed, at, features=features)[0] for _, features in contexts]
             found *= 1 if each else len(asks)
             call.probabilities = [float(values[slot]) for values, slot in zip(found, chosen, strict=True)]
         call.asks += asks
+
+    def _named(self, row: DecisionRow) -> NamedDecision:
+        """A decision under an id that was given, which another process may have erased since this one has last read."""
+        out = NamedDecision(*row)
+        out.hidden = hide_id(self.fold.config, row.id)
+        return out
 
     def read(self, call: StoreCall, rows: list[Any]) -> list[Decision]:
         """The decisions of a call as its caller sees them, given their rows, or errors."""
@@ -157,6 +167,8 @@ class Requests(Replica):
                 raise row
             probability = call.probabilities[place] if call.probabilities and row == call.asks[place] else None
             id: Any = call.given[place] if row.id[0] == "=" else row.id
+            if row.slot >= len(names):
+                names = names_up_to(self, row.slot)
             arm = split_context(row.context)[0] if config.candidates else names[row.slot]
             out.append(Decision(id, arm, row.at, row.known, records.WAYS[row.how], probability))
         if self.number and self.durability == "disk":  # not in memory
@@ -193,8 +205,9 @@ class Requests(Replica):
         config, at, asks = self.fold.config, self.now(), []
         young = min(_YOUNG, config.wait or _YOUNG)
         for id, value, part in pairs:
-            row, hidden = self._recent.pop(id, None), hide_id(config, id) if config.erased else None
-            if row is not None and (hidden or config.adds or at - row.at >= young):
+            hidden = hide_id(config, id) if config.erased or self.journal.live else None
+            row = self._recent.pop(id, None)
+            if row is not None and (config.erased or config.adds or at - row.at >= young):
                 row = None
             asks.append(AddReward(self.number, id, value, at, config, row, hash_part(id, part), hidden))
         return asks
@@ -260,11 +273,30 @@ class Requests(Replica):
             relearns = before is not None and not from_now and before.learns_otherwise(config)
             labels = None if config.labels == (before and before.labels) else config.labels or {}
             ask = AddChange(self.number, self.fold.changes + 1, self.now(), body, relearns, labels)
+            if before is not None and (before.arms != config.arms or before.learns_otherwise(config)):
+                self._try_change(ask)
             call = self.writer.submit([ask, *upkeep_notes(self.name, before, config)])
         answer = call.wait()[0]
         if isinstance(answer, BaseException):
             raise answer
         self.catch_up(changes=ask.serial)
+
+    def _try_change(self, ask: AddChange) -> None:
+        """Refuse a change that cannot be folded, since once written it would stop the bandit for good. It is folded
+        into a copy, which learns again from the changes only. A state that no snapshot can have is not copied."""
+
+        def reread(count: int) -> list[Event]:
+            return [event for _, event in self.journal.changes(self.number)][: self.fold.changes]
+
+        try:
+            copy = Fold.read(self.fold.plain(), self._make, reread)
+        except DamagedJournal:
+            return
+        try:
+            copy.apply([ask.event()])
+        except Exception as error:
+            text = " ".join(str(error).split()).rstrip(".")
+            raise ValueError(f"The policy cannot go on with this change ({text:.300}); nothing was written.") from error
 
     def plan_change(self, options: dict[str, Any], from_now: bool) -> Edit:
         """What `Bandit.change` does to a configuration, if these options can be changed."""

@@ -211,6 +211,11 @@ def checked_config(data: Any, make: Callable[[str], Any]) -> None:
         raise ValueError("the fixed arm or the baseline is not there.")
     if not config.key.isdigit() or int(config.key) >= 1 << 64 or config.rounds not in ROUNDS:
         raise ValueError("the key of the random numbers cannot be read.")
+    inputs.check_whole(config.ahead, "ahead", 0, records.LATEST)
+    if (config.archived, config.erased) != (None, None) or (config.adds is not None and config.adds is not True):
+        raise ValueError("archived, erased or adds has a value that no bandit in memory has.")
+    if not isinstance(config.arithmetic, str):
+        raise ValueError("the version of the arithmetic is not a text.")
     options = {name: public_option(config, name) for name in Options.__annotations__}
     arms = None if config.candidates else [names[slot] for slot in active]
     made = first_config(make(config.policy), arms, 0, config.rounds, options)

@@ -106,7 +106,7 @@ class SQLiteCommit(Commit):
         for bandit, seq in last.items():
             self._last[bandit][1] = seq
 
-    def _append(self, events: list[tuple[int, Event]], check: Check) -> None:
+    def _append(self, events: list[tuple[int, Event]], check: Check, parts: bool | None = None) -> None:
         """Outcomes are judged by what stands, so only other events can be there already."""
         there: set[tuple[int, str, int]] = set()
         rows: list[tuple[Any, ...]] = []

@@ -255,15 +255,19 @@ def insert(table: str, fields: str, rows: int) -> str:
     return f"INSERT INTO {table} ({fields}) VALUES {', '.join([row] * rows)}"
 
 
-def _insert_arrays(table: str, types: dict[str, str], before: str, values: str, where: str, answer: str) -> str:
+def _insert_arrays(
+    table: str, types: dict[str, str], before: str, values: str, where: str, answer: str, more: str = ""
+) -> str:
     """A statement that writes rows to PostgreSQL, but for those that are there, adds the written ones to the writer's
     row of `head` and answers with them. It takes its snapshot after its lock on the table, so it sees a move that has
-    waited for that lock. A join might change the order of the rows, and `where` does not."""
-    fields, arrays = ", ".join(types), ", ".join(f"%s::{kind}[]" for kind in types.values())
+    waited for that lock. A join might change the order of the rows, and `where` does not. It may need one `more` text
+    with each row."""
+    fields, kinds = ", ".join(types), [*types.values(), *(["text"] if more else [])]
+    arrays, given = ", ".join(f"%s::{kind}[]" for kind in kinds), ", ".join([*types, *([more] if more else [])])
     return f"""
     WITH written AS (
         INSERT INTO driftbandit.{table} ({before}{fields})
-        SELECT {values}* FROM unnest({arrays}) AS new ({fields}) WHERE {where}
+        SELECT {values}{fields} FROM unnest({arrays}) AS new ({given}) WHERE {where}
         (SELECT target FROM driftbandit.moved m WHERE m.bandit = new.bandit) IS NULL
         ON CONFLICT DO NOTHING RETURNING {answer or "bandit"}, mark),
     counted AS (
@@ -276,11 +280,21 @@ def _insert_arrays(table: str, types: dict[str, str], before: str, values: str, 
 
 
 INSERT_DECISIONS = _insert_arrays("decision", DECISION_TYPES, "", "", "", "")
+# But for those whose id was erased: `hidden` stands in its place.
+_HIDDEN = "(SELECT d.at FROM driftbandit.decision d WHERE d.bandit = new.bandit AND d.id = new.hidden) IS NULL AND "
+INSERT_NAMED = _insert_arrays("decision", DECISION_TYPES, "", "", _HIDDEN, "", "hidden")
 # With the lock of all who write events, taken before the first row is made and with it the transaction's id.
-INSERT_EVENTS = _insert_arrays(
-    "event", {"bandit": "bigint"} | EVENT_TYPES, "era, ", "%s, ",
-    f"(SELECT pg_advisory_xact_lock_shared({LOCK}, 0) IS NOT NULL) AND ", "bandit, decision, kind",
-)  # fmt: skip
+_EVENT_ARRAYS = "event", {"bandit": "bigint"} | EVENT_TYPES, "era, ", "%s, "
+_LOCKED = f"(SELECT pg_advisory_xact_lock_shared({LOCK}, 0) IS NOT NULL) AND "
+INSERT_EVENTS = _insert_arrays(*_EVENT_ARRAYS, _LOCKED, "bandit, decision, kind")
+# But for those whose decision is no longer there under this id, which was erased. And where their parts were not looked
+# for, but for those that have a part, whose id has this `beginning`.
+_STANDS = (
+    "(SELECT d.at FROM driftbandit.decision d WHERE d.bandit = new.bandit AND d.id = "
+    f"{OWNER.replace('e.', 'new.')}) IS NOT NULL AND (SELECT p.at FROM driftbandit.event p WHERE p.bandit = new.bandit "
+    "AND p.kind IN (3, 6) AND p.decided = new.decided AND starts_with(p.decision, new.beginning) LIMIT 1) IS NULL AND "
+)
+INSERT_REWARDS = _insert_arrays(*_EVENT_ARRAYS, _LOCKED + _STANDS, "bandit, decision, kind", "beginning")
 
 
 def columns(rows: Iterable[tuple[Any, ...]]) -> list[str]:

@@ -205,10 +205,14 @@ async def charts(call: Call) -> Any:
 async def explanation(call: Call) -> Any:
     """What the policy believes about the environment and every arm; only some policies support it, DriftAuto does."""
     found = await call.ask("explain")
-    arms = [{"arm": to_json_arm(arm), **expected._asdict()} for arm, expected in found.arms.items()]
     features, environment = getattr(found, "features", None), getattr(found, "environment", found)
     beliefs = dict.fromkeys(Explanation._fields) if environment is None else environment._asdict()
-    return {**beliefs, "arms": arms, "text": str(found), "features": features}
+    means, among_changes = (
+        [{"arm": to_json_arm(arm), **expected._asdict()} for arm, expected in arms.items()]
+        for arms in (found.arms, beliefs["arms"] or {})
+    )
+    more = {"arms": means, "environment_arms": among_changes, "text": str(found), "features": features}
+    return {**beliefs, **more}
 
 
 @operation("GET", "/v1/bandits/{bandit}/audit", "read", t.AuditInfo)

@@ -388,8 +388,9 @@ EffectsInfo = message_of(
     Effects, features=list[message_of(FeatureEffect)], best=message_of(BestArms) | None,  # type: ignore[misc]
     gain=message_of(BelievedGain) | None,
 )  # fmt: skip
+ExpectedInfo = message_of(Expected, arm=Any, mean=_Number, sd=_Number)
 Explained = message_of(
-    Explanation, arms=list[message_of(Expected, arm=Any, mean=_Number, sd=_Number)], text=str,  # type: ignore[misc]
+    Explanation, text=str, **dict.fromkeys(("arms", "environment_arms"), list[ExpectedInfo]),  # type: ignore[valid-type]
     features=dict[str, list[str]] | None, last_change=int | None, memory=int | None, learned=int | None,
     **dict.fromkeys(("stationary", "jumps", "drifts", "common_drift"), _Number),
 )  # fmt: skip
