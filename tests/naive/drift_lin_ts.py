@@ -297,7 +297,11 @@ class NaiveDriftLinTS:
         ]
         far_rewards = sum(cut != y for cut, y in zip(cut_rewards, rewards, strict=True))
         self.n_cut += far_rewards
-        if far_rewards or self.first_reward != origin or any((cut != x).any() for cut, (x, _, _) in zip(cut_contexts, triples, strict=True)):
+        if (
+            far_rewards
+            or self.first_reward != origin
+            or any((cut != x).any() for cut, (x, _, _) in zip(cut_contexts, triples, strict=True))
+        ):
             self.reset()
             for x, (_, group, _), y in zip(cut_contexts, triples, cut_rewards, strict=True):
                 self.learn_shifted(x, group, y)

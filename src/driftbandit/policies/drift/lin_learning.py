@@ -4,6 +4,7 @@ a renewal of the hypotheses: new runs, merged runs, and priors fitted to the rew
 import math
 from typing import Any
 
+from driftbandit.core.checks import LARGEST_REWARD
 from driftbandit.core.primitives import WIDTH, compilable, index
 from driftbandit.policies.drift.regressions import (
     BLOCKS,
@@ -34,7 +35,7 @@ from driftbandit.policies.drift.regressions import (
     write,
 )
 
-LARGEST = 1e30  # rewards beyond this are cut, so that fourth powers stay finite
+LARGEST = LARGEST_REWARD  # those of simulations can be larger, and are cut
 CUT = 3.0  # rewards are cut at 3 sqrt(fourth moment / variance); 1.07 without, 7.3 with outliers
 FAR = 3.0  # times the third largest distance from the median of the first 16 rewards: beyond that they are cut
 FARTHER = 8.0  # the same of features; later on, times farther from its mean than ever a feature is cut
@@ -355,7 +356,8 @@ def set_priors(state: Any, t: int, origin: Any) -> None:
 
 @compilable
 def fit_first(numbers: Any, own: Any, rewards: Any, origin: Any, pairs: Any, t: int) -> None:
-    """Estimate the noise from the first t rewards less the origin, and multiply the variances of the prior by a factor accordingly."""
+    """Estimate the noise from the first t rewards less the origin, and multiply the variances of the prior by a factor
+    accordingly."""
     middle = 0.0
     for i in range(t):
         middle += (rewards[i] - origin) / t
