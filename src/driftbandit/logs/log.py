@@ -95,8 +95,10 @@ class Log:
         if reward_range is not None:
             low, high = (float(side) for side in reward_range)
             if not (np.isfinite([low, high]).all() and 1.0 / LARGEST <= high - low <= LARGEST):
-                cure = f"It needs finite low < high, at most {LARGEST:g} apart."
-                raise refuse(f"the range of rewards is ({low:g}, {high:g})", cure)
+                raise refuse(
+                    f"the range of rewards is ({low:g}, {high:g})",
+                    f"It needs finite low < high, at most {LARGEST:g} apart.",
+                )
         found = Source(source, bandit)
         self.name = found.name
         names = Columns(**columns)
