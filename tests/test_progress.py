@@ -122,9 +122,9 @@ def test_the_bar_shows_when_a_simulation_compiles(monkeypatch):
     seen = []
     plain = simulate.compile_loop
 
-    def watched(shared, tasks):
+    def watched(*given):
         seen.append(len(progress._compiling))
-        return plain(shared, tasks)
+        return plain(*given)
 
     monkeypatch.setattr(simulate, "compile_loop", watched)
     simulate.simulate(DiscountedTS(), Smooth(n_arms=2, horizon=50), 1, progress=False)

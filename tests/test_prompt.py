@@ -4,8 +4,10 @@ comes early, numbers are too large. Nothing computed is lost, and nothing is a t
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +105,28 @@ def interrupted_by(module, words, tmp_path):
 def test_ctrl_c_during_imports_is_a_quiet_130(tmp_path):
     done = interrupted_by("matplotlib", [*PLAY, "--plot", str(tmp_path / "x.svg")], tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "driftbandit: interrupted.\n")
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:1"])
+def test_ctrl_c_while_policies_compile_ends_the_process(executor, tmp_path):
+    """The policies take longer to compile than the process may take to end."""
+    words = ["run", "drift-lin-ts", "drift-auto", "drift-ts", "--env", SMALL, "--runs", "2", "--executor", executor]
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from driftbandit.__main__ import main\n"
+        f"if __name__ == '__main__': sys.argv = ['driftbandit', *{words!r}]; sys.exit(main())"
+    )
+    environment = {**os.environ, "DRIFTBANDIT_CACHE": str(tmp_path), "PYTHONPATH": str(SOURCE)}
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=pipe, stdout=pipe, env=environment, text=True)
+    try:
+        time.sleep(6.0 if executor == "processes:1" else 4.0)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(3.0) == 130
+        assert process.communicate() == ("", "driftbandit: interrupted.\n")
+    finally:
+        process.kill()
 
 
 # --- numbers

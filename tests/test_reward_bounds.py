@@ -81,7 +81,7 @@ def test_a_policy_that_cannot_bear_the_rewards_is_not_played(name):
 
 @pytest.mark.parametrize("name", [name for name in LIVE if name not in UNIT])
 def test_a_policy_for_any_rewards_plays_on_whatever_comes(name):
-    rewards = [-3.0, 5.0, 0.0, 1e99, -1e99, 1e-300, 17.5, -0.0]
+    rewards = [-3.0, 5.0, 0.0, 1e30, -1e30, 1e-300, 17.5, -0.0]
     bandit = Bandit(3, make(name), seed=1, first=False, floor=0.0)
     for n in range(400):
         decision = bandit.decide()
@@ -149,7 +149,7 @@ def made_of(cls: type) -> dict[str, Any]:
     return {name: value for name, value in needed.items() if name in cls._fields and name not in cls._field_defaults}
 
 
-@pytest.mark.parametrize("reward", [2**63, 2**2000, 1e308, -1e308, 1e101])
+@pytest.mark.parametrize("reward", [2**63, 2**2000, 1e308, -1e308, 1.1e30])
 def test_a_reward_too_large_to_reckon_with_is_refused_and_nothing_is_learnt(reward):
     bandit = Bandit(2, DiscountedTS(), seed=1)
     before = bandit.state
@@ -160,6 +160,27 @@ def test_a_reward_too_large_to_reckon_with_is_refused_and_nothing_is_learnt(rewa
     with pytest.raises(ValueError, match=r"[Nn]othing was (learned|written)"):
         play_arm(bandit, 0, reward)
     assert all(np.array_equal(one, other) for one, other in zip(bandit.state, before, strict=True))
+
+
+@pytest.mark.parametrize("where", ["memory", "file"])
+def test_rewards_beyond_1e30_need_a_declared_range(where, tmp_path):
+    def made(name, **options):
+        return (
+            Bandit(2, seed=1, **options)
+            if where == "memory"
+            else Bandit.open(tmp_path / "a.db", name, arms=2, **options)
+        )
+
+    with made("any") as plain, made("declared", reward_range=(0, 1e50)) as declared:
+        for reward in (1.1e30, -1e31, 1e100):
+            with pytest.raises(ValueError, match=r"A reward is a finite number up to 1e\+30; got -?1"):
+                plain.reward(plain.decide(), reward)
+            with pytest.raises(ValueError, match=r"up to 1e\+30"):
+                plain.reward(plain.decide(), reward, add=True, part="a")
+        assert plain.reward(plain.decide(), -1e30) == "learned"
+        assert declared.reward(declared.decide(), 1e40) == "learned"
+    with pytest.raises(ValueError, match="default"):
+        made("late", wait="1 h", default=1e40)
 
 
 def test_extreme_parameters_that_are_allowed_play():

@@ -2,6 +2,7 @@
 and never runs old code."""
 
 import os
+import threading
 import tracemalloc
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -330,3 +331,15 @@ def test_an_arm_that_does_not_exist_is_refused_before_anything_is_written(arm, h
     assert (
         simulate(Lost(2), environment, runs=8, pulls=True, progress=False, **how).pulls.tolist() == [[100, 0, 100]] * 8
     )
+
+
+def test_a_simulation_that_was_stopped_compiles_nothing(monkeypatch):
+    """As one that waited while another thread compiled."""
+    from driftbandit.lab.engine import simulate as engine
+
+    stop = threading.Event()
+    stop.set()
+    monkeypatch.setattr(engine, "_compiled_kinds", set())
+    with pytest.raises(KeyboardInterrupt):
+        simulate(POLICY_, FRESH, runs=1, stop=stop)
+    assert not engine._compiled_kinds

@@ -1,7 +1,11 @@
 """`python -m driftbandit` and the `driftbandit` script: slow imports are inside, where Ctrl-C is handled."""
 
 import contextlib
+import os
 import sys
+import threading
+
+_INTERRUPTED = 130  # the exit code after Ctrl-C
 
 
 def main() -> int:
@@ -17,13 +21,16 @@ def main() -> int:
         if cause is None:
             raise
         return _report_interrupt()
-    return cli.main()
+    code = cli.main()
+    if code == _INTERRUPTED and threading.active_count() > 1:
+        os._exit(code)  # Python would wait for threads that are compiling
+    return code
 
 
 def _report_interrupt() -> int:
     with contextlib.suppress(OSError, ValueError):
         print("driftbandit: interrupted.", file=sys.stderr, flush=True)
-    return 130
+    return _INTERRUPTED
 
 
 if __name__ == "__main__":

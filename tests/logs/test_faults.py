@@ -30,7 +30,8 @@ ROWS = [
     ("4,a,1.5,0.5\n", {"reward_range": (0, 1)}, "Row 4: reward 1.5 lies outside (0, 1)"),
     ("4,a,-0.1,0.5\n", {"reward_range": (0, 1)}, "Row 4: reward -0.1 lies outside (0, 1)"),
     ("4,a,1,0.5\n", {"reward_range": (0, 0.5)}, "Row 1: reward 1 lies outside (0, 0.5)"),
-    ("4,a,1e308,0.5\n5,b,-1e308,0.5\n", {}, "lie too far apart"),
+    ("4,a,1,0.5\n5,b,-1.1e30,0.5\n", {}, "Row 5: reward is too large. Rewards beyond 1e+30 need a range"),
+    ("4,a,1e200,0.5\n", {}, "Row 4: reward is too large"),
     ("4,a,1e400,0.5\n", {}, "Row 4: reward is infinite"),
     (",a,1,0.5\n", {}, "Row 4: time is missing"),
     ("soon,a,1,0.5\n", {}, "Row 4: time is 'soon', not a number"),
@@ -84,6 +85,7 @@ COLUMNS = [
     (HEAD + "2026-01-01T00:00:00Z,a,1,0.5\n7,b,0,0.5\n", {}, "Row 2: time is '7', not a date"),
     (HEAD + GOOD, {"time_unit": "fortnight"}, "'fortnight' is not a unit of time"),
     (HEAD + GOOD, {"reward_range": (1, 0)}, "range of rewards is (1, 0)"),
+    (HEAD + GOOD, {"reward_range": (0, 1e200)}, "range of rewards is (0, 1e+200)"),
 ]
 
 

@@ -51,6 +51,29 @@ def sources(folder):
     return [ROWS, pa.table(ROWS), *(folder / f"log.{ending}" for ending in ("csv", "parquet", "jsonl"))]
 
 
+@pytest.mark.parametrize("features", ["all", "device,empty", "device,empty:number"])
+def test_a_column_without_values_is_named_as_missing(features, tmp_path):
+    path = tmp_path / "log.csv"
+    columns = {**{name: ROWS[name] for name in ("time", "arm", "reward", "propensity")}, "device": ["x", "y"] * 24}
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*columns, "empty"])
+        writer.writerows([*row, ""] for row in zip(*columns.values(), strict=True))
+    log = Log(path, features=features)
+    assert log.features.declaration() == {"device": ["x", "y"], "empty": "number"}
+    assert f"Feature empty is missing in {N} events; the mean so far stands for it." in log.summary.warnings
+
+
+def test_a_column_whose_values_begin_late_has_the_kind_of_these(tmp_path, monkeypatch):
+    monkeypatch.setattr("driftbandit.logs.read.PIECE", 8)
+    late = {"device": [None] * 20 + ["mobile"] * 28, "basket": [None] * 20 + [1.5] * 28}
+    path = tmp_path / "log.jsonl"
+    rows = [dict(zip({**ROWS, **late}, row, strict=True)) for row in zip(*{**ROWS, **late}.values(), strict=True)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    log = Log(path, features="device,basket")
+    assert log.features.declaration() == {"device": ["mobile"], "basket": "number"}
+
+
 def test_every_source_gives_the_same_contexts(tmp_path):
     logs = [Log(source, features=FEATURES) for source in sources(tmp_path)]
     for log in logs:

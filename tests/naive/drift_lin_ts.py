@@ -8,8 +8,11 @@ In the disjoint form all arms share one context and each arm is a group with its
 each arm has its own features, and all arms share one group of coefficients. A context is written x = (1, features), so
 coefficient 0 is the intercept. All variances are in units of the noise variance.
 
+Beyond the specification: if the first reward is cut in the second look at the first 16 rewards, the first of them that
+is not cut takes its place as y1. A difference from a first reward of 1e17 has no digits left.
+
 Settled here, where the specification could be read in two ways: the first context survives the second look at the
-first 16 rewards, as the first reward does. The new run of a renewal stays however small its weight is, so that there is
+first 16 rewards. The new run of a renewal stays however small its weight is, so that there is
 always a run. When two runs of equal weight merge, the older one stays. A common drift that is reset keeps its weight.
 Runs are merged after the new run has been added. For own drifts the empirical prior uses the covariances as stored,
 that is, as of the round in which the group was last learned.
@@ -143,6 +146,7 @@ class NaiveDriftLinTS:
         self.n_groups = 1 if joint else n_arms
         self.first_reward: float | None = None
         self.first_context: list[float] | None = None
+        self.given: list[float] = []  # the first 16 rewards, nothing subtracted
         self.n_cut = 0  # rewards cut
         self.reset()
 
@@ -273,22 +277,31 @@ class NaiveDriftLinTS:
         if self.first_reward is None or self.first_context is None:
             self.first_reward = y
             self.first_context = [] if x is None else [float(value) for value in x]
+        if self.t < EVERY:
+            self.given.append(y)
         self.learn_shifted(self.extended(x), 0 if self.joint else arm, y - self.first_reward)
         if self.t == EVERY:
             self.look_again()
 
     def look_again(self) -> None:
         """Learn the first 16 rewards again if one or two of them, or of a feature, are absurdly far from the others."""
-        triples = self.triples
-        low, high = limits([y for _, _, y in triples], 3)
+        triples, origin = self.triples, self.first_reward
+        low, high = limits(self.given, 3)
+        self.first_reward = next(y for y in self.given if low <= y <= high)
+        rewards = [y - self.first_reward for y in self.given]
+        low, high = limits(rewards, 3)
         bounds = [limits([float(x[j + 1]) for x, _, _ in triples], 8) for j in range(self.n_features)]
-        cut_rewards = [clip(y, low, high) for _, _, y in triples]
+        cut_rewards = [clip(y, low, high) for y in rewards]
         cut_contexts = [
             np.array([1.0] + [clip(float(x[j + 1]), *bounds[j]) for j in range(self.n_features)]) for x, _, _ in triples
         ]
-        far_rewards = sum(cut != y for cut, (_, _, y) in zip(cut_rewards, triples, strict=True))
+        far_rewards = sum(cut != y for cut, y in zip(cut_rewards, rewards, strict=True))
         self.n_cut += far_rewards
-        if far_rewards or any((cut != x).any() for cut, (x, _, _) in zip(cut_contexts, triples, strict=True)):
+        if (
+            far_rewards
+            or self.first_reward != origin
+            or any((cut != x).any() for cut, (x, _, _) in zip(cut_contexts, triples, strict=True))
+        ):
             self.reset()
             for x, (_, group, _), y in zip(cut_contexts, triples, cut_rewards, strict=True):
                 self.learn_shifted(x, group, y)

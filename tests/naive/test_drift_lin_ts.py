@@ -267,9 +267,12 @@ def test_an_absurd_reward_among_the_first_16_is_cut(where: int, absurd: float):
 
 def test_an_absurd_first_reward_is_cut_too():
     rewards = [float(t * 7 % 5) for t in range(40)]
-    twin = fed([1e9, *rewards[1:]])
-    assert twin.s2 < 10.0
-    assert all(abs(y + 1e9) < 20.0 for _, _, y in twin.triples)  # relative to the first reward
+    for absurd in (1e9, -1e17, 1e300):
+        twin = fed([absurd, *rewards[1:]])
+        assert twin.first_reward == rewards[1]  # the first that is not cut
+        assert [y for _, _, y in twin.triples[1:]] == [y - rewards[1] for y in rewards[1:16]]
+        assert twin.s2 < 10.0
+        assert twin.n_cut == 1
 
 
 def test_a_difference_within_rounding_of_the_first_context_counts_as_zero():

@@ -52,9 +52,10 @@ def test_the_oldest_run_is_a_bayesian_regression():
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(-20, 20), st.integers(-1000, 1000), st.integers(0, 2**32))
-def test_the_scale_and_the_origin_of_rewards_do_not_change_choices(power, shift, seed):
+@given(st.integers(-20, 20), st.integers(-1000, 1000), st.sampled_from([0.0, 2.0**30]), st.integers(0, 2**32))
+def test_the_scale_and_the_origin_of_rewards_do_not_change_choices(power, shift, absurd, seed):
     rewards = noise(120, seed=seed)
+    rewards[0] += absurd
     assert play(rewards)[0] == play(2.0**power * (rewards + shift))[0]
 
 
@@ -87,11 +88,12 @@ def test_weights_sum_to_one_and_variances_stay_positive(rounds, kind, seed):
         assert np.isfinite(field).all()
 
 
-@pytest.mark.parametrize("at", [[0], [1], [7], [15], [16], [40], [300], [2, 9], [5, 6]])
-def test_absurd_rewards_cost_little_wherever_they_come(at):
+@pytest.mark.parametrize("size", [1e6 * 0.25, 1e17, -(2.0**63), 1e30])
+@pytest.mark.parametrize("at", [[0], [1], [7], [15], [16], [40], [300], [0, 1], [2, 9], [5, 6]])
+def test_absurd_rewards_cost_little_wherever_they_come(at, size):
     """The best arm is found again: of the last 200 of 600 choices at least 150 are the best arm's."""
     rewards = noise(600, seed=3)
-    rewards[at] += 1e6 * 0.25
+    rewards[at] += size
     arms, _ = play(rewards)
     assert arms[-200:].count(2) >= 150
 
@@ -159,6 +161,15 @@ def test_after_a_trial_drift_lin_ts_rests_until_a_third_value_comes():
     assert player.state.counts == [3, TRIAL + 50, 1]
 
 
+def test_an_absurd_third_value_after_the_trial_is_cut():
+    """DriftLinTS begins anew with it. Of the last 500 of 2,000 choices at least 400 are the best arm's."""
+    rewards = (np.random.default_rng(6).random((TRIAL + 2000, 3)) < (0.3, 0.5, 0.7)) * 1.0
+    rewards[TRIAL] = 1e20
+    arms, player = play(rewards, DriftAuto())
+    assert player.policy.cut_rewards(player.state) >= 1
+    assert arms[-500:].count(2) >= 400
+
+
 @pytest.mark.parametrize(("first", "second"), [(5.0, 7.0), (-3.0, -8.0)])
 def test_a_first_value_taken_for_the_wrong_one_is_forgotten(first, second):
     player = Player(DriftAuto(), 2)
@@ -187,7 +198,7 @@ class _Round:
         return out
 
 
-@pytest.mark.parametrize("kind", ["noise", "two values", "a change", "one far away", "skewed"])
+@pytest.mark.parametrize("kind", ["noise", "two values", "a change", "one far away", "an absurd first", "skewed"])
 def test_it_makes_the_choices_of_its_twin(kind):
     rewards = noise(400, 4, seed=11)
     if kind == "two values":
@@ -196,6 +207,8 @@ def test_it_makes_the_choices_of_its_twin(kind):
         rewards[200:] = rewards[200:, ::-1]
     if kind == "one far away":
         rewards[9, :] += 1e5
+    if kind == "an absurd first":
+        rewards[0, :] = -1e18
     if kind == "skewed":
         rewards = np.exp(3.0 * rewards)
     twin, stream = NaiveDriftLinTS(4), Stream(5)

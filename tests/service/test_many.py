@@ -1,7 +1,9 @@
 """Many bandits in one service: few are open at a time, and lists are paged."""
 
 import asyncio
+import contextlib
 import random
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -272,3 +274,29 @@ def test_metrics_do_not_grow_with_the_bandits(few_open, monkeypatch) -> None:
     assert named == {"b3", "b5"}
     assert "driftbandit_all_decisions_total 12.0" in text
     assert "driftbandit_open_bandits 3.0" in text
+
+
+def test_one_bandit_does_not_end_the_metrics_of_the_others(tmp_path, monkeypatch, caplog) -> None:
+    """One has candidates, whose probabilities depend on those of a request. Another raises an error."""
+    from starlette.testclient import TestClient
+
+    from driftbandit.service.app import Service, build
+
+    with contextlib.closing(Bandits(tmp_path / "journal.db")) as bandits:
+        client = TestClient(build(Service(bandits)), base_url="http://127.0.0.1:8000")
+        offers = {"candidates": True, "features": {"x": "number"}}
+        for name, made in (("offers", offers), ("broken", {"arms": ARMS}), ("whole", {"arms": ARMS})):
+            assert client.post("/v1/bandits", json={"name": name, **made}).status_code == 201
+        body = {"candidates": {"a": {"x": 1.0}, "b": {"x": 2.0}}}
+        assert client.post("/v1/bandits/offers/decisions", json=body).status_code == 200
+
+        def fail(draws: int) -> None:
+            raise ValueError("this bandit is broken")
+
+        monkeypatch.setattr(bandits.held["broken"], "probabilities", fail)
+        answer = client.get("/metrics")
+    assert answer.status_code == 200
+    assert set(re.findall(r'^driftbandit_arm_probability\{.*bandit="(\w+)"', answer.text, re.MULTILINE)) == {"whole"}
+    for name in ("offers", "broken", "whole"):
+        assert f'driftbandit_lag_seconds{{bandit="{name}"}}' in answer.text
+    assert "metrics of bandit broken: this bandit is broken" in caplog.text

@@ -25,7 +25,7 @@ from driftbandit.bandit.probabilities import mix_rules, prepare
 from driftbandit.bandit.records import Change, DecisionRow, Event, StoredConfig
 from driftbandit.bandit.reporting import Reported
 from driftbandit.bandit.settings import names_of
-from driftbandit.core.parameters import LARGEST
+from driftbandit.core.checks import LARGEST_REWARD
 from driftbandit.core.state import count_numbers
 from driftbandit.errors import DamagedJournal, report_damage
 from driftbandit.player import JOINT, Player
@@ -56,7 +56,7 @@ class Fold:
         self.active: list[int] | None = None
         self.untried: dict[int, int] = {}  # arms without an outcome, and after how many learned they count as tried
         self._holds = False
-        self.low, self.high = -LARGEST, LARGEST  # of rewards
+        self.low, self.high = -LARGEST_REWARD, LARGEST_REWARD  # of rewards
         self._origin, self._unit = 0.0, 1.0
         self._make, self._reread = make, reread
         self._instead = instead or {}  # of the configuration, used instead of those in the events

@@ -35,9 +35,9 @@ class Options(TypedDict, total=False):
     when they come, for programs that report failures just as soon. A reward after `wait` is stored, not learned.
     Without `wait`, rewards are learned when they come, and every decision needs one.
 
-    With goal="minimise" smaller rewards are better, such as times and costs. Any finite reward is accepted; if a
-    `reward_range` is declared, a reward outside it is refused, and policies learn rewards scaled to [0, 1] by it, which
-    some need. Durations are texts ("6 h"), timedeltas or seconds.
+    With goal="minimise" smaller rewards are better, such as times and costs. Any finite reward up to 1e30 is accepted.
+    If a `reward_range` is declared, a reward outside it is refused, and policies learn rewards scaled to [0, 1] by it,
+    which some need. Durations are texts ("6 h"), timedeltas or seconds.
 
     `features` declares what a decision's context may hold: {"device": ["mobile", "desktop"], "basket": "number"}. A
     kind is a list of levels, "number", "log number" (for long tails), "flag", or "hour of day" and "day of week", which

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.core.checks import LARGEST_REWARD
 from driftbandit.core.draws import Stream, mix
-from driftbandit.core.parameters import LARGEST
 from driftbandit.errors import DamagedJournal
 
 log = logging.getLogger("driftbandit.bandit")
@@ -167,7 +167,7 @@ class StoredConfig(NamedTuple):
     policy: str
     arms: list[Any]  # names by slot, as JSON holds them
     retired: list[int]
-    reward_range: tuple[float, float] | None  # None: any finite reward
+    reward_range: tuple[float, float] | None  # None: any up to 1e30
     goal: str  # "maximise" or "minimise"
     half_life: int | None  # microseconds
     floor: float
@@ -221,7 +221,7 @@ class StoredConfig(NamedTuple):
     @property
     def bounds(self) -> tuple[float, float]:
         """The least and the largest reward."""
-        return self.reward_range or (-LARGEST, LARGEST)
+        return self.reward_range or (-LARGEST_REWARD, LARGEST_REWARD)
 
     @property
     def active(self) -> list[int]:

@@ -17,6 +17,7 @@ from driftbandit.bandit.records import Change, Decision, DecisionRow, Event, Sto
 from driftbandit.bandit.replica import Replica
 from driftbandit.bandit.reporting import names_up_to
 from driftbandit.bandit.writer import StoreCall
+from driftbandit.core.checks import LARGEST_REWARD
 from driftbandit.core.draws import Stream
 from driftbandit.core.parameters import LARGEST
 from driftbandit.core.state import can_know_arms
@@ -183,8 +184,9 @@ class Requests(Replica):
     def check_reward(self, reward: Any, part: str | None = None) -> float:
         """A reward that can be written; the sum of parts is checked when it is known."""
         value, fold = as_float(reward), self.fold
-        if not abs(value) <= LARGEST:
-            raise ValueError(f"A reward is a finite number up to {LARGEST:g}; got {value}. Nothing was written.")
+        most = LARGEST_REWARD if fold.config.reward_range is None else LARGEST
+        if not abs(value) <= most:
+            raise ValueError(f"A reward is a finite number up to {most:g}; got {value}. Nothing was written.")
         if part is None and not fold.low <= value <= fold.high:
             raise ValueError(
                 f"Reward {value:g} lies outside reward_range=({fold.low:g}, {fold.high:g}); nothing was written."

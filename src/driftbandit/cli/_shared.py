@@ -135,7 +135,7 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
         columns.add_argument(f"--{name.replace('_', '-')}", metavar="COLUMN", help=text)
     features = "columns that describe a decision, as in device,basket:number,time:hour; or the word all"
     parser.add_argument("--features", metavar="COLUMNS", help=features)
-    range_help = "refuse rewards outside (default: accept any finite reward)"
+    range_help = "refuse rewards outside (default: accept any up to 1e30)"
     parser.add_argument("--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help=range_help)
     unit = "of times that are numbers: s, ms, h, ..., or since 1970 unix-s, unix-ms, ... (default: s)"
     parser.add_argument("--time-unit", metavar="UNIT", help=unit)

@@ -53,6 +53,7 @@ def counted(number: int, thing: str) -> str:
 # every policy declares `rewards="[0, 1]"` or `"any"`, meaning the rewards it can compute with, and reward laws declare
 # what they pay. The two are compared before anything is played.
 UNIT, ANY = "[0, 1]", "any"
+LARGEST_REWARD = 1e30  # the largest size of a reward that is not scaled by a range: its fourth power is finite
 
 
 def accepted_rewards(policy: Any) -> str:

@@ -98,13 +98,12 @@ def open_pool(executor: Any = None, workers: int | None = None) -> Iterator[Pool
 
 @contextlib.contextmanager
 def _threads(address: str, count: int) -> Iterator[Pool]:
-    stop = threading.Event()
-    with ThreadPoolExecutor(count) as pool:
-        try:
-            yield Pool(pool, lambda: count, stop=stop)
-        finally:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+    pool, stop = ThreadPoolExecutor(count), threading.Event()
+    try:
+        yield Pool(pool, lambda: count, stop=stop)
+    finally:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)  # a thread that compiles ends only when it has finished
 
 
 @contextlib.contextmanager

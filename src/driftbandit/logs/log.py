@@ -10,6 +10,7 @@ import numpy as np
 
 from driftbandit.bandit.features import Features
 from driftbandit.core.draws import mix
+from driftbandit.core.parameters import LARGEST
 from driftbandit.core.primitives import stride
 from driftbandit.errors import LogError
 from driftbandit.logs.estimates import About, format_duration
@@ -70,7 +71,7 @@ class Log:
     `source` is the path of a CSV, JSON-lines or Parquet file, a data frame, a dict of columns, or the journal of a live
     bandit (a SQLite file or postgresql://...; `bandit` names it where there are several). The keywords `time`, `arm`,
     `reward`, `propensity`, `reward_time`, `available` and `outcome` give the columns' names; `propensity` may be
-    "uniform". Rewards outside `reward_range` are refused; without it any finite reward is accepted, and the range is
+    "uniform". Rewards outside `reward_range` are refused; without it any up to 1e30 is accepted, and the range is
     [0, 1] or, where rewards lie outside, from the smallest to the largest. Policies for [0, 1] play rewards that are
     mapped from this range. `time_unit` is the unit of times that are numbers. Rows out of order are sorted by time.
 
@@ -93,8 +94,11 @@ class Log:
             raise TypeError(f"A log has no column {unknown[0]!r}; it has: {', '.join(Columns._fields)}.")
         if reward_range is not None:
             low, high = (float(side) for side in reward_range)
-            if not (np.isfinite([low, high]).all() and low < high):
-                raise refuse(f"the range of rewards is ({low:g}, {high:g})", "It needs finite low < high.")
+            if not (np.isfinite([low, high]).all() and 1.0 / LARGEST <= high - low <= LARGEST):
+                raise refuse(
+                    f"the range of rewards is ({low:g}, {high:g})",
+                    f"It needs finite low < high, at most {LARGEST:g} apart.",
+                )
         found = Source(source, bandit)
         self.name = found.name
         names = Columns(**columns)
@@ -170,8 +174,6 @@ def _range_of(rewards: np.ndarray) -> tuple[float, float]:
     low, high = float(rewards.min()), float(rewards.max())
     if low >= 0.0 and high <= 1.0:
         return 0.0, 1.0
-    if not math.isfinite(high - low):
-        raise refuse(f"rewards from {low:.3g} to {high:.3g} lie too far apart", "Check the largest ones.")
     return low, high if high > low else low + 1.0
 
 

@@ -312,7 +312,7 @@ class FeatureColumns:
                 continue
             column = piece[self.columns[name]]
             kind = self.kinds[name] = self.kinds[name] or _infer(column)
-            if kind == "levels" or isinstance(kind, list):
+            if kind in (None, "levels") or isinstance(kind, list):  # None: no value yet
                 out[:, at] = self._codes(name, column)
                 continue
             out[:, at] = reader.numbers(column, name)
@@ -349,7 +349,7 @@ class FeatureColumns:
                 self.kinds[name] = names
             elif _is_clock(kind) and not dates:
                 raise refuse(f"feature {name!r:.60} is {kind}, and the times are not dates", "Write times as dates.")
-        return _declare(self.kinds), values
+        return _declare({name: kind or "number" for name, kind in self.kinds.items()}), values
 
 
 def _declare(kinds: dict[str, Any]) -> Features:
@@ -387,14 +387,14 @@ def _parse_features(given: Any, time: str) -> dict[str, Any]:
     return out
 
 
-def _infer(column: Any) -> str:
-    """The kind of a column by its first values: true and false are a flag, other texts levels."""
+def _infer(column: Any) -> str | None:
+    """The kind of a column by its first values: true and false are a flag, other texts levels. None if it is empty."""
     from pyarrow import types
 
     column = as_texts(column)
     if not types.is_string(column.type):
-        return "flag" if types.is_boolean(column.type) else "number"
+        return "flag" if types.is_boolean(column.type) else None if types.is_null(column.type) else "number"
     texts = {text.lower() for text in column.unique().to_pylist() if text}
-    if not texts or texts <= {"true", "false"}:
-        return "flag" if texts else "levels"
+    if texts <= {"true", "false"}:
+        return "flag" if texts else None
     return "number" if all(map(is_number, texts)) else "levels"

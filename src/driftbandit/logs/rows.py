@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftbandit.core.checks import LARGEST_REWARD
 from driftbandit.logs.read import Piece, as_texts, coded, is_number, no_column, refuse
 
 MOST_ARMS = 1000
@@ -98,7 +99,10 @@ class RowReader:
             self.left_out += int((~there).sum())
         self._refuse_missing(np.isnan(time), names.time)
         self._refuse_missing(np.isnan(reward) & there, names.reward)
-        if self.reward_range is not None:
+        if self.reward_range is None:
+            cure = f"Rewards beyond {LARGEST_REWARD:g} need a range: reward_range (--reward-range LOW HIGH)."
+            self.refuse_rows(np.abs(reward) > LARGEST_REWARD, f"{self.columns.reward} is too large", cure)
+        else:
             low, high = self.reward_range
             outside = (reward < low) | (reward > high)
             if outside.any():

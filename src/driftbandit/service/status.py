@@ -139,17 +139,31 @@ class _Collector:
             bandit = held[name]
             gauges["lag_seconds"].add_metric([name], bandit.lag)
             gauges["events"].add_metric([name], bandit.events)
-            if len(bandit.stored.arms) > _MOST_ARMS:
+            if bandit.stored.candidates or len(bandit.stored.arms) > _MOST_ARMS:
                 continue
-            policy, state, config = read_bandit(bandit)
-            belief = arm_beliefs(policy, state, config)
-            recent = [outcome.decision.arm for outcome in self._service.charts.recent(bandit)]
-            probabilities = bandit.probabilities(draws=200)
-            for slot in config.active:
-                arm = settings.names_of(config)[slot]
-                share = recent.count(arm) / len(recent) if recent else None
-                values = share, probabilities.get(arm, 0.0), belief.weight[slot], belief.mean[slot]
+            try:
+                found = self._read_arms(bandit)
+            except Exception as error:  # the others are still shown
+                log.warning("metrics of bandit %s: %s", name, error)
+                continue
+            for arm, values in found.items():
                 for gauge, value in zip(("share", "probability", "weight", "mean"), values, strict=True):
                     if value is not None:
                         gauges[f"arm_{gauge}"].add_metric([name, str(to_json_arm(arm))], value)
         yield from gauges.values()
+
+    def _read_arms(self, bandit: Any) -> dict[Any, tuple[float | None, ...]]:
+        """Share, probability, weight and mean of each arm."""
+        policy, state, config = read_bandit(bandit)
+        belief, names = arm_beliefs(policy, state, config), settings.names_of(config)
+        recent = [outcome.decision.arm for outcome in self._service.charts.recent(bandit)]
+        probabilities = bandit.probabilities(draws=200)
+        return {
+            names[slot]: (
+                recent.count(names[slot]) / len(recent) if recent else None,
+                probabilities.get(names[slot], 0.0),
+                belief.weight[slot],
+                belief.mean[slot],
+            )
+            for slot in config.active
+        }

@@ -43,9 +43,9 @@ def tasks(shared: Shared, lockstep: bool) -> list[Task]:
     return [Task(list(range(first, min(first + lanes, runs))), lanes) for first in range(0, runs, lanes)]
 
 
-def compile_loop(shared: Shared, todo: Iterable[Task]) -> Any:
-    """Compile the loop for every kind of task, or load it from disk, in the main thread, where Ctrl-C works. Raises
-    `NotCompiled` if a user's policy or environment does not compile."""
+def compile_loop(shared: Shared, todo: Iterable[Task], stop: threading.Event | None = None) -> Any:
+    """Compile the loop for every kind of task, or load it from disk, unless `stop` is set when it is this thread's turn
+    to compile. Raises `NotCompiled` if a user's policy or environment does not compile."""
     environment = shared.environments[0]
     policy = with_environment(shared.policy, environment)
     state = init_in(policy, environment)
@@ -73,6 +73,8 @@ def compile_loop(shared: Shared, todo: Iterable[Task]) -> Any:
             continue
         try:
             with code_cache.LOCK, numba_methods.refuse_fractions():
+                if stop is not None and stop.is_set():
+                    raise KeyboardInterrupt
                 advance(*arguments.prepare(shared, task)._replace(start=0, stop=0))
         except Exception as error:
             if not own and isinstance(error, NumbaError):
@@ -182,7 +184,7 @@ def simulate(
         environment.realise(stream_key(seed, run, ENVIRONMENT)) for run in range(first_run, first_run + runs)
     ]
     shared, todo, advance = _prepare(
-        Shared(policy, environments, seed, first_run, marks, pulls, trajectories, compiled), lockstep, progress
+        Shared(policy, environments, seed, first_run, marks, pulls, trajectories, compiled), lockstep, progress, stop
     )
     result = arguments.empty(shared)
     stop, started = stop or threading.Event(), time.perf_counter()
@@ -202,7 +204,7 @@ def plays_compiled(policy: Policy, environment: Environment, trajectories: bool 
 
 
 def _prepare(
-    shared: Shared, lockstep: bool, progress: bool | Callable[[float], None]
+    shared: Shared, lockstep: bool, progress: bool | Callable[[float], None], stop: threading.Event | None = None
 ) -> tuple[Shared, list[Task], Any]:
     """Choose groups and loop: the compiled one, or with a warning the interpreter for a class that does not compile."""
     environment = shared.environments[0]
@@ -212,7 +214,7 @@ def _prepare(
         try:
             todo = tasks(shared, lockstep)
             with show_compiling(progress):
-                return shared, todo, compile_loop(shared, todo)
+                return shared, todo, compile_loop(shared, todo, stop)
         except NotCompiled as reason:
             _note(str(reason), seconds / (_COMPILED * (5 + environment.n_arms)))
             shared = shared._replace(compiled=False)

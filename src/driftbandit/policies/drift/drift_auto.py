@@ -36,7 +36,7 @@ class DriftAutoState(NamedTuple):
 @described(
     short="drift-auto",
     family="infers",
-    arithmetic=4,
+    arithmetic=5,
     scratch=(
         "scores",
         "fresh",

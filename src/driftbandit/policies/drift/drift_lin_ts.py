@@ -70,7 +70,7 @@ class DriftLinTSState(NamedTuple):
     prior: Any  # triangle, covariance of a group's coefficients before it was played
     wander: Any  # triangle, covariance by which own drifts move
     last: Any  # round in which a group was last learned
-    first_group: Any  # the first 16 rewards, and their features
+    first_group: Any  # the first 16 rewards, less the origin from the 16th on, and their features
     first_reward: Any
     first_x: Any
     origin: Any  # the first features, subtracted from all others
@@ -93,7 +93,7 @@ class DriftLinTSState(NamedTuple):
 @described(
     short="drift-lin-ts",
     family="infers",
-    arithmetic=4,
+    arithmetic=5,
     scratch=("x", "factor", "own", "gain", "forecast", "spread", "middles", "variances", "draws", "scores"),
     forgets="by inference: weighs runs since a change and drifts by how well they predict",
     knows="nothing",
@@ -152,7 +152,7 @@ class DriftLinTS(NamedTuple):
             np.zeros(EVERY * n), origin, centre, variance, reach, known, x, factor, own,
             np.zeros(max(WIDTH * n, EVERY)), forecast, spread, middles, variances, draws, scores,
         )  # fmt: skip
-        set_priors(state, 0)
+        set_priors(state, 0, 0.0)
         renew(state, 0)
         return state
 

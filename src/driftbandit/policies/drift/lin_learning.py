@@ -4,6 +4,7 @@ a renewal of the hypotheses: new runs, merged runs, and priors fitted to the rew
 import math
 from typing import Any
 
+from driftbandit.core.checks import LARGEST_REWARD
 from driftbandit.core.primitives import WIDTH, compilable, index
 from driftbandit.policies.drift.regressions import (
     BLOCKS,
@@ -24,14 +25,17 @@ from driftbandit.policies.drift.regressions import (
     VARIANCE,
     WITHIN,
     absorb,
+    add_arrow,
     live,
     measure,
     multiply_pairs,
     place,
+    scratch,
+    set_arrow,
     write,
 )
 
-LARGEST = 1e30  # rewards beyond this are cut, so that fourth powers stay finite
+LARGEST = LARGEST_REWARD  # those of simulations can be larger, and are cut
 CUT = 3.0  # rewards are cut at 3 sqrt(fourth moment / variance); 1.07 without, 7.3 with outliers
 FAR = 3.0  # times the third largest distance from the median of the first 16 rewards: beyond that they are cut
 FARTHER = 8.0  # the same of features; later on, times farther from its mean than ever a feature is cut
@@ -47,51 +51,56 @@ def learn_rewards(state: Any, t: int, arm: Any, reward: Any, features: Any) -> N
 
     After 1, 2, 4, 8 and 16 rewards the hypotheses begin anew, in the units that all rewards show, and learn these from
     the first on. If one or two of the first 16 rewards, or of a feature, lie absurdly far from the others, they are
-    cut. All is then forgotten and the 16 are learned again."""
+    cut. All is then forgotten and the 16 are learned again, less the first reward that was not cut."""
     y = min(max(reward, -LARGEST), LARGEST)
     if t == 0:
         state.numbers[ORIGIN] = y
         for j in range(1, len(state.x)):
             state.origin[j] = features[j - 1]
     take_features(state, t, features, 0)
-    y -= state.numbers[ORIGIN]
+    if t < EVERY:
+        state.first_reward[t] = y  # as it is: a difference from an absurd first reward would lose its last digits
+    origin = state.numbers[ORIGIN]  # still to be subtracted from the rewards that are kept
+    y -= origin
     group = arm if len(state.last) == len(state.scores) else 0
     again, n = False, t
     while n <= t:
         if again:
             group = recall(state.x, state.first_x, state.first_group, n)
             y = state.first_reward[n]
-        y = note_reward(state, n, group, y)
+        y = note_reward(state, n, group, y, origin)
         n += 1
         note_features(state, n)
         i, anew = n - 1, False
         while i < n:  # one reward, or all so far if the hypotheses begin anew
             if anew:
                 group = recall(state.x, state.first_x, state.first_group, i)
-                y = state.first_reward[i]
+                y = state.first_reward[i] - origin
             i += 1
             error = absorb(state, i, group, y)
             if not anew:
                 note_error(state.numbers, n, y, error)
                 if n % EVERY == 0 or n == 1 or n == 2 or n == 4 or n == 8:
-                    set_priors(state, n)
+                    set_priors(state, n, origin)
                     renew(state, n)
                     if n <= EVERY:
                         i, anew = 0, True
         if n == EVERY and not again:
+            moved = subtract_origin(state.numbers, state.first_reward, scratch(state.forecast), state.gain)
+            origin = 0.0
             cut = cut_far(state.first_reward, 0, 1, FAR, state.gain)
             state.counts[N_CUT] += cut
             for j in range(1, len(state.x)):
                 cut += cut_far(state.first_x, j, len(state.x), FARTHER, state.gain)
-            if cut > 0:
+            if cut > 0 or moved:
                 n, again = 0, True
                 forget(state)
 
 
 @compilable
-def note_reward(state: Any, n: int, group: Any, y: Any) -> Any:
-    """Cut a reward if it is absurd, and count it in the moments; the result is the reward as it is learned. The first
-    ones are kept; two of one group in succession show the noise."""
+def note_reward(state: Any, n: int, group: Any, y: Any, origin: Any) -> Any:
+    """Cut a reward if it is absurd, and count it in the moments; the result is the reward as it is learned. Of the
+    first ones, two of one group in succession show the noise. `origin` is to be subtracted from those that are kept."""
     numbers, size = state.numbers, len(state.x)
     if n >= EVERY and numbers[VARIANCE] > 0.0:
         most = CUT * math.sqrt(numbers[FOURTH] / numbers[VARIANCE])
@@ -111,13 +120,12 @@ def note_reward(state: Any, n: int, group: Any, y: Any) -> Any:
         while before >= 0 and state.first_group[before] != group:
             before -= 1
         if before >= 0:
-            apart = y - state.first_reward[before]
+            apart = y - (state.first_reward[before] - origin)
             state.counts[PAIRS] += 1
             numbers[WITHIN] += (apart * apart / 2.0 - numbers[WITHIN]) / state.counts[PAIRS]
         for i in range(size):
             state.first_x[n * size + i] = state.x[i]
         state.first_group[n] = group
-        state.first_reward[n] = y
     return y
 
 
@@ -195,6 +203,22 @@ def cut_far(values: Any, first: int, step: int, factor: Any, ordered: Any) -> An
             values[first + i * step] = min(max(value, middle - far), middle + far)
             cut += 1
     return cut
+
+
+@compilable
+def subtract_origin(numbers: Any, rewards: Any, kept: Any, ordered: Any) -> bool:
+    """Subtract from the first 16 rewards the first of them that is not absurdly far away; the result is whether that is
+    another one than so far."""
+    for i in range(EVERY):
+        kept[i] = rewards[i]
+    cut_far(kept, 0, 1, FAR, ordered)
+    first = 0
+    while kept[first] != rewards[first]:
+        first += 1
+    numbers[ORIGIN] = rewards[first]
+    for i in range(EVERY):
+        rewards[i] -= numbers[ORIGIN]
+    return first > 0
 
 
 @compilable
@@ -311,7 +335,7 @@ def merge_runs(weights: Any, counts: Any, slots: Any, began: Any, age_class: Any
 
 
 @compilable
-def set_priors(state: Any, t: int) -> None:
+def set_priors(state: Any, t: int, origin: Any) -> None:
     """Set the covariance by which own drifts move, in which each coefficient moves predictions by about one noise
     deviation, and the prior covariance, which is fitted to the rewards."""
     n, own = len(state.x), state.own
@@ -321,7 +345,7 @@ def set_priors(state: Any, t: int) -> None:
         own[j] = 1.0 / size if size > 0.0 else 0.0
     set_arrow(state.wander, state.centre, own)
     if t <= EVERY:
-        fit_first(state.numbers, own, state.first_reward, 1.0 * state.counts[PAIRS], t)
+        fit_first(state.numbers, own, state.first_reward, origin, 1.0 * state.counts[PAIRS], t)
     elif state.numbers[NOISE] > 0.0:
         fit_prior(state)
     set_arrow(state.prior, state.centre, own)
@@ -331,33 +355,16 @@ def set_priors(state: Any, t: int) -> None:
 
 
 @compilable
-def set_arrow(matrix: Any, centre: Any, variances: Any) -> None:
-    """Set the covariance of coefficients of these variances that belong to the features less their means."""
-    for i in range(len(matrix)):
-        matrix[i] = 0.0
-    for j in range(len(variances)):
-        add_arrow(matrix, 0, 1, j, centre[j], variances[j])
-
-
-@compilable
-def add_arrow(matrix: Any, first: Any, step: int, j: int, centre: Any, variance: Any) -> None:
-    """Add the covariance of a coefficient of this variance that belongs to feature j less its mean."""
-    at, row = index(first), j * (j + 1) // 2 * step
-    matrix[at + row + j * step] += variance
-    if j > 0:
-        matrix[at + row] -= centre * variance
-        matrix[at] += centre * centre * variance
-
-
-@compilable
-def fit_first(numbers: Any, own: Any, rewards: Any, pairs: Any, t: int) -> None:
-    """Estimate the noise from the first t rewards, and multiply the variances of the prior by a factor accordingly."""
+def fit_first(numbers: Any, own: Any, rewards: Any, origin: Any, pairs: Any, t: int) -> None:
+    """Estimate the noise from the first t rewards less the origin, and multiply the variances of the prior by a factor
+    accordingly."""
     middle = 0.0
     for i in range(t):
-        middle += rewards[i] / t
+        middle += (rewards[i] - origin) / t
     variance = 0.0
     for i in range(t):
-        variance += (rewards[i] - middle) * (rewards[i] - middle) / t
+        away = rewards[i] - origin - middle
+        variance += away * away / t
     if numbers[NOISE] > 0.0 and pairs > 0.0:
         least = max(numbers[WITHIN] * (1.0 + 4.0 / pairs), variance / (pairs * pairs))
         numbers[NOISE] = min(numbers[NOISE], least)

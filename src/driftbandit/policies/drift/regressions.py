@@ -302,3 +302,22 @@ def weigh(state: Any, y: Any, expected: Any, predictions: Any, variances: Any) -
         h = live(state.slots, i)
         state.weights[h] = max(state.weights[h] / whole, LEAST)
     return error
+
+
+@compilable
+def set_arrow(matrix: Any, centre: Any, variances: Any) -> None:
+    """Set the covariance of coefficients of these variances that belong to the features less their means."""
+    for i in range(len(matrix)):
+        matrix[i] = 0.0
+    for j in range(len(variances)):
+        add_arrow(matrix, 0, 1, j, centre[j], variances[j])
+
+
+@compilable
+def add_arrow(matrix: Any, first: Any, step: int, j: int, centre: Any, variance: Any) -> None:
+    """Add the covariance of a coefficient of this variance that belongs to feature j less its mean."""
+    at, row = index(first), j * (j + 1) // 2 * step
+    matrix[at + row + j * step] += variance
+    if j > 0:
+        matrix[at + row] -= centre * variance
+        matrix[at] += centre * centre * variance
