@@ -25,6 +25,7 @@ PAGES = [page for part in _PARTS for page in sorted((ROOT / "docs").glob(part))]
 PAGES = [page for page in PAGES if any(runs(found[1], found[2]) for found in FENCE.finditer(page.read_text("utf-8")))]
 _MOST = 40  # lines of one output
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([\w-]+\.svg)\)")
+_READY = re.compile(r"^\d+ of \d+ chunks were ready, \d+ computed\n", re.M)
 _SAME, _ONCE = "<!-- output -->", "<!-- output of one run -->"
 
 
@@ -40,7 +41,8 @@ def run(page: Path, peers: bool = False, pictures: Path | None = None) -> list[s
         for name in _PICTURE.findall(page.read_text(encoding="utf-8")) if pictures else ():
             if Path(folder, name).exists():
                 shutil.copyfile(Path(folder, name), pictures / name)
-    return list(json.loads(done.stdout))
+    # Which pieces of an experiment were on disk depends on what was played before.
+    return [printed and _READY.sub("", printed) for printed in json.loads(done.stdout)]
 
 
 def kept(page: Path) -> list[tuple[bool, str] | None]:
