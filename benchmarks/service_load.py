@@ -152,6 +152,9 @@ def compare_contexts(folder, seconds, runs):
         server = Server(str(Path(folder) / f"context{number}.db"))
         made(server.port, PLAIN)
         made(server.port, CONTEXTUAL)
+        for mix in (durable, contextual):
+            asyncio.run(capacity(server.port, mix, 1.0))
+        time.sleep(20.0)  # the policies, which were played often enough, are compiled meanwhile
         rates = {durable: [], contextual: []}
         for place in range(4):
             for mix in (durable, contextual) if place % 2 else (contextual, durable):
